@@ -12,9 +12,9 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts brownout crash journal ingest bodies logs exports storm groups tail hostile patterns webhooks batches
+PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
 
-.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
+.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -80,8 +80,9 @@ bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one 
 prove: build-proofs ## what must hold under weight and in trouble, on the programs that are shipped (some minutes)
 	@failed=0; for proof in $(PROOFS); do $(TARGET)/dist/prove $$proof || failed=1; done; exit $$failed
 
-# How long, where a proof has a length, calls a second, and rows: make prove-tail SECONDS=600 RATE=1200
-PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(ROWS),--rows $(ROWS)) $(if $(KILLS),--kills $(KILLS))
+# How long, where a proof has a length, and calls a second: make prove-tail SECONDS=600 RATE=1200; how many, where it has a number:
+# make prove-analytics ROWS=10000000, make prove-bodies CALLS=1000000
+PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS)) $(if $(KILLS),--kills $(KILLS))
 
 $(PROOFS:%=prove-%): prove-%: build-proofs
 	@exec $(TARGET)/dist/prove $* $(PROOF_ARGS)
@@ -106,6 +107,10 @@ prove-credentials: setup-test ## that no stored credential reaches another origi
 
 prove-limits-simulation: setup-test ## that limits hold whatever happens to ten replicas, in 100,000 runs of each kind (RUNS=100000)
 	@LIMITS_RUNS=$(or $(RUNS),100000) cargo test --locked -p proxy --lib limits::simulation
+
+prove-analytics-truth: setup-test ## that every figure is what a slow reference makes of 200,000 calls (CALLS=200000)
+	@cargo build --locked --workspace $(BINS)
+	@ANALYTICS_CALLS=$(or $(CALLS),200000) $(TARGET)/debug/gateway-dev test -- cargo test --locked -p tests --test admin analytics::truth
 
 build-proofs: setup
 	@cargo build --locked $(DIST) -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove

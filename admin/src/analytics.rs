@@ -4,6 +4,8 @@
 //!
 //! Everything here is asked of the logs of one `LogView`, so that whoever may not see a log does not see it counted either.
 
+pub mod budgets;
+pub mod counted;
 pub mod cover;
 pub mod csv;
 pub mod dimension;
@@ -11,6 +13,6 @@ pub mod feedback;
 pub mod groups;
 pub mod measure;
 pub mod period;
-mod rolled;
+pub mod rolled;
 pub mod series;
 pub mod slots;

@@ -53,6 +53,8 @@ pub struct App {
     pub tokens: Arc<Tokens>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
+    /// Where MCP clients reach the proxy; no slash at its end.
+    pub mcp_base_url: Arc<str>,
     /// Most connections held open at once.
     pub max_connections: usize,
     /// How many deployments an organisation may have.
@@ -77,6 +79,7 @@ impl App {
         let model_configs =
             Sources::new(&settings.prices, &settings.log_store, slugs, Arc::new(ModelConfigFetcher::new()?))?;
         let outbound = Arc::new(Outbound::new(&settings.outbound)?);
+        let public_url: Arc<str> = mail::public_url(&settings.mail, settings.listen.proxy_port)?.into();
         Ok(Self {
             db: DbQueue::new(db, settings.database.database_pool_size),
             request_limit: Arc::new(RequestLimit::new(settings.listen.admin_requests_per_minute)),
@@ -93,7 +96,8 @@ impl App {
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
             outbound,
-            public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
+            mcp_base_url: public_url.clone(),
+            public_url,
             max_connections: settings.listen.admin_max_connections as usize,
             deployment_limits: Arc::new(settings.deployment_limits.clone()),
             retention: Arc::new(settings.retention.clone()),

@@ -17,6 +17,7 @@ mod log_days;
 mod make_data_keys;
 pub mod outbox;
 mod purge_tombstones;
+mod refresh_mcp_tokens;
 mod remind_of_keys;
 mod reset_budgets;
 mod reset_policies;
@@ -51,6 +52,7 @@ pub static JOBS: &[Job] = &[
     log_days::JOB,
     make_data_keys::JOB,
     purge_tombstones::JOB,
+    refresh_mcp_tokens::JOB,
     remind_of_keys::JOB,
     reset_budgets::JOB,
     reset_policies::JOB,

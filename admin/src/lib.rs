@@ -20,6 +20,7 @@
 //! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
 //! | `cache_purges` | the rows by which kept answers are purged |
 //! | `logs` | logs of calls: search, show, add, price, erase, export |
+//! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
 //! | `analytics` | figures about calls: series over time, groups by what they have in common |
 //! | `resources` | the operations, one file or folder for each resource |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
@@ -39,6 +40,7 @@ pub mod jobs;
 pub mod limits;
 pub mod logs;
 pub mod mail;
+pub mod mcp_oauth;
 pub mod openapi;
 pub mod outbound;
 pub mod resources;

@@ -3,6 +3,7 @@
 
 mod crossing;
 pub mod docs;
+pub mod owners;
 mod rate;
 pub mod reset;
 mod usage;

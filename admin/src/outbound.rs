@@ -4,6 +4,7 @@
 
 pub mod mcp;
 pub mod model_configs;
+pub mod oauth;
 
 use anyhow::Context as _;
 use axum::http::{HeaderMap, Request, header};

@@ -22,6 +22,7 @@ mod labels;
 mod log_exports;
 mod logs;
 mod mcp_integrations;
+pub mod mcp_login;
 mod mcp_servers;
 mod model_configs;
 mod organisation;

@@ -6,8 +6,11 @@ mod connections;
 mod gate;
 mod health;
 mod invite_page;
+mod mcp_login_pages;
+mod mcp_oauth_pages;
 mod observe;
 mod panics;
+mod plain_page;
 mod router;
 mod serve;
 

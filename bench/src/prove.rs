@@ -116,7 +116,7 @@ pub enum Proof {
     /// Very many logs over three months: how soon every graph and group of them is there.
     Analytics {
         /// How many.
-        #[arg(long, default_value_t = 1_000_000)]
+        #[arg(long, default_value_t = 2_000_000)]
         rows: u64,
     },
     /// A large export, and admin killed half way: little memory, every log, none twice.

@@ -6,6 +6,7 @@
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
 mod event_texts;
+mod extracted_headers;
 mod family;
 mod hook;
 mod meters;
@@ -24,7 +25,7 @@ pub use meters::GuardMeters;
 pub use plan::{GuardPlan, HookRef, HookSide};
 pub use release::{HeldBack, Release};
 pub use remote::{ModelAsker, RemoteAsker, RemoteSide, SideJob, has_remote};
-pub use results::HookResult;
+pub use results::{HookResult, both_sides};
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};
 pub use unique_keys::parse_unique;

@@ -20,6 +20,7 @@ pub mod ship;
 mod spend_meters;
 pub mod traces;
 mod uncounted_tokens;
+mod unlogged_hooks;
 pub mod upload;
 pub mod usage;
 mod writer;
@@ -29,6 +30,7 @@ pub use intent::Intent;
 pub use late_results::{HookLists, HookLog, LateWork, bounded_results};
 pub use meters::JournalMeters;
 pub use record::{CacheStatus, Mode, Record};
+pub use unlogged_hooks::{UnloggedCall, UnloggedHooks};
 
 use crate::journal::usage::UncountedCall;
 use anyhow::Context as _;

@@ -340,9 +340,10 @@ impl Refusal {
     }
 
     /// A guardrail denies the request, or what was answered.
-    pub fn denied_by_guardrail(message: Option<String>, hook_results: Value) -> Self {
+    pub fn denied_by_guardrail(message: Option<String>, hook_results: &str) -> Self {
         let message = message.map_or(Cow::Borrowed(DENIED), Cow::Owned);
         let denied = Self::new(446, Kind::HooksFailed, Code::HooksFailed, message);
+        let hook_results: Value = serde_json::from_str(hook_results).unwrap_or_default();
         Self { hook_results: Some(Box::new(hook_results)), ..denied }
     }
 

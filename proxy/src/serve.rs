@@ -148,6 +148,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let uploader = Uploader::new(store, aliases, settings.database.clone(), &settings.log_store);
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
+    } else {
+        let (unlogged, meters) = (engine.recorder.unlogged.clone(), metrics.journal.clone());
+        background.handle().spawn(async move { unlogged.run(&meters).await });
     }
     if let Some(remote) = engine.cache.remote() {
         server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
@@ -289,7 +292,8 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
+    let memory = BodyMemory::new(settings.process.body_memory_bytes);
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
     let cache = cache(settings, &snapshot, &sealer, &metrics).with_semantic(Semantic::open(
         &settings.semantic_cache,
         &settings.database,
@@ -305,6 +309,7 @@ fn engine(
         recorder: Recorder {
             snapshot: snapshot.clone(),
             journal,
+            unlogged: Arc::default(),
             log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
         },
         planner: Planner {
@@ -351,7 +356,7 @@ fn engine(
             max_bytes: settings.process.max_body_bytes,
             timeout: Duration::from_millis(settings.process.body_timeout_ms),
             pace: body_pace(settings),
-            memory: BodyMemory::new(settings.process.body_memory_bytes),
+            memory,
         },
         snapshot,
         metrics,

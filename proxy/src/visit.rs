@@ -95,8 +95,11 @@ impl Visit {
 
     /// What guardrails said, as far as it is known.
     pub fn checked(&mut self, said: Option<HookLog>) {
-        if let (Some(log), Some(said)) = (&mut self.observer.log, said) {
-            log.checked(said);
+        let Some(said) = said else { return };
+        match (&mut self.observer.log, &mut self.observer.unlogged) {
+            (Some(log), _) => log.checked(said),
+            (None, Some(unlogged)) => unlogged.checked(said.late),
+            (None, None) => {}
         }
     }
 

@@ -14,6 +14,7 @@
 mod admit;
 mod admitter;
 mod asked_model;
+mod attempt_outcome;
 mod attempts;
 mod authenticator;
 mod batch_row;
@@ -34,6 +35,7 @@ pub(crate) mod kept;
 mod lab;
 pub(crate) mod list_models;
 mod look_up;
+mod media_fetch;
 mod native_call;
 mod next_step;
 mod own_request;

@@ -1,9 +1,13 @@
 //! Analytics over HTTP: what they count, and for whom.
 
 mod access;
+mod budgets;
+mod erased;
 mod input;
+mod questions;
 mod reference;
 mod saved_filters;
+mod slow;
 mod truth;
 
 use harness::Client;

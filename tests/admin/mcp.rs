@@ -1,6 +1,12 @@
 //! MCP integrations against a scripted server: answers as JSON and as events, endless pages, huge lists, rubbish, and
 //! what other tenants may not see.
 
+mod access;
+mod issuer;
+mod login;
+mod oauth;
+mod pins;
+
 use crate::service::Service;
 use axum::Json;
 use axum::Router;

@@ -75,7 +75,7 @@ async fn without_a_limit_nothing_is_dropped() {
     metrics(&client, &[5000]).await;
     let app = admin_with(&database, &["--log-retention-display=0", "--metrics-retention-display=0"]).await;
     assert_eq!((run(&app, "expire_logs").await, run(&app, "expire_metrics").await), (0, 0));
-    assert_eq!((count(&client, "request_logs").await, count(&client, "usage_by_minute").await), (1, 1));
+    assert_eq!((count(&client, "request_logs").await, count(&client, "usage_slots").await), (1, 1));
 }
 
 #[tokio::test]
@@ -94,12 +94,12 @@ async fn a_day_that_is_being_read_is_dropped_later_and_readers_do_not_wait_long_
     assert_eq!(run(&app, "expire_logs").await, 1);
 }
 
-/// One row of metrics for each of these ages, in days.
+/// One slot of a day for each of these ages, in days.
 async fn metrics(client: &Client, ages: &[i32]) {
-    const METRICS: &str = "INSERT INTO usage_by_minute (organisation_id, workspace_id, minute, response_status_code, requests,
-            req_units, res_units, cost, response_time, response_time_max, first_seen, last_seen)
-        SELECT gen_random_uuid(), gen_random_uuid(), now() - make_interval(days => age), 200, 1, 1, 1, 1, 1, 1, now(), now()
+    const METRICS: &str = "INSERT INTO usage_slots (organisation_id, workspace_id, size, slot, dimension, figures)
+        SELECT gen_random_uuid(), gen_random_uuid(), 1440, date_trunc('day', now(), 'UTC') - make_interval(days => age), '', '\\x00'
         FROM unnest($1::int[]) age";
+    client.batch_execute("UPDATE usage_slots_kept SET begins_at = '2000-01-01T00:00:00Z'").await.unwrap();
     client.execute(METRICS, &[&ages]).await.unwrap();
 }
 
@@ -116,7 +116,7 @@ async fn counters(client: &Client, ages: &[i32]) {
 async fn left(app: &App, database: &Database) -> (u64, i64, i64) {
     let client = database.client().await;
     let deleted = run(app, "expire_metrics").await;
-    (deleted, count(&client, "usage_by_minute").await, count(&client, "usage_counters").await)
+    (deleted, count(&client, "usage_slots").await, count(&client, "usage_counters").await)
 }
 
 #[tokio::test]
@@ -129,6 +129,19 @@ async fn metrics_are_kept_as_long_as_set_and_totals_as_long_as_a_monthly_limit_n
     let month = admin_with(&database, &["--metrics-retention-display=30"]).await;
     assert_eq!(left(&month, &database).await, (2, 2, 4));
     assert_eq!(left(&month, &database).await, (0, 2, 4));
+}
+
+#[tokio::test]
+async fn what_an_earlier_version_adds_by_minute_is_taken_and_kept_nowhere() {
+    const ADD: &str = "INSERT INTO usage_by_minute AS u (organisation_id, workspace_id, minute, response_status_code, requests,
+            req_units, res_units, cost, response_time, response_time_max, first_seen, last_seen)
+        VALUES (gen_random_uuid(), gen_random_uuid(), now(), 200, 1, 1, 1, 1, 1, 1, now(), now())
+        ON CONFLICT (workspace_id, minute, api_key_id, ai_org, ai_model, virtual_key, config, prompt_slug, response_status_code,
+            cache_status) DO UPDATE SET requests = u.requests + excluded.requests";
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    client.batch_execute(ADD).await.unwrap();
+    assert_eq!(count(&client, "usage_by_minute").await, 0);
 }
 
 #[tokio::test]

@@ -248,6 +248,43 @@ impl Caller<'_> {
         ] {
             self.post(path, Value::Null).await;
         }
+        self.mcp_people().await;
+    }
+
+    /// Whom nobody has to be asked for: the endpoints of the authorisation server are told.
+    async fn mcp_people(&mut self) {
+        let (workspace, owner) = (self.service.home.workspace_id, self.service.home.owner_id);
+        let told = json!({
+            "client_id": "c", "authorization_endpoint": "https://id.example.com/authorize",
+            "token_endpoint": "https://id.example.com/token",
+        });
+        let body = json!({
+            "name": "O", "slug": "owned", "url": "https://mcp.example.com/mcp", "auth_type": "oauth", "transport": "http",
+            "workspace_id": workspace, "configurations": { "oauth_metadata": told },
+        });
+        self.post("/mcp-integrations", body).await;
+        let body = json!({ "name": "P", "slug": "people", "mcp_integration_id": "owned", "workspace_id": workspace });
+        self.post("/mcp-servers", body).await;
+        let flag = json!({ "capabilities": [{ "name": "delete", "type": "tool", "enabled": false }] });
+        self.put("/mcp-servers/people/capabilities", flag).await;
+        let access = json!({ "default_user_access": "deny", "user_access": [{ "user_id": owner, "enabled": true }] });
+        self.put("/mcp-servers/people/user-access", access).await;
+        for path in ["capabilities", "user-access", "connections", "client-info"] {
+            self.get(&format!("/mcp-servers/people/{path}")).await;
+        }
+        self.get(&format!("/mcp-servers/people/user-access/check?user_id={owner}")).await;
+        let person = self.service.person_client(workspace, owner).await;
+        let tokens = json!({ "access_token": "a", "refresh_token": "r", "expires_at": "2099-01-15T10:30:00Z" });
+        self.call(&person, Method::PUT, "/mcp-servers/people/tokens", tokens).await;
+        for (method, path) in [
+            (Method::GET, "tokens"),
+            (Method::GET, "connections"),
+            (Method::GET, "connect"),
+            (Method::DELETE, "tokens"),
+            (Method::DELETE, "connections"),
+        ] {
+            self.call(&person, method, &format!("/mcp-servers/people/{path}"), Value::Null).await;
+        }
     }
 
     async fn policies(&mut self) {
@@ -308,6 +345,7 @@ impl Caller<'_> {
         for path in COUNTING {
             self.get(&format!("{path}?{time}")).await;
         }
+        self.get("/analytics/budgets").await;
         let made = self.post(SAVED, json!({ "name": "Failed", "filters": { "status_code": "500" } })).await;
         self.get(SAVED).await;
         let path = format!("{SAVED}/{}", made["id"].as_str().unwrap());

@@ -5,6 +5,7 @@ mod dialects;
 mod guarded;
 mod money;
 mod never_kept;
+mod private;
 mod tenants;
 mod together;
 

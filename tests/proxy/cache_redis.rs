@@ -86,6 +86,30 @@ async fn what_one_proxy_stored_is_found_by_another_and_read_by_nobody_else() {
 }
 
 #[tokio::test]
+async fn an_organisation_says_how_long_answers_are_kept_at_most_and_where_nobody_says_more() {
+    let server = RedisServer::start(false);
+    let stack = started(patient(&server)).await;
+    let settings = serde_json::json!({ "settings": { "cache_max_age": 3600 } });
+    let changed = stack.administrator().put("/admin/organisation", &settings).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    // A key that was made later is known later.
+    let client = stack.as_application(&stack.key(&["completions.write"]).await);
+    let mut known = Vec::new();
+    for (n, (cache, longest)) in
+        [("simple", 3600), (r#"{"mode":"simple","max_age":7200}"#, 3600), (r#"{"mode":"simple","max_age":90}"#, 90)]
+            .into_iter()
+            .enumerate()
+    {
+        ask(&client.with("x-gateway-cache", cache), &format!("question {n}")).await;
+        until_written(&stack, (n + 1) as f64).await;
+        let key = server.keys().into_iter().find(|key| key.contains("cache") && !known.contains(key)).unwrap();
+        let ttl = server.ttl(&key);
+        assert!(ttl <= longest && ttl + 60 > longest, "{cache}: {ttl}");
+        known.push(key);
+    }
+}
+
+#[tokio::test]
 async fn a_value_of_another_version_a_damaged_and_a_moved_one_are_misses_and_counted() {
     let server = RedisServer::start(false);
     let stack = started(patient(&server)).await;

@@ -1,9 +1,12 @@
 //! Guardrails of configs over HTTP: what is denied, marked and told, what the log keeps of it, and what is counted.
 
+mod async_hooks;
 mod graded;
+mod inline_images;
 mod matrix;
 mod native_routes;
 mod remote;
+mod token_claims;
 
 use crate::journal::calls::{rows, status};
 use crate::routing::{asked, client, target};
@@ -79,6 +82,23 @@ async fn kinds_of_requests_are_judged_on_the_relay_lane_too() {
     assert_eq!(client.post("/chat/completions", &chat("hi")).await.status, 200);
     let relayed = client.get("/files").await;
     assert_eq!(relayed.status, 446, "{}", relayed.text());
+}
+
+#[tokio::test]
+async fn what_fails_on_the_relay_lane_and_is_not_denied_is_246_and_its_bytes_are_as_they_came() {
+    let stack = Stack::start().await;
+    let client = |hooks: Value| client(&stack, &target(&stack, json!({ "input_guardrails": hooks })));
+    let plain = client(json!([])).get("/fine_tuning/jobs").await;
+    let kinds = json!({ "default.allowedRequestTypes": { "allowedTypes": ["chatComplete"] } });
+    let marked = client(json!([kinds])).get("/fine_tuning/jobs").await;
+    let told = |answer: &harness::Answer| (answer.status.as_u16(), answer.text());
+    let (status, text) = told(&plain);
+    assert_eq!(told(&marked), (if status == 200 { 246 } else { status }, text));
+    assert_eq!(status, 200, "the mock answers it");
+    let rows = rows(&stack, 2).await;
+    let mut statuses: Vec<i32> = rows.iter().map(crate::journal::calls::status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 246]);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod admission;
 mod attempts;
 mod budgets;
 mod fairness;
+mod fetched_media;
 mod integrations;
 mod leases;
 mod lost;

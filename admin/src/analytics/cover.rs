@@ -19,7 +19,7 @@ pub struct Piece {
 pub struct SlotState {
     pub kept: Kept,
     /// Beginnings of stale slots, the narrowest first.
-    pub stale: [BTreeSet<DateTime<Utc>>; 3],
+    pub stale: [BTreeSet<DateTime<Utc>>; 4],
 }
 
 /// The period in order, without gaps. No slot is wider than `widest`, so that each lies in one slot of a graph.
@@ -46,7 +46,7 @@ impl SlotState {
     /// Whether a slot of this width begins here whose figures are exact.
     fn has(&self, size: SlotSize, at: DateTime<Utc>) -> bool {
         let kept = if size == SlotSize::Minute { self.kept.minutes_from } else { self.kept.begins_at };
-        at >= kept && beginning(at, size) == at && !self.is_stale(at, size)
+        at >= kept && size.beginning(at) == at && !self.is_stale(at, size)
     }
 
     /// A slot is stale with anything in it.
@@ -62,13 +62,8 @@ impl SlotState {
             return self.kept.begins_at;
         }
         let size = if at < self.kept.minutes_from { SlotSize::HalfHour } else { SlotSize::Minute };
-        beginning(at, size) + size.width()
+        size.beginning(at) + size.width()
     }
-}
-
-fn beginning(at: DateTime<Utc>, size: SlotSize) -> DateTime<Utc> {
-    let width = size.width().num_seconds();
-    DateTime::from_timestamp(at.timestamp().div_euclid(width) * width, 0).unwrap_or(at)
 }
 
 #[cfg(test)]
@@ -79,7 +74,7 @@ mod tests {
         format!("2026-01-{text}Z").parse().unwrap()
     }
 
-    fn state(stale: [&[&str]; 3]) -> SlotState {
+    fn state(stale: [&[&str]; 4]) -> SlotState {
         let kept = Kept { begins_at: time("10T00:00:00"), minutes_from: time("14T00:00:00"), sealed_until: None };
         SlotState { kept, stale: stale.map(|slots| slots.iter().map(|slot| time(slot)).collect()) }
     }
@@ -96,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_period_is_the_widest_slots_that_fit() {
-        let clean = state([&[], &[], &[]]);
+        let clean = state([&[], &[], &[], &[]]);
         for (from, until, widest, expected) in [
             ("14T00:00:00", "16T00:00:00", SlotSize::Day, vec!["Some(1440) 16 00:00:00"]),
             ("14T00:00:00", "16T00:00:00", SlotSize::HalfHour, vec!["Some(30) 16 00:00:00"]),
@@ -129,13 +124,25 @@ mod tests {
 
     #[test]
     fn what_is_stale_is_counted_from_logs_and_from_narrower_slots_around_it() {
-        let minute = state([&["15T00:05:00"], &[], &[]]);
+        let minute = state([&["15T00:05:00"], &[], &[], &[]]);
         let expected = vec!["Some(1) 15 00:05:00", "None 15 00:06:00", "Some(1) 15 00:30:00", "Some(30) 16 00:00:00"];
         assert_eq!(covered("15T00:00:00", "16T00:00:00", SlotSize::Day, &minute), expected);
-        let half_hour = state([&[], &["12T00:00:00"], &[]]);
+        let half_hour = state([&[], &["12T00:00:00"], &[], &[]]);
         let expected = vec!["None 12 00:30:00", "Some(30) 13 00:00:00", "Some(1440) 14 00:00:00"];
         assert_eq!(covered("12T00:00:00", "14T00:00:00", SlotSize::Day, &half_hour), expected);
-        let day = state([&[], &[], &["15T00:00:00"]]);
+        let day = state([&[], &[], &["15T00:00:00"], &[]]);
         assert_eq!(covered("15T00:00:00", "16T00:00:00", SlotSize::Day, &day), ["Some(30) 16 00:00:00"]);
+    }
+
+    #[test]
+    fn a_week_begins_on_monday_and_is_stale_with_any_of_its_days() {
+        let clean = state([&[], &[], &[], &[]]);
+        let expected = vec!["Some(1440) 12 00:00:00", "Some(10080) 26 00:00:00", "Some(1440) 27 00:00:00"];
+        assert_eq!(covered("10T00:00:00", "27T00:00:00", SlotSize::Week, &clean), expected);
+        for stale in [state([&[], &[], &[], &["12T00:00:00"]]), state([&[], &[], &["15T00:00:00"], &[]])] {
+            let found = covered("12T00:00:00", "26T00:00:00", SlotSize::Week, &stale);
+            assert_eq!(found.last().unwrap(), "Some(10080) 26 00:00:00");
+            assert!(found.len() > 1 && found[0].starts_with("Some(1440)"), "{found:?}");
+        }
     }
 }

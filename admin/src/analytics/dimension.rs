@@ -1,6 +1,8 @@
 //! What calls can be grouped by, and where each value stands in a log.
 
+use super::counted::ValueOf;
 use crate::http::{ApiError, FieldFault};
+use shared::db::usage_slots::SlotDimension;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dimension {
@@ -10,8 +12,8 @@ pub struct Dimension {
     pub sql: &'static str,
     /// Where the calls are read from: calls that have several values are counted under each.
     pub from: &'static str,
-    /// What slots call it and their value; none where they are not divided by it.
-    pub slots: Option<(&'static str, &'static str)>,
+    /// What slots call it and which value it is; none where they are not divided by it.
+    pub slots: Option<(SlotDimension, ValueOf)>,
 }
 
 const LOGS: &str = "request_logs";
@@ -21,28 +23,33 @@ const LOGS_BY_GUARDRAIL: &str = "request_logs CROSS JOIN LATERAL (
         coalesce(hook_results -> 'before_request_hooks', '[]') || coalesce(hook_results -> 'after_request_hooks', '[]')
     ) AS hook) AS hooks";
 
-const fn dimension(name: &'static str, sql: &'static str) -> Dimension {
-    Dimension { name, sql, from: LOGS, slots: Some((name, "value")) }
+const fn dimension(name: &'static str, sql: &'static str, of_slots: SlotDimension) -> Dimension {
+    Dimension { name, sql, from: LOGS, slots: Some((of_slots, ValueOf::Own)) }
 }
 
-pub const MODEL: Dimension = dimension("model", "coalesce(ai_model, '')");
-pub const WORKSPACE: Dimension =
-    Dimension { slots: Some(("", "workspace_id::text")), ..dimension("workspace", "workspace_id::text") };
-pub const API_KEY: Dimension = dimension("api_key", "coalesce(api_key_id::text, '')");
-pub const STATUS_CODE: Dimension = dimension("status_code", "response_status_code::text");
+pub const MODEL: Dimension = dimension("model", "coalesce(ai_model, '')", SlotDimension::Model);
+pub const WORKSPACE: Dimension = Dimension {
+    slots: Some((SlotDimension::All, ValueOf::Workspace)),
+    ..dimension("workspace", "workspace_id::text", SlotDimension::All)
+};
+pub const API_KEY: Dimension = dimension("api_key", "coalesce(api_key_id::text, '')", SlotDimension::ApiKey);
+pub const STATUS_CODE: Dimension = dimension("status_code", "response_status_code::text", SlotDimension::StatusCode);
 
 /// Those that the interface names, and three of ours at the end.
 static DIMENSIONS: &[Dimension] = &[
-    dimension("ai_service", "coalesce(ai_org, '')"),
+    dimension("ai_service", "coalesce(ai_org, '')", SlotDimension::AiService),
     MODEL,
     STATUS_CODE,
     API_KEY,
-    dimension("config", "coalesce(config, '')"),
+    dimension("config", "coalesce(config, '')", SlotDimension::Config),
     WORKSPACE,
-    dimension("provider", "coalesce(virtual_key, '')"),
-    dimension("prompt", "coalesce(prompt_slug, '')"),
-    dimension("prompt_version", "coalesce(prompt_version_id::text, '')"),
-    Dimension { slots: Some(("user", "substr(value, 2)")), ..dimension("user", "coalesce(metadata ->> '_user', '')") },
+    dimension("provider", "coalesce(virtual_key, '')", SlotDimension::Provider),
+    dimension("prompt", "coalesce(prompt_slug, '')", SlotDimension::Prompt),
+    dimension("prompt_version", "coalesce(prompt_version_id::text, '')", SlotDimension::PromptVersion),
+    Dimension {
+        slots: Some((SlotDimension::User, ValueOf::User)),
+        ..dimension("user", "coalesce(metadata ->> '_user', '')", SlotDimension::User)
+    },
     Dimension { name: "guardrail", sql: "coalesce(guardrail, '')", from: LOGS_BY_GUARDRAIL, slots: None },
 ];
 

@@ -1,13 +1,14 @@
 //! Figures by what calls have in common: one row for each value, the most telling first, page by page.
 
-use super::dimension;
+use super::counted::{self, Counted, ValueOf};
 use super::measure::{self, Measure};
-use super::rolled;
 use super::series::CountedRows;
-use super::slots::{PartsShape, Slots};
+use super::slots::{CountedShape, Slots};
 use crate::http::ApiError;
+use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::db::table::Filter;
+use shared::db::usage_slots::{Figures, SlotDimension};
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
@@ -21,7 +22,7 @@ pub struct GroupQuery<'q> {
     pub from: &'q str,
     pub filter: &'q Filter,
     /// The same, if slots may have it, and what they call the value.
-    pub slots: Option<(&'q Slots, (&'static str, &'static str))>,
+    pub slots: Option<(&'q Slots, (SlotDimension, ValueOf))>,
     /// Values of `value` and `from`, bound after those of the filter.
     pub further: Vec<&'q (dyn ToSql + Sync)>,
     pub measures: &'q [Measure],
@@ -53,30 +54,23 @@ pub struct Groups {
 }
 
 pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<Groups, ApiError> {
-    let parts = match query.slots {
-        Some((slots, (grouped_by, of_slots))) => {
-            let shape = PartsShape { grouped_by, of_logs: query.value, of_slots, step: None };
-            slots.parts(db, query.filter, query.measures, shape).await?
+    if let Some((slots, (grouped_by, value))) = query.slots {
+        let shape = CountedShape { grouped_by, value, step: None };
+        if let Some(counted) = slots.count(db, query.filter, query.measures, shape).await? {
+            return Ok(query.page(&counted));
         }
-        None => None,
-    };
-    let mut values = match &parts {
-        Some(parts) => parts.values(),
-        None => query.filter.values(),
-    };
+    }
+    let mut values = query.filter.values();
     values.extend(query.further.iter().copied());
     let n = values.len();
     let order = query.order.sql();
-    let grouped = match &parts {
-        Some(parts) => format!("{} {}", parts.sql(), rolled::select(rolled::BY_VALUE, query.measures)),
-        None => format!(
-            "SELECT {} AS value, {} FROM {} WHERE {} GROUP BY 1",
-            query.value,
-            measure::columns(query.measures),
-            query.from,
-            query.filter.sql(),
-        ),
-    };
+    let grouped = format!(
+        "SELECT {} AS value, {} FROM {} WHERE {} GROUP BY 1",
+        query.value,
+        measure::columns(query.measures),
+        query.from,
+        query.filter.sql(),
+    );
     let grouped = format!("SELECT * FROM ({grouped}) AS every ORDER BY {order} LIMIT {}", MOST + 1);
     // Counted apart from the page, so that a page beyond the last one knows how many there are.
     let sql = format!(
@@ -99,31 +93,46 @@ pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<G
     Ok(groups)
 }
 
+impl GroupQuery<'_> {
+    /// Of what was counted already. Only what orders groups is measured of all of them.
+    fn page(&self, counted: &Counted) -> Groups {
+        let all = counted.by_value();
+        let rank = |figures: &Figures| match self.order.by {
+            OrderBy::Value => Decimal::ZERO,
+            OrderBy::Measure(n) => self.measures[n].rolled.map_or(Decimal::ZERO, |rolled| rolled.value(figures, 0)),
+        };
+        let mut groups: Vec<(Decimal, &String, &Figures)> =
+            all.iter().map(|(value, figures)| (rank(figures), value, figures)).collect();
+        groups.sort_unstable_by(|one, other| match (self.order.by, self.order.is_descending) {
+            (OrderBy::Value, true) => other.1.cmp(one.1),
+            (OrderBy::Value, false) => one.1.cmp(other.1),
+            (OrderBy::Measure(_), true) => other.0.cmp(&one.0).then(one.1.cmp(other.1)),
+            (OrderBy::Measure(_), false) => one.0.cmp(&other.0).then(one.1.cmp(other.1)),
+        });
+        let is_capped = groups.len() as i64 > MOST;
+        groups.truncate(MOST as usize);
+        let values = |figures: &Figures| {
+            self.measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<Value>>()
+        };
+        let (size, offset) =
+            (usize::try_from(self.size).unwrap_or(0), usize::try_from(self.offset).unwrap_or(usize::MAX));
+        let rows = groups.iter().skip(offset).take(size).map(|(_, value, figures)| ((*value).clone(), values(figures)));
+        Groups { rows: rows.collect(), total: groups.len() as i64, is_capped }
+    }
+}
+
 /// The same measures over everything.
 pub async fn totals(
     db: &impl GenericClient,
     rows: &CountedRows<'_>,
     measures: &[Measure],
 ) -> Result<Vec<Value>, ApiError> {
-    let (of_logs, of_slots) =
-        if measures.contains(&measure::ERROR_CODES) { (dimension::STATUS_CODE.sql, "value") } else { ("''", "''") };
-    let shape = PartsShape { grouped_by: "", of_logs, of_slots, step: None };
-    let parts = match rows.slots {
-        Some(slots) if !measures.iter().any(|one| one.divided_by == "user") => {
-            slots.parts(db, rows.filter, measures, shape).await?
-        }
-        _ => None,
-    };
-    let row = match parts {
-        Some(parts) => {
-            let sql = format!("{} {}", parts.sql(), rolled::select(rolled::WHOLE, measures));
-            db.query_one(&sql, &parts.values()).await?
-        }
-        None => {
-            let sql = format!("SELECT {} FROM {} WHERE {}", measure::columns(measures), rows.from, rows.filter.sql());
-            db.query_one(&sql, &rows.filter.values()).await?
-        }
-    };
+    let shape = CountedShape { grouped_by: SlotDimension::All, value: ValueOf::Nothing, step: None };
+    if let Some(counted) = rows.count(db, measures, shape).await? {
+        return Ok(counted.series(measures).0);
+    }
+    let sql = format!("SELECT {} FROM {} WHERE {}", measure::columns(measures), rows.from, rows.filter.sql());
+    let row = db.query_one(&sql, &rows.filter.values()).await?;
     Ok(measure::values(&row, measures.len())?)
 }
 

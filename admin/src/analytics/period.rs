@@ -78,7 +78,7 @@ impl Period {
 }
 
 /// In seconds since 1970.
-fn slot_of(time: DateTime<Utc>, step: Step) -> i64 {
+pub fn slot_of(time: DateTime<Utc>, step: Step) -> i64 {
     (time.timestamp() - ORIGIN).div_euclid(step.seconds) * step.seconds + ORIGIN
 }
 

@@ -1,88 +1,160 @@
-//! Measures over parts: sums of figures, and percentiles out of the sketches of response times.
+//! Measures of what is added up already: what `measure` says in SQL over logs, over the figures of slots.
 
-use super::measure::{self, Measure};
+use rust_decimal::Decimal;
+use shared::db::usage_slots::{Figures, MONEY_SCALE, SlotDimension};
 
-/// The columns that figures are found for, and the sets they are grouped by.
-#[derive(Debug, Clone, Copy)]
-pub struct Keys {
-    pub columns: &'static [&'static str],
-    pub sets: &'static str,
-    /// The same with the buckets of sketches.
-    pub sets_of_buckets: &'static str,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rolled {
+    Requests,
+    Cost,
+    AvgCost,
+    SavedCost,
+    Tokens,
+    AvgTokens,
+    AvgInputTokens,
+    AvgOutputTokens,
+    AvgLatency,
+    /// So many percent of calls are not slower.
+    Latency(u8),
+    Users,
+    UserRequests,
+    RequestsPerUser,
+    Errors,
+    ErrorRate,
+    SuccessRate,
+    ErrorCodes,
+    Retried,
+    Fallen,
+    Hits,
+    SimpleHits,
+    SemanticHits,
+    HitRate,
+    SimpleSaved,
+    SemanticSaved,
+    HitLatency,
+    OtherLatency,
+    FirstSeen,
+    LastSeen,
 }
 
-pub const BY_SLOT: Keys = Keys {
-    columns: &["slot"],
-    sets: "GROUPING SETS ((slot), ())",
-    sets_of_buckets: "GROUPING SETS ((slot, bucket), (bucket))",
-};
-pub const BY_VALUE: Keys = Keys { columns: &["value"], sets: "value", sets_of_buckets: "value, bucket" };
-pub const BY_BOTH: Keys = Keys {
-    columns: &["slot", "value"],
-    sets: "GROUPING SETS ((slot, value), (value))",
-    sets_of_buckets: "GROUPING SETS ((slot, value, bucket), (value, bucket))",
-};
-pub const WHOLE: Keys = Keys { columns: &[], sets: "()", sets_of_buckets: "bucket" };
-
-/// What follows `WITH parts AS (…)`: a select of the keys and of the measures as `m0`, `m1`, …
-pub fn select(keys: Keys, measures: &[Measure]) -> String {
-    let figures: Vec<String> = measures
-        .iter()
-        .enumerate()
-        .filter(|(_, measure)| measure.percent.is_none())
-        .map(|(n, measure)| format!("{} AS m{n}", measure::rounded(measure.rolled)))
-        .collect();
-    let list =
-        |more: Vec<String>| keys.columns.iter().map(|key| (*key).to_owned()).chain(more).collect::<Vec<_>>().join(", ");
-    let percentiles: Vec<String> = measures
-        .iter()
-        .enumerate()
-        .filter_map(|(n, measure)| Some(format!("{} AS m{n}", measure::rounded(&quantile(measure.percent?)))))
-        .collect();
-    let summed =
-        format!("SELECT {} FROM parts GROUP BY {}", list([figures, vec!["1 AS one".to_owned()]].concat()), keys.sets);
-    if percentiles.is_empty() {
-        return summed;
+impl Rolled {
+    /// What must be told apart for it, because it is how many of them there are.
+    pub fn divided_by(self) -> Option<SlotDimension> {
+        match self {
+            Self::Users | Self::RequestsPerUser => Some(SlotDimension::User),
+            Self::ErrorCodes => Some(SlotDimension::StatusCode),
+            _ => None,
+        }
     }
-    let divided = match keys.columns {
-        [] => String::new(),
-        columns => format!("PARTITION BY {}", columns.join(", ")),
-    };
-    let grouped = match keys.columns {
-        [] => "()".to_owned(),
-        columns => columns.join(", "),
-    };
-    // A null is a key too: of all slots, and of what is left.
-    let same = keys.columns.iter().map(|key| {
-        let nothing = if *key == "slot" { "'-infinity'" } else { "''" };
-        format!(
-            "AND (q.{key} IS NULL) = (f.{key} IS NULL) AND coalesce(q.{key}, {nothing}) = coalesce(f.{key}, {nothing})"
-        )
-    });
-    let measured = (0..measures.len()).map(|n| match measures[n].percent {
-        Some(_) => format!("coalesce(q.m{n}, 0) AS m{n}"),
-        None => format!("f.m{n}"),
-    });
-    let shown: Vec<String> = keys.columns.iter().map(|key| format!("f.{key}")).chain(measured).collect();
-    format!(
-        ", sketches AS (
-             SELECT {}, sum(calls) AS calls FROM parts CROSS JOIN LATERAL unnest(buckets, counts) AS sketch (bucket, calls)
-             GROUP BY {}),
-         ranks AS (SELECT *, sum(calls) OVER ({divided} ORDER BY bucket) AS upto, sum(calls) OVER ({divided}) AS total FROM sketches),
-         quantiles AS (SELECT {} FROM ranks GROUP BY {grouped})
-         SELECT {} FROM ({summed}) AS f LEFT JOIN quantiles AS q ON true {}",
-        list(vec!["bucket".to_owned()]),
-        keys.sets_of_buckets,
-        list(percentiles),
-        shown.join(", "),
-        same.collect::<String>(),
-    )
+
+    pub fn is_percentile(self) -> bool {
+        matches!(self, Self::Latency(_))
+    }
+
+    /// `different` is how many values there are of what it is divided by.
+    pub fn value(self, of: &Figures, different: u64) -> Decimal {
+        let hits = of.simple_hits + of.semantic_hits;
+        match self {
+            Self::Requests => of.requests.into(),
+            Self::Cost => cents(of.cost),
+            Self::AvgCost => ratio(cents(of.cost), of.requests),
+            Self::SavedCost => cents(of.saved),
+            Self::Tokens => Decimal::from(of.req_units) + Decimal::from(of.res_units),
+            Self::AvgTokens => ratio(Decimal::from(of.req_units) + Decimal::from(of.res_units), of.requests),
+            Self::AvgInputTokens => ratio(of.req_units.into(), of.requests),
+            Self::AvgOutputTokens => ratio(of.res_units.into(), of.requests),
+            Self::AvgLatency => ratio(of.response_time.into(), of.requests),
+            Self::Latency(percent) => {
+                Decimal::from_f64_retain(of.sketch.percentile(percent)).unwrap_or_default().round_dp(10)
+            }
+            Self::Users | Self::ErrorCodes => different.into(),
+            Self::UserRequests => of.user_requests.into(),
+            Self::RequestsPerUser => ratio(of.user_requests.into(), different),
+            Self::Errors => of.errors.into(),
+            Self::ErrorRate => percent(of.errors, of.requests),
+            Self::SuccessRate => percent(of.requests.saturating_sub(of.errors), of.requests),
+            Self::Retried => of.retried.into(),
+            Self::Fallen => of.fallen.into(),
+            Self::Hits => hits.into(),
+            Self::SimpleHits => of.simple_hits.into(),
+            Self::SemanticHits => of.semantic_hits.into(),
+            Self::HitRate => percent(hits, of.requests),
+            Self::SimpleSaved => cents(of.simple_saved),
+            Self::SemanticSaved => cents(of.semantic_saved),
+            Self::HitLatency => ratio(of.hit_time.into(), hits),
+            Self::OtherLatency => {
+                ratio(of.response_time.saturating_sub(of.hit_time).into(), of.requests.saturating_sub(hits))
+            }
+            Self::FirstSeen => moment(of, of.first_seen),
+            Self::LastSeen => moment(of, of.last_seen),
+        }
+    }
 }
 
-/// Between the two calls that it stands between, as `percentile_cont` has it.
-fn quantile(percent: u8) -> String {
-    let place = format!("{:.2} * (total - 1)", f64::from(percent) / 100.0);
-    let bucket = |end: &str| format!("bucket_latency(min(bucket) FILTER (WHERE upto > {end}({place})))");
-    let (below, above) = (bucket("floor"), bucket("ceil"));
-    format!("{below} + ({above} - {below}) * (max({place}) - floor(max({place})))::double precision")
+/// More money than there is stays the most that can be written.
+fn cents(units: u128) -> Decimal {
+    let units = i128::try_from(units).unwrap_or(i128::MAX);
+    Decimal::try_from_i128_with_scale(units, MONEY_SCALE).unwrap_or(Decimal::MAX)
+}
+
+fn ratio(part: Decimal, whole: u64) -> Decimal {
+    part.checked_div(whole.into()).unwrap_or_default().round_dp(10)
+}
+
+fn percent(part: u64, whole: u64) -> Decimal {
+    ratio(Decimal::from(part) * Decimal::ONE_HUNDRED, whole)
+}
+
+/// In milliseconds since 1970; 0 for never.
+fn moment(of: &Figures, micros: i64) -> Decimal {
+    if of.requests == 0 { Decimal::ZERO } else { Decimal::new(micros, 3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_of_nothing_are_zero() {
+        for rolled in [
+            Rolled::AvgCost,
+            Rolled::Latency(99),
+            Rolled::RequestsPerUser,
+            Rolled::ErrorRate,
+            Rolled::HitLatency,
+            Rolled::OtherLatency,
+            Rolled::LastSeen,
+        ] {
+            assert_eq!(rolled.value(&Figures::default(), 0), Decimal::ZERO, "{rolled:?}");
+        }
+    }
+
+    #[test]
+    fn shares_and_averages_are_of_all_calls() {
+        let figures = Figures {
+            requests: 8,
+            errors: 2,
+            req_units: 30,
+            res_units: 10,
+            cost: 35_000_000_000,
+            simple_hits: 1,
+            semantic_hits: 1,
+            response_time: 900,
+            hit_time: 60,
+            ..Figures::default()
+        };
+        for (rolled, expected) in [
+            (Rolled::Cost, "3.5"),
+            (Rolled::AvgCost, "0.4375"),
+            (Rolled::AvgTokens, "5"),
+            (Rolled::ErrorRate, "25"),
+            (Rolled::SuccessRate, "75"),
+            (Rolled::HitRate, "25"),
+            (Rolled::HitLatency, "30"),
+            (Rolled::OtherLatency, "140"),
+            (Rolled::Users, "3"),
+        ] {
+            assert_eq!(rolled.value(&figures, 3), expected.parse().unwrap(), "{rolled:?}");
+        }
+    }
 }

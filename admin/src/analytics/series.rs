@@ -1,17 +1,18 @@
 //! Figures over time: for each slot of a period, for the whole of it, and both again for the values that most calls have.
 //! One statement finds slots and whole, so that they are of the same moment.
 
+use super::counted::{self, Counted, SlotCondition, ValueOf};
 use super::dimension::Dimension;
 use super::measure::{self, Measure};
 use super::period::{ORIGIN_SQL, Period, Step};
-use super::rolled;
-use super::slots::{self, Parts, PartsShape, Slots};
+use super::slots::{CountedShape, Slots};
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::db::table::Filter;
-use std::collections::HashMap;
+use shared::db::usage_slots::{ByValue, Figures, SlotDimension};
+use std::collections::{HashMap, HashSet};
 use tokio_postgres::{GenericClient, Row};
 
 /// Values, in the order of the measures that were asked for; nothing happened in slots that are not there.
@@ -39,15 +40,15 @@ impl<'f> CountedRows<'f> {
         Self { from: "request_logs", time: "created_at", filter, slots }
     }
 
-    /// Parts in slots, if they have all that is asked for.
-    async fn parts(
+    /// From slots, if they have all that is asked for.
+    pub async fn count(
         &self,
         db: &impl GenericClient,
         measures: &[Measure],
-        shape: PartsShape<'f>,
-    ) -> Result<Option<Parts<'f>>, ApiError> {
+        shape: CountedShape,
+    ) -> Result<Option<Counted>, ApiError> {
         match self.slots {
-            Some(slots) => slots.parts(db, self.filter, measures, shape).await,
+            Some(slots) => slots.count(db, self.filter, measures, shape).await,
             None => Ok(None),
         }
     }
@@ -59,16 +60,10 @@ pub async fn series(
     step: Step,
     measures: &[Measure],
 ) -> Result<Series, ApiError> {
-    let divided_by = measures.iter().map(|measure| measure.divided_by).find(|name| !name.is_empty());
-    let (of_logs, of_slots) = match divided_by {
-        Some("user") => ("metadata ->> '_user'", "CASE WHEN value <> '' THEN substr(value, 2) END"),
-        Some("status_code") => ("response_status_code::text", "value"),
-        _ => ("''", "''"),
-    };
-    let shape = PartsShape { grouped_by: "", of_logs, of_slots, step: Some(step) };
-    if let Some(parts) = rows.parts(db, measures, shape).await? {
-        let sql = format!("{} {}", parts.sql(), rolled::select(rolled::BY_SLOT, measures));
-        return Series::read(&db.query(&sql, &parts.values()).await?, measures.len());
+    let shape = CountedShape { grouped_by: SlotDimension::All, value: ValueOf::Nothing, step: Some(step) };
+    if let Some(counted) = rows.count(db, measures, shape).await? {
+        let (whole, slots) = counted.series(measures);
+        return Ok(Series { whole, slots: slots.into_iter().collect() });
     }
     let sql = format!(
         "SELECT slot, {} FROM (SELECT {} AS slot, * FROM {} WHERE {}) AS counted GROUP BY GROUPING SETS ((slot), ())",
@@ -88,11 +83,11 @@ pub async fn divided(
     measures: &[Measure],
     dimension: &Dimension,
 ) -> Result<Vec<(Option<String>, Series)>, ApiError> {
-    let is_divided = measures.iter().any(|measure| !measure.divided_by.is_empty());
-    if let Some((grouped_by, of_slots)) = dimension.slots.filter(|_| !is_divided) {
-        let shape = PartsShape { grouped_by, of_logs: dimension.sql, of_slots, step: Some(step) };
-        if let Some(parts) = rows.parts(db, measures, shape).await? {
-            return divided_parts(db, &parts, measures).await;
+    let is_divided = measures.iter().any(|measure| measure.rolled.is_some_and(|one| one.divided_by().is_some()));
+    if let Some((grouped_by, value)) = dimension.slots.filter(|_| !is_divided) {
+        let shape = CountedShape { grouped_by, value, step: Some(step) };
+        if let Some(counted) = rows.count(db, measures, shape).await? {
+            return Ok(divided_counted(&counted, measures));
         }
     }
     let (value, from, matching) = (dimension.sql, dimension.from, rows.filter.sql());
@@ -114,30 +109,32 @@ pub async fn divided(
     in_order(&found, top.clone(), measures.len())
 }
 
-/// The same from slots. Measures that are divided by something else are not asked of them.
-async fn divided_parts(
-    db: &impl GenericClient,
-    parts: &Parts<'_>,
-    measures: &[Measure],
-) -> Result<Vec<(Option<String>, Series)>, ApiError> {
-    let top = format!(
-        "{} SELECT value FROM parts GROUP BY 1 ORDER BY sum(requests) DESC, 1 LIMIT {MOST_GROUPS}",
-        parts.sql()
-    );
-    let mut values = parts.values();
-    let top: Vec<String> =
-        db.query(&top, &values).await?.iter().map(|row| row.try_get("value")).collect::<Result<_, _>>()?;
-    values.push(&top);
-    let named = parts.sql().replacen("WITH parts AS", "WITH all_parts AS", 1);
-    let sql = format!(
-        "{named}, parts AS MATERIALIZED (
-             SELECT slot, CASE WHEN value = ANY (${n}) THEN value END AS value, {} FROM all_parts) {}",
-        slots::FIGURES,
-        rolled::select(rolled::BY_BOTH, measures),
-        n = values.len(),
-    );
-    let found = db.query(&sql, &values).await?;
-    in_order(&found, top.clone(), measures.len())
+/// The same of what was counted already.
+fn divided_counted(counted: &Counted, measures: &[Measure]) -> Vec<(Option<String>, Series)> {
+    let all = counted.by_value();
+    let mut top: Vec<(&String, u64)> = all.iter().map(|(value, figures)| (value, figures.requests)).collect();
+    top.sort_unstable_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
+    let rest = top.split_off(top.len().min(MOST_GROUPS as usize));
+    let values =
+        |figures: &Figures| measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<_>>();
+    let mut series: Vec<(Option<String>, Series)> = Vec::new();
+    for (value, _) in &top {
+        let slots = counted.slots().filter_map(|(slot, by_value)| Some((slot, values(by_value.get(*value)?))));
+        let whole = all.get(*value).map(&values).unwrap_or_default();
+        series.push((Some((*value).clone()), Series { whole, slots: slots.collect() }));
+    }
+    if !rest.is_empty() {
+        let names: HashSet<&String> = rest.iter().map(|(value, _)| *value).collect();
+        let sum = |by_value: &ByValue| {
+            let mut sum = Figures::default();
+            by_value.iter().filter(|(value, _)| names.contains(value)).for_each(|(_, figures)| sum.merge(figures));
+            sum
+        };
+        let slots = counted.slots().map(|(slot, by_value)| (slot, sum(by_value)));
+        let slots = slots.filter(|(_, sum)| sum.requests > 0).map(|(slot, sum)| (slot, values(&sum))).collect();
+        series.push((None, Series { whole: values(&sum(&all)), slots }));
+    }
+    series
 }
 
 fn in_order(rows: &[Row], top: Vec<String>, measures: usize) -> Result<Vec<(Option<String>, Series)>, ApiError> {
@@ -161,21 +158,21 @@ pub struct Occurring {
     pub number: &'static str,
     pub which: &'static str,
     /// What slots call it, and which of them have it.
-    pub dimension: &'static str,
-    pub condition: &'static str,
+    pub dimension: SlotDimension,
+    pub condition: SlotCondition,
 }
 
 pub const ERROR_CODES: Occurring = Occurring {
     number: "response_status_code",
     which: "NOT is_success",
-    dimension: "status_code",
-    condition: "errors > 0",
+    dimension: SlotDimension::StatusCode,
+    condition: SlotCondition::Failed,
 };
 pub const RETRIES: Occurring = Occurring {
     number: "retry_success_count",
     which: "is_success AND retry_success_count > 0",
-    dimension: "retries",
-    condition: "true",
+    dimension: SlotDimension::Retries,
+    condition: SlotCondition::All,
 };
 
 /// How often each occurs, in each slot. `filter` and `slots` are about those that have it.
@@ -185,37 +182,34 @@ pub async fn occurrences(
     step: Step,
     occurring: Occurring,
 ) -> Result<HashMap<DateTime<Utc>, Vec<(i64, i64)>>, ApiError> {
-    let number = format!("({})::text", occurring.number);
-    let shape = PartsShape { grouped_by: occurring.dimension, of_logs: &number, of_slots: "value", step: Some(step) };
-    let parts = match rows.slots {
-        Some(slots) => slots.parts(db, rows.filter, &[measure::REQUESTS], shape).await?,
-        None => None,
-    };
-    let rows = match parts {
-        Some(parts) => {
-            let sql = format!(
-                "{} SELECT slot, value::bigint AS number, sum(requests)::bigint AS count FROM parts GROUP BY 1, 2 ORDER BY 1, 2",
-                parts.sql()
-            );
-            db.query(&sql, &parts.values()).await?
-        }
-        None => {
-            let sql = format!(
-                "SELECT {} AS slot, ({})::bigint AS number, count(*) AS count FROM {}
-                 WHERE {} GROUP BY 1, 2 ORDER BY 1, 2",
-                slot(rows.time, step),
-                occurring.number,
-                rows.from,
-                rows.filter.sql(),
-            );
-            db.query(&sql, &rows.filter.values()).await?
-        }
-    };
+    let shape = CountedShape { grouped_by: occurring.dimension, value: ValueOf::Own, step: Some(step) };
+    if let Some(counted) = rows.count(db, &[measure::REQUESTS], shape).await? {
+        let slots = counted.slots().map(|(slot, values)| (slot, numbers(values)));
+        return Ok(slots.filter(|(_, numbers)| !numbers.is_empty()).collect());
+    }
+    let sql = format!(
+        "SELECT {} AS slot, ({})::bigint AS number, count(*) AS count FROM {} WHERE {} GROUP BY 1, 2 ORDER BY 1, 2",
+        slot(rows.time, step),
+        occurring.number,
+        rows.from,
+        rows.filter.sql(),
+    );
+    let rows = db.query(&sql, &rows.filter.values()).await?;
     let mut found: HashMap<DateTime<Utc>, Vec<(i64, i64)>> = HashMap::new();
     for row in rows {
         found.entry(row.try_get("slot")?).or_default().push((row.try_get("number")?, row.try_get("count")?));
     }
     Ok(found)
+}
+
+/// Values that are whole numbers, and how often each occurs.
+fn numbers(values: &ByValue) -> Vec<(i64, i64)> {
+    let number = |(value, figures): (&String, &Figures)| {
+        Some((value.parse::<i64>().ok()?, i64::try_from(figures.requests).ok()?))
+    };
+    let mut numbers: Vec<(i64, i64)> = values.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 fn slot(time: &str, step: Step) -> String {

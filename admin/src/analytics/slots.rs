@@ -1,15 +1,17 @@
 //! When figures can be read from slots instead of logs: a question about everybody's calls that filters and groups by one thing at
-//! most. Percentiles are then read from sketches. Everything else is counted from logs, and so is what slots do not cover, as
-//! parts of the same sums.
+//! most. Percentiles are then read from sketches. Everything else is counted from logs, and so is what slots do not cover, into
+//! the same sums.
 
+use super::counted::{Counted, SlotCondition, ValueOf};
 use super::cover::{Piece, SlotState, cover};
 use super::measure::Measure;
-use super::period::{ORIGIN_SQL, Period, Step};
+use super::period::{Period, Step};
 use crate::http::{ApiError, Query};
 use crate::logs::{LogView, filters};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
-use shared::db::usage_slots::{Kept, SlotSize};
+use shared::db::usage_slots::{COLUMNS, CountedCall, Kept, SlotDimension, SlotSize};
 use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -20,31 +22,30 @@ pub struct Slots {
     tenant: Filter,
     period: Period,
     /// What is filtered by, and the values of which one must match.
-    only: Option<(&'static str, Vec<String>)>,
+    only: Option<(SlotDimension, Vec<String>)>,
     /// A condition on slots, beside those.
-    condition: &'static str,
+    condition: SlotCondition,
 }
 
 /// Filters that slots know, and what they call them.
-static FILTERS: &[(&str, &str)] = &[
-    ("virtual_keys", "provider"),
-    ("configs", "config"),
-    ("prompt_slug", "prompt"),
-    ("cache_status", "cache_status"),
-    ("ai_org_model", "service_model"),
-    ("status_code", "status_code"),
-    ("api_key_ids", "api_key"),
+static FILTERS: &[(&str, SlotDimension)] = &[
+    ("virtual_keys", SlotDimension::Provider),
+    ("configs", SlotDimension::Config),
+    ("prompt_slug", SlotDimension::Prompt),
+    ("cache_status", SlotDimension::CacheStatus),
+    ("ai_org_model", SlotDimension::ServiceModel),
+    ("status_code", SlotDimension::StatusCode),
+    ("api_key_ids", SlotDimension::ApiKey),
 ];
-
-/// What every part has.
-pub const FIGURES: &str = "requests, user_requests, errors, req_units, res_units, cost, simple_hits, semantic_hits, simple_saved, \
-    semantic_saved, saved, response_time, hit_time, retried, fallen, first_seen, last_seen, buckets, counts";
 
 /// Not about the calls.
 const OTHERS: &[&str] = &["time_of_generation_min", "time_of_generation_max", "workspace_slug"];
 
 /// More stale slots than this are not worth weaving between.
 const MOST_STALE: i64 = 5000;
+/// Nor are more stretches of logs than this, or longer ones: Postgres counts them sooner itself.
+const MOST_STRETCHES: usize = 50;
+const LONGEST_FROM_LOGS: TimeDelta = TimeDelta::days(2);
 
 impl Slots {
     /// None where only logs know the answer.
@@ -59,56 +60,126 @@ impl Slots {
             (Some(name), None) => Some(known(name, query)?),
             _ => return None,
         };
-        Some(Self { tenant: view.tenant_filter(), period, only, condition: "true" })
+        Some(Self { tenant: view.tenant_filter(), period, only, condition: SlotCondition::All })
     }
 
     /// Only slots of which this holds.
-    pub fn holding(self, condition: &'static str) -> Self {
+    pub fn holding(self, condition: SlotCondition) -> Self {
         Self { condition, ..self }
     }
 
     /// By what the slots must be divided that are read; none if that is more than one thing.
-    fn dimension(&self, grouped_by: &'static str, measures: &[Measure]) -> Option<&'static str> {
-        let needed = measures.iter().map(|measure| measure.divided_by).chain([grouped_by]);
-        let needed = needed.chain(self.only.as_ref().map(|(name, _)| *name)).filter(|name| !name.is_empty());
-        let needed: BTreeSet<&'static str> = needed.collect();
+    fn dimension(&self, grouped_by: SlotDimension, measures: &[Measure]) -> Option<SlotDimension> {
+        let needed = measures.iter().filter_map(|measure| measure.rolled?.divided_by()).chain([grouped_by]);
+        let needed = needed.chain(self.only.as_ref().map(|(name, _)| *name)).filter(|one| *one != SlotDimension::All);
+        let needed: BTreeSet<SlotDimension> = needed.collect();
         match needed.len() {
-            0 => Some(""),
+            0 => Some(SlotDimension::All),
             1 => needed.first().copied(),
             _ => None,
         }
     }
 
-    /// The parts of the answer, if slots have it. `filter` is the condition on logs.
-    pub async fn parts<'s>(
-        &'s self,
+    /// The answer, if slots have it. `filter` is the condition on logs.
+    pub async fn count(
+        &self,
         db: &impl GenericClient,
-        filter: &'s Filter,
+        filter: &Filter,
         measures: &[Measure],
-        shape: PartsShape<'s>,
-    ) -> Result<Option<Parts<'s>>, ApiError> {
+        shape: CountedShape,
+    ) -> Result<Option<Counted>, ApiError> {
         let Some(dimension) = self.dimension(shape.grouped_by, measures) else { return Ok(None) };
-        if !measures.iter().all(|measure| measure.is_rolled()) {
+        if !measures.iter().all(|measure| measure.rolled.is_some()) {
             return Ok(None);
         }
         let Some(state) = state(db, self.period).await? else { return Ok(None) };
-        let pieces = cover(self.period, shape.widest(), &state);
-        if pieces.iter().all(|piece| piece.size.is_none()) {
+        let (stretches, pieces): (Vec<Piece>, Vec<Piece>) =
+            cover(self.period, shape.widest(), &state).into_iter().partition(|piece| piece.size.is_none());
+        let from_logs: TimeDelta = stretches.iter().map(|piece| piece.until - piece.from).sum();
+        if pieces.is_empty() || stretches.len() > MOST_STRETCHES || from_logs > LONGEST_FROM_LOGS {
             return Ok(None);
         }
-        Ok(Some(Parts { slots: self, filter, dimension, shape, pieces: BoundPieces::of(&pieces) }))
+        let only = self.only.as_ref().map(|(_, values)| values.as_slice());
+        let mut counted = Counted::new(dimension, shape.value, shape.step, measures).only(only, self.condition);
+        let is_whole = self.add_slots(db, dimension, &pieces, &mut counted).await?
+            && add_logs(db, filter, &stretches, &mut counted).await?;
+        Ok(is_whole.then_some(counted))
+    }
+
+    /// False when some of them do not have what is asked for.
+    async fn add_slots(
+        &self,
+        db: &impl GenericClient,
+        dimension: SlotDimension,
+        pieces: &[Piece],
+        counted: &mut Counted,
+    ) -> Result<bool, ApiError> {
+        let n = self.tenant.values().len();
+        let sql = format!(
+            "SELECT s.workspace_id, s.slot, s.figures
+             FROM unnest(${}::smallint[], ${}::timestamptz[], ${}::timestamptz[]) AS piece (width, piece_from, piece_until)
+             JOIN usage_slots s ON s.size = width AND s.slot >= piece_from AND s.slot < piece_until
+             WHERE {} AND dimension = '{}'",
+            n + 1,
+            n + 2,
+            n + 3,
+            self.tenant.sql(),
+            dimension.name(),
+        );
+        let sizes: Vec<i16> = pieces.iter().filter_map(|piece| Some(piece.size?.minutes())).collect();
+        let from: Vec<DateTime<Utc>> = pieces.iter().map(|piece| piece.from).collect();
+        let until: Vec<DateTime<Utc>> = pieces.iter().map(|piece| piece.until).collect();
+        let mut values = self.tenant.values();
+        values.extend([&sizes as &(dyn ToSql + Sync), &from, &until]);
+        let rows = db.query_raw(&sql, values).await?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await? {
+            if !counted.add_slot(row.try_get("slot")?, row.try_get("workspace_id")?, row.try_get("figures")?)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
+/// False when there is too much of them.
+async fn add_logs(
+    db: &impl GenericClient,
+    filter: &Filter,
+    stretches: &[Piece],
+    counted: &mut Counted,
+) -> Result<bool, ApiError> {
+    let n = filter.values().len();
+    // A statement for each, so that Postgres looks at its day alone.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM request_logs WHERE {} AND created_at >= ${} AND created_at < ${}",
+        filter.sql(),
+        n + 1,
+        n + 2
+    );
+    for stretch in stretches {
+        let mut values = filter.values();
+        values.extend([&stretch.from as &(dyn ToSql + Sync), &stretch.until]);
+        let rows = db.query_raw(&sql, values).await?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await? {
+            if !counted.add_call(&CountedCall::read(&row)?) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
 /// A filter as slots know it; none for values that they do not have.
-fn known(name: &str, query: &Query) -> Option<(&'static str, Vec<String>)> {
+fn known(name: &str, query: &Query) -> Option<(SlotDimension, Vec<String>)> {
     let (_, dimension) = FILTERS.iter().find(|(filter, _)| *filter == name)?;
-    let values = query.list(name).into_iter().map(|value| match *dimension {
-        "status_code" => value.parse::<i32>().ok().map(|code| code.to_string()),
-        "api_key" => value.parse::<Uuid>().ok().map(|id| id.to_string()),
+    let values = query.list(name).into_iter().map(|value| match dimension {
+        SlotDimension::StatusCode => value.parse::<i32>().ok().map(|code| code.to_string()),
+        SlotDimension::ApiKey => value.parse::<Uuid>().ok().map(|id| id.to_string()),
         // Configs can also be named by their id.
-        "config" => Some(value).filter(|value| value.parse::<Uuid>().is_err()),
-        "service_model" if !value.contains("__") => Some(format!("{value}__")),
+        SlotDimension::Config => Some(value).filter(|value| value.parse::<Uuid>().is_err()),
+        SlotDimension::ServiceModel if !value.contains("__") => Some(format!("{value}__")),
         _ => Some(value),
     });
     Some((*dimension, values.collect::<Option<Vec<_>>>()?)).filter(|(_, values)| !values.is_empty())
@@ -117,15 +188,16 @@ fn known(name: &str, query: &Query) -> Option<(&'static str, Vec<String>)> {
 /// Slots as they are at this moment; none if too many are stale.
 async fn state(db: &impl GenericClient, period: Period) -> Result<Option<SlotState>, ApiError> {
     const STALE: &str = "SELECT DISTINCT size, slot FROM usage_stale
-        WHERE slot > $1::timestamptz - interval '1 day' AND slot < $2 AND slot >= $3 LIMIT $4";
+        WHERE slot > $1::timestamptz - interval '168 hours' AND slot < $2 AND (slot >= $3 OR size = $4) LIMIT $5";
     // Compiling a statement over every day of logs takes longer than running it.
     db.batch_execute("SET LOCAL jit = off").await?;
     let kept = Kept::read(db).await?;
-    let rows = db.query(STALE, &[&period.from, &period.until, &kept.begin(), &MOST_STALE]).await?;
+    let (begin, week) = (kept.begin_of(SlotSize::Day), SlotSize::Week.minutes());
+    let rows = db.query(STALE, &[&period.from, &period.until, &begin, &week, &MOST_STALE]).await?;
     if rows.len() as i64 == MOST_STALE {
         return Ok(None);
     }
-    let mut stale: [BTreeSet<DateTime<Utc>>; 3] = Default::default();
+    let mut stale: [BTreeSet<DateTime<Utc>>; 4] = Default::default();
     for row in rows {
         let size: i16 = row.try_get("size")?;
         if let Some(place) = SlotSize::ALL.iter().position(|one| one.minutes() == size) {
@@ -135,122 +207,25 @@ async fn state(db: &impl GenericClient, period: Period) -> Result<Option<SlotSta
     Ok(Some(SlotState { kept, stale }))
 }
 
-/// What each part has beside its figures.
+/// What calls are told apart by.
 #[derive(Debug, Clone, Copy)]
-pub struct PartsShape<'s> {
-    /// What slots are divided by for it; empty if by nothing.
-    pub grouped_by: &'static str,
-    /// The value of a log and of a slot.
-    pub of_logs: &'s str,
-    pub of_slots: &'s str,
+pub struct CountedShape {
+    /// What slots are divided by for it.
+    pub grouped_by: SlotDimension,
+    pub value: ValueOf,
     /// Of a graph.
     pub step: Option<Step>,
 }
 
-impl PartsShape<'_> {
+impl CountedShape {
+    /// No slot may be wider than one of the graph.
     fn widest(&self) -> SlotSize {
         match self.step.map(|step| step.seconds) {
             Some(..1800) => SlotSize::Minute,
             Some(1800..86_400) => SlotSize::HalfHour,
-            _ => SlotSize::Day,
+            Some(86_400..604_800) => SlotSize::Day,
+            _ => SlotSize::Week,
         }
-    }
-}
-
-/// Pieces as Postgres takes them.
-#[derive(Debug, Default)]
-struct BoundPieces {
-    sizes: Vec<i16>,
-    from: Vec<DateTime<Utc>>,
-    until: Vec<DateTime<Utc>>,
-    logs_from: Vec<DateTime<Utc>>,
-    logs_until: Vec<DateTime<Utc>>,
-}
-
-impl BoundPieces {
-    fn of(pieces: &[Piece]) -> Self {
-        let mut bound = Self::default();
-        for piece in pieces {
-            match piece.size {
-                Some(size) => {
-                    bound.sizes.push(size.minutes());
-                    bound.from.push(piece.from);
-                    bound.until.push(piece.until);
-                }
-                None => {
-                    bound.logs_from.push(piece.from);
-                    bound.logs_until.push(piece.until);
-                }
-            }
-        }
-        bound
-    }
-}
-
-/// Slots and logs as rows of one form.
-pub struct Parts<'s> {
-    slots: &'s Slots,
-    filter: &'s Filter,
-    dimension: &'static str,
-    shape: PartsShape<'s>,
-    pieces: BoundPieces,
-}
-
-impl Parts<'_> {
-    /// `WITH parts AS (…)`, its values being the first ones that are bound.
-    pub fn sql(&self) -> String {
-        let n = self.filter.values().len() + self.slots.tenant.values().len();
-        let only = match &self.slots.only {
-            Some(_) => format!("AND value = ANY(${})", n + 6),
-            None => String::new(),
-        };
-        let slot = |time: &str| match self.shape.step {
-            Some(step) => format!("date_bin('{}', {time}, {ORIGIN_SQL})", step.interval),
-            None => "NULL::timestamptz".to_owned(),
-        };
-        format!(
-            "WITH parts AS MATERIALIZED (
-                 SELECT {} AS slot, {} AS value, {FIGURES}
-                 FROM unnest(${}::smallint[], ${}::timestamptz[], ${}::timestamptz[]) AS piece (width, piece_from, piece_until)
-                 JOIN usage_slots s ON s.size = width AND s.slot >= piece_from AND s.slot < piece_until
-                 WHERE {} AND dimension = '{}' AND {} {only}
-                 UNION ALL
-                 SELECT {}, {}, 1, (metadata ->> '_user' IS NOT NULL)::int, (NOT is_success)::int, req_units, res_units,
-                     coalesce(cost, 0), (cache_status = 'HIT')::int, (cache_status = 'SEMANTIC HIT')::int,
-                     CASE WHEN cache_status = 'HIT' THEN coalesce(cache_saved_cost, 0) ELSE 0 END,
-                     CASE WHEN cache_status = 'SEMANTIC HIT' THEN coalesce(cache_saved_cost, 0) ELSE 0 END,
-                     coalesce(cache_saved_cost, 0), response_time,
-                     CASE WHEN cache_status IN ('HIT', 'SEMANTIC HIT') THEN response_time ELSE 0 END,
-                     (is_success AND retry_success_count > 0)::int, (is_success AND attempt > 0)::int, created_at, created_at,
-                     ARRAY[latency_bucket(response_time)], ARRAY[1]
-                 FROM unnest(${}::timestamptz[], ${}::timestamptz[]) AS piece (piece_from, piece_until)
-                 JOIN request_logs ON created_at >= piece_from AND created_at < piece_until
-                 WHERE {})",
-            slot("s.slot"),
-            self.shape.of_slots,
-            n + 1,
-            n + 2,
-            n + 3,
-            self.slots.tenant.sql_after(self.filter),
-            self.dimension,
-            self.slots.condition,
-            slot("created_at"),
-            self.shape.of_logs,
-            n + 4,
-            n + 5,
-            self.filter.sql(),
-        )
-    }
-
-    pub fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
-        let mut values = self.filter.values();
-        values.extend(self.slots.tenant.values());
-        let BoundPieces { sizes, from, until, logs_from, logs_until } = &self.pieces;
-        values.extend([sizes as &(dyn ToSql + Sync), from, until, logs_from, logs_until]);
-        if let Some((_, only)) = &self.slots.only {
-            values.push(only);
-        }
-        values
     }
 }
 
@@ -276,7 +251,8 @@ mod tests {
             ("configs=pc-1", Some(("config", vec!["pc-1"]))),
         ] {
             let slots = asked(query, None).unwrap_or_else(|| panic!("{query}"));
-            let found = slots.only.as_ref().map(|(name, values)| (*name, values.iter().map(String::as_str).collect()));
+            let found =
+                slots.only.as_ref().map(|(one, values)| (one.name(), values.iter().map(String::as_str).collect()));
             assert_eq!(found, only, "{query}");
         }
         for query in [
@@ -295,10 +271,29 @@ mod tests {
     #[test]
     fn slots_are_divided_by_one_thing() {
         let slots = asked("status_code=200", None).unwrap();
-        assert_eq!(slots.dimension("", &[m::REQUESTS]), Some("status_code"));
-        assert_eq!(slots.dimension("status_code", &[m::ERROR_CODES]), Some("status_code"));
-        assert_eq!(slots.dimension("model", &[m::REQUESTS]), None);
-        assert_eq!(slots.dimension("", &[m::USERS]), None);
-        assert_eq!(asked("", None).unwrap().dimension("", &[m::USERS, m::REQUESTS]), Some("user"));
+        let (all, code) = (SlotDimension::All, SlotDimension::StatusCode);
+        assert_eq!(slots.dimension(all, &[m::REQUESTS]), Some(code));
+        assert_eq!(slots.dimension(code, &[m::ERROR_CODES]), Some(code));
+        assert_eq!(slots.dimension(SlotDimension::Model, &[m::REQUESTS]), None);
+        assert_eq!(slots.dimension(all, &[m::USERS]), None);
+        let everything = asked("", None).unwrap();
+        assert_eq!(everything.dimension(all, &[m::USERS, m::REQUESTS]), Some(SlotDimension::User));
+        assert_eq!(everything.dimension(all, &[m::REQUESTS]), Some(all));
+    }
+
+    #[test]
+    fn no_slot_is_wider_than_one_of_the_graph() {
+        for (seconds, widest) in [
+            (60, SlotSize::Minute),
+            (300, SlotSize::Minute),
+            (1800, SlotSize::HalfHour),
+            (21_600, SlotSize::HalfHour),
+            (86_400, SlotSize::Day),
+            (604_800, SlotSize::Week),
+        ] {
+            let step = Some(Step { seconds, interval: "" });
+            let shape = CountedShape { grouped_by: SlotDimension::All, value: ValueOf::Nothing, step };
+            assert_eq!(shape.widest(), widest, "{seconds}");
+        }
     }
 }

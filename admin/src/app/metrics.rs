@@ -3,7 +3,7 @@
 
 use prometheus::core::Collector;
 use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 
@@ -19,6 +19,9 @@ pub struct Metrics {
     pub job_last_success: GaugeVec,
     pub job_duration: HistogramVec,
     pub job_failures: IntCounterVec,
+    pub figures_built: IntCounter,
+    pub figures_mended: IntCounter,
+    pub figures_until: Gauge,
     db_connections: IntGaugeVec,
 }
 
@@ -59,6 +62,27 @@ impl Metrics {
             job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,
             job_duration: kept(&registry, HistogramVec::new(ran, &["name"])?)?,
             job_failures: kept(&registry, IntCounterVec::new(failed, &["name"])?)?,
+            figures_built: kept(
+                &registry,
+                IntCounter::new(
+                    "gateway_admin_figures_built_total",
+                    "Slots of figures that were built from logs here.",
+                )?,
+            )?,
+            figures_mended: kept(
+                &registry,
+                IntCounter::new(
+                    "gateway_admin_figures_mended_total",
+                    "Figures that differed from their logs and were built again here; must be 0.",
+                )?,
+            )?,
+            figures_until: kept(
+                &registry,
+                Gauge::new(
+                    "gateway_admin_figures_until_timestamp_seconds",
+                    "Until when figures are built; what is later is counted from logs. 0 before the first look.",
+                )?,
+            )?,
             db_connections: kept(&registry, IntGaugeVec::new(connections, &["state"])?)?,
             registry,
         };

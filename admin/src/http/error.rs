@@ -128,10 +128,9 @@ impl ApiError {
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Scim { status, .. } => *status,
-            Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,
             Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable | Self::NoMasterKey => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::NoMasterKey | Self::TooSlow => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Deletes what was used, by minute, once it is older than `METRICS_RETENTION_DISPLAY`, and running totals of days and
+//! Deletes figures (`usage_slots`) once they are older than `METRICS_RETENTION_DISPLAY`, and running totals of days and
 //! shorter that no limit looks at any more; windows of rates two days after they are over at the latest.
 
 use super::{Job, JobRun};
@@ -20,8 +20,6 @@ const MINUTES_KEPT: i32 = 2;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // By place instead of by key, because the keys are long; `IN` would not use it.
-    const METRICS: &str = "DELETE FROM usage_by_minute WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM usage_by_minute WHERE minute < now() - make_interval(days => $1) LIMIT $2))";
     const COUNTERS: &str = "DELETE FROM usage_counters WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM usage_counters WHERE period <> 'total' AND starts_at < now() - make_interval(days => $1)
         LIMIT $2))";
@@ -32,11 +30,10 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
           AND starts_at < now() - make_interval(days => CASE period WHEN 'week' THEN $1 + 7 ELSE $1 END) LIMIT $2))";
     let kept = app.retention.metrics_retention_display;
     let mut done = JobRun { items: 0, is_all: true };
-    let shown: &[(&str, u32)] = &[(METRICS, kept), (COUNTERS, kept.max(COUNTERS_KEPT))];
     // Zero keeps what is shown for ever.
-    let shown = if kept == 0 { &[] } else { shown };
-    for (sql, days) in [(WINDOWS, WINDOWS_KEPT)].iter().chain(shown) {
-        let deleted = tx.execute(*sql, &[&i32::try_from(*days)?, &AT_ONCE]).await?;
+    let shown = (kept > 0).then_some((COUNTERS, kept.max(COUNTERS_KEPT)));
+    for (sql, days) in [(WINDOWS, WINDOWS_KEPT)].into_iter().chain(shown) {
+        let deleted = tx.execute(sql, &[&i32::try_from(days)?, &AT_ONCE]).await?;
         done.items += deleted;
         done.is_all &= deleted < AT_ONCE.unsigned_abs();
     }

@@ -1,12 +1,12 @@
 //! Resets budgets on keys, workspaces, providers and integrations whose time has come. Resets that were missed are made
 //! up for as one, as of the last of them.
 
-use super::watch_budgets::{BudgetOwner, THINGS};
 use super::{Job, JobRun};
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
 use crate::http::Time;
 use crate::limits::UsageLimits;
+use crate::limits::owners::{BudgetOwner, OWNERS};
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     if !app.features.usage_limits_enabled {
         return Ok(done);
     }
-    for thing in THINGS {
+    for thing in OWNERS {
         let rows = tx.query(&thing.due(), &[&(AT_ONCE as i64)]).await?;
         for row in &rows {
             reset(tx, thing, row).await?;

@@ -1,5 +1,7 @@
-//! Asks newly registered MCP servers what they offer. No row is held while a server is asked; a result whose integration
-//! leads elsewhere by then is dropped. A server that fails is asked again when somebody asks for it.
+//! Asks newly registered MCP servers what they offer, and those that answered again every hour, so that changes are
+//! noticed. No row is held while a server is asked; a result whose integration leads elsewhere by then is dropped. A server
+//! that never answered is asked again when somebody asks for it. Servers that know people by their tokens are not asked
+//! here: what one person is shown is not everybody's, so a person has to ask.
 
 use super::{Job, JobRun};
 use crate::app::App;
@@ -16,8 +18,9 @@ pub const JOB: Job = Job { name: "sync_mcp", every: Duration::from_secs(2), work
 const AT_ONCE: i64 = 8;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    const DUE: &str = "SELECT id, organisation_id, url, sealed FROM mcp_integrations
-        WHERE sync_due_at <= clock_timestamp() AND status = 'active' ORDER BY sync_due_at LIMIT $1";
+    const DUE: &str = "SELECT id, organisation_id, url, auth_type, sealed FROM mcp_integrations
+        WHERE sync_due_at <= clock_timestamp() AND status = 'active' AND auth_type NOT IN ('oauth_auto', 'oauth')
+        ORDER BY sync_due_at LIMIT $1";
     const UNREADABLE: &str = "UPDATE mcp_integrations SET sync_status = 'failed', sync_due_at = NULL,
             sync_error = 'its credentials cannot be opened' WHERE id = $1";
     let mut targets: Vec<(Uuid, Target)> = Vec::new();
@@ -25,7 +28,8 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     for row in &rows {
         let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
         let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-        match Target::open(app, tx, (organisation, id), row.try_get("url")?, sealed.as_ref()).await {
+        let how = (row.try_get("url")?, row.try_get("auth_type")?);
+        match Target::open(app, tx, (organisation, id), how, sealed.as_ref()).await {
             Ok(target) => targets.push((organisation, target)),
             Err(_) => {
                 tx.execute(UNREADABLE, &[&id]).await?;

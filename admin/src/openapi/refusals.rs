@@ -71,9 +71,8 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
             ApiError::RateLimited { message: crate::backpressure::log_queries::TOO_MANY, retry_after: 5 },
         ),
         ("Failed", "The server failed", ApiError::Internal),
-        ("TooSlow", "The database took too long", ApiError::TooSlow),
         ("NotBuilt", "Part of the interface, not built yet", ApiError::NotBuilt),
-        ("Unavailable", "The database cannot be reached", ApiError::Unavailable),
+        ("Unavailable", "The database cannot be reached, or took too long for what was asked", ApiError::Unavailable),
     ]
 }
 
@@ -95,7 +94,6 @@ pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map
         (500, "Failed", true),
         (501, "NotBuilt", !is_built),
         (503, "Unavailable", true),
-        (504, "TooSlow", true),
     ];
     let applying = rows.into_iter().filter(|(status, _, applies)| *applies || also.contains(status));
     applying

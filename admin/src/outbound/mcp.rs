@@ -54,7 +54,7 @@ impl Outbound {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static("portcullis"));
-        let met = self.exchange(url, &headers, 1, &mcp::initialize(1)).await?;
+        let met = self.send_message(url, &headers, 1, &mcp::initialize(1)).await?;
         let info = ServerInfo::from_result(&met.result("initialize")?);
         if let Some(session) = met.session {
             headers.insert(SESSION, session);
@@ -66,7 +66,13 @@ impl Outbound {
         Ok(McpSession { outbound: self, url, headers, info, status: met.status })
     }
 
-    async fn exchange(&self, url: &str, headers: &HeaderMap, id: u64, message: &Value) -> Result<Exchange, McpError> {
+    async fn send_message(
+        &self,
+        url: &str,
+        headers: &HeaderMap,
+        id: u64,
+        message: &Value,
+    ) -> Result<Exchange, McpError> {
         let (origin, path) =
             self.guard.custom_url(url).map_err(|rule| format!("its address cannot be used: {rule}"))?;
         let stream = self.connect(&origin).await?;
@@ -116,7 +122,7 @@ impl Exchange {
 impl McpSession<'_> {
     /// Everything that it offers, each name once.
     pub async fn capabilities(&self) -> Result<Vec<Capability>, McpError> {
-        self.outbound.exchange(self.url, &self.headers, 0, &mcp::initialized()).await?;
+        self.outbound.send_message(self.url, &self.headers, 0, &mcp::initialized()).await?;
         let mut found: Vec<Capability> = Vec::new();
         let mut id = 1;
         for kind in Kind::ALL.into_iter().filter(|kind| self.info.has(*kind)) {
@@ -127,7 +133,7 @@ impl McpSession<'_> {
                 }
                 id += 1;
                 let asked = mcp::list(id, kind, cursor.as_deref());
-                let met = self.outbound.exchange(self.url, &self.headers, id, &asked).await?;
+                let met = self.outbound.send_message(self.url, &self.headers, id, &asked).await?;
                 // Servers without templates often do not know the method.
                 if kind == Kind::ResourceTemplate && met.answer == Some(Answer::Refused { code: -32601 }) {
                     break;

@@ -1,7 +1,8 @@
-//! Analytics: graphs over time, groups, and filters that people keep. What is counted are the logs that the caller may see;
-//! how they are counted stands in `crate::analytics`.
+//! Analytics: graphs over time, groups, when budgets end, and filters that people keep. What is counted are the logs that
+//! the caller may see; how they are counted stands in `crate::analytics`.
 
 mod asked;
+mod budgets;
 mod docs;
 mod graphs;
 mod groups;
@@ -11,5 +12,9 @@ mod saved_filters;
 use crate::crud::Routes;
 
 pub fn routes() -> Routes {
-    graphs::routes().merge(lists::routes()).merge(groups::routes()).merge(saved_filters::routes())
+    graphs::routes()
+        .merge(lists::routes())
+        .merge(groups::routes())
+        .merge(budgets::routes())
+        .merge(saved_filters::routes())
 }

@@ -1,10 +1,11 @@
 //! MCP integrations: servers of the Model Context Protocol that the organisation or a workspace registered. Credentials
 //! go in and never come out; a background job asks each new server what it offers.
 
-mod capabilities;
+pub mod capabilities;
 mod change;
 pub mod docs;
 mod list;
+mod pins;
 pub mod sync;
 mod workspaces;
 
@@ -187,18 +188,22 @@ impl McpIntegration {
 
     /// What the server said of itself, and how the last look at it went.
     pub fn metadata(&self) -> Value {
-        let mut shown = json!({
-            "title": null, "description": null, "icons": null, "server_name": null, "server_version": null,
-            "protocol_version": null, "website_url": null, "instructions": null, "capability_flags": null,
-        });
-        for (name, value) in self.said.as_object().into_iter().flatten() {
-            shown[name] = value.clone();
-        }
-        shown["sync_status"] = json!(self.sync_status);
-        shown["sync_error"] = json!(self.sync_error);
-        shown["last_synced_at"] = json!(self.last_synced_at);
-        shown
+        metadata_shown(&self.said, &json!(self.sync_status), &json!(self.sync_error), self.last_synced_at)
     }
+}
+
+pub fn metadata_shown(said: &Value, status: &Value, error: &Value, last_synced_at: Option<Time>) -> Value {
+    let mut shown = json!({
+        "title": null, "description": null, "icons": null, "server_name": null, "server_version": null,
+        "protocol_version": null, "website_url": null, "instructions": null, "capability_flags": null,
+    });
+    for (name, value) in said.as_object().into_iter().flatten() {
+        shown[name] = value.clone();
+    }
+    shown["sync_status"] = status.clone();
+    shown["sync_error"] = error.clone();
+    shown["last_synced_at"] = json!(last_synced_at);
+    shown
 }
 
 pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {

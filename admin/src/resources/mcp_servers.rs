@@ -1,21 +1,27 @@
-//! MCP servers: a workspace's instances of MCP integrations. Calling them is the proxy's part and not built yet; what
-//! stands here registers them, and asks the server behind one.
+//! MCP servers: a workspace's instances of MCP integrations. Calling them is the proxy's part; what stands here registers
+//! them, says who may use what of them, keeps people's connections, and asks the server behind one.
 
+mod capabilities;
+mod connections;
 mod docs;
+mod tokens;
 mod upstream;
+mod user_access;
 
 use crate::app::App;
 use crate::crud::free_slug::SlugScope;
-use crate::crud::{self, Action, Answer, Resource, Routes};
+use crate::crud::{self, Action, Answer, Resource, Routes, RowLock};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::{Call, tenancy};
+use crate::resources::integrations::shown_settings;
+use crate::resources::mcp_integrations::metadata_shown;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::Status;
-use tokio_postgres::Row;
+use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 const SLUGS: SlugScope = SlugScope { table: "mcp_servers", owner: "organisation_id" };
@@ -24,13 +30,25 @@ pub fn routes() -> Routes {
     Routes::default()
         .post("/mcp-servers", crud::create::<McpServer>)
         .get("/mcp-servers", list)
-        .get("/mcp-servers/{id}", crud::read::<McpServer>)
+        .get("/mcp-servers/{id}", read)
         .put("/mcp-servers/{id}", crud::update::<McpServer>)
         .delete("/mcp-servers/{id}", delete)
         .get("/mcp-servers/{id}/metadata", upstream::metadata)
         .post("/mcp-servers/{id}/metadata/sync", upstream::sync)
         .post("/mcp-servers/{id}/test", upstream::test)
+        .get("/mcp-servers/{id}/capabilities", capabilities::list)
+        .put("/mcp-servers/{id}/capabilities", capabilities::update)
         .post("/mcp-servers/{id}/capabilities/sync", upstream::sync)
+        .get("/mcp-servers/{id}/user-access", user_access::list)
+        .put("/mcp-servers/{id}/user-access", user_access::update)
+        .get("/mcp-servers/{id}/user-access/check", user_access::check)
+        .get("/mcp-servers/{id}/connections", connections::list)
+        .delete("/mcp-servers/{id}/connections", connections::delete)
+        .get("/mcp-servers/{id}/tokens", tokens::read)
+        .put("/mcp-servers/{id}/tokens", tokens::store)
+        .delete("/mcp-servers/{id}/tokens", tokens::delete)
+        .get("/mcp-servers/{id}/client-info", tokens::client_info)
+        .get("/mcp-servers/{id}/connect", tokens::connect)
         .describe(docs::docs())
 }
 
@@ -52,6 +70,11 @@ pub struct McpServer {
     auth_type: String,
     created_at: Time,
     last_updated_at: Time,
+    /// Of its integration: `configurations`, `masks`, `transport`, `status`, `said`, `sync_status` and `sync_error`.
+    #[serde(skip)]
+    integration: Value,
+    #[serde(skip)]
+    last_synced_at: Option<Time>,
 }
 
 #[derive(Deserialize)]
@@ -83,9 +106,11 @@ impl Resource for McpServer {
             created_at, last_updated_at,
             (SELECT w.name FROM workspaces w WHERE w.id = mcp_servers.workspace_id) AS workspace_name,
             (SELECT w.slug FROM workspaces w WHERE w.id = mcp_servers.workspace_id) AS workspace_slug,
-            (SELECT i.slug FROM mcp_integrations i WHERE i.id = mcp_servers.mcp_integration_id) AS integration_slug,
-            (SELECT i.url FROM mcp_integrations i WHERE i.id = mcp_servers.mcp_integration_id) AS integration_url,
-            (SELECT i.auth_type FROM mcp_integrations i WHERE i.id = mcp_servers.mcp_integration_id) AS auth_type",
+            (SELECT i.last_synced_at FROM mcp_integrations i WHERE i.id = mcp_servers.mcp_integration_id) AS last_synced_at,
+            (SELECT jsonb_build_object('slug', i.slug, 'url', i.url, 'auth_type', i.auth_type, 'transport', i.transport,
+                    'status', i.status, 'configurations', i.configurations, 'masks', i.masks -> 'configurations',
+                    'said', i.metadata, 'sync_status', i.sync_status, 'sync_error', i.sync_error)
+             FROM mcp_integrations i WHERE i.id = mcp_servers.mcp_integration_id) AS integration",
         ),
         slug: Some("slug"),
         tenancy: Tenancy::Workspace("workspace_id"),
@@ -93,6 +118,8 @@ impl Resource for McpServer {
     };
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
+        let integration: Value = row.try_get("integration")?;
+        let text = |name: &str| integration[name].as_str().unwrap_or_default().to_owned();
         Ok(Self {
             id: row.try_get("id")?,
             organisation_id: row.try_get("organisation_id")?,
@@ -105,11 +132,13 @@ impl Resource for McpServer {
             workspace_name: row.try_get("workspace_name")?,
             workspace_slug: row.try_get("workspace_slug")?,
             mcp_integration_id: row.try_get("mcp_integration_id")?,
-            mcp_integration_slug: row.try_get("integration_slug")?,
-            mcp_integration_url: row.try_get("integration_url")?,
-            auth_type: row.try_get("auth_type")?,
+            mcp_integration_slug: text("slug"),
+            mcp_integration_url: text("url"),
+            auth_type: text("auth_type"),
             created_at: row.try_get("created_at")?,
             last_updated_at: row.try_get("last_updated_at")?,
+            last_synced_at: row.try_get("last_synced_at")?,
+            integration,
         })
     }
 
@@ -161,6 +190,18 @@ impl Resource for McpServer {
         })
     }
 
+    fn shown(&self, _: &Call) -> Value {
+        let of = &self.integration;
+        let mut shown = crud::shown(Self::OBJECT, self);
+        shown["metadata"] = metadata_shown(&of["said"], &of["sync_status"], &of["sync_error"], self.last_synced_at);
+        shown["mcp_integration_details"] = json!({
+            "id": self.mcp_integration_id, "slug": self.mcp_integration_slug, "status": of["status"],
+            "url": self.mcp_integration_url, "transport": of["transport"], "auth_type": self.auth_type,
+            "configurations": shown_settings(&of["configurations"], &of["masks"]),
+        });
+        shown
+    }
+
     fn created(&self, _: &Call) -> Value {
         json!({ "id": self.id, "slug": self.slug, "object": Self::OBJECT })
     }
@@ -179,11 +220,27 @@ async fn list(state: State<App>, call: Call) -> Answer {
         return Err(ApiError::field("workspace_id", "is required"));
     }
     let (_, offset) = call.query().page(McpServer::PAGES)?;
+    let base = state.0.mcp_base_url.clone();
     let Json(mut listed) = crud::list::<McpServer>(state, call).await?;
+    for one in listed["data"].as_array_mut().into_iter().flatten() {
+        add_url(one, &base);
+    }
     let count = listed["data"].as_array().map_or(0, Vec::len);
     let has_more = offset.saturating_add(i64::try_from(count).unwrap_or(0)) < listed["total"].as_i64().unwrap_or(0);
     listed["has_more"] = json!(has_more);
     Ok(Json(listed))
+}
+
+async fn read(state: State<App>, call: Call, name: Path<String>) -> Answer {
+    let base = state.0.mcp_base_url.clone();
+    let Json(mut shown) = crud::read::<McpServer>(state, call, name).await?;
+    add_url(&mut shown, &base);
+    Ok(Json(shown))
+}
+
+/// Where its clients reach it.
+fn add_url(shown: &mut Value, base: &str) {
+    shown["url"] = format!("{base}/{}/mcp", shown["slug"].as_str().unwrap_or_default()).into();
 }
 
 async fn delete(state: State<App>, call: Call, name: Path<String>) -> Answer {
@@ -211,4 +268,10 @@ async fn integration_for(action: &Action<'_>, name: &str, workspace: Uuid) -> Re
     Err(ApiError::Forbidden(
         "The workspace has no access to this MCP integration; PUT /v1/mcp-integrations/{id}/workspaces gives it",
     ))
+}
+
+/// The server that a path names, among those that the caller may see.
+async fn found(db: &impl GenericClient, call: &Call, name: &str) -> Result<McpServer, ApiError> {
+    let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
+    crud::find::<McpServer>(db, call, name, workspace, RowLock::No).await
 }

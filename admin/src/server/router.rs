@@ -7,11 +7,13 @@ use crate::resources;
 use crate::server::gate::gate;
 use crate::server::health;
 use crate::server::invite_page;
+use crate::server::mcp_login_pages;
+use crate::server::mcp_oauth_pages;
 use crate::server::observe::observe;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
 
 pub fn router(app: App) -> Router {
     // Built now, so that no caller waits for it.
@@ -28,6 +30,12 @@ pub fn router(app: App) -> Router {
         .route("/metrics", get(health::metrics))
         .route("/docs", docs_page::route(&app.public_url))
         .route("/invites/accept", get(invite_page::show))
+        .route("/mcp-oauth/start", get(mcp_oauth_pages::start).post(mcp_oauth_pages::agree))
+        .route("/mcp-oauth/callback", get(mcp_oauth_pages::callback))
+        .route("/.well-known/oauth-authorization-server", get(mcp_login_pages::metadata))
+        .route("/oauth/register", post(mcp_login_pages::register))
+        .route("/oauth/authorize", get(mcp_login_pages::authorize).post(mcp_login_pages::decide))
+        .route("/oauth/token", post(mcp_login_pages::token))
         .route("/openapi.json", get(resources::openapi_json))
         .fallback_service(gated)
         .layer(from_fn_with_state(app.clone(), observe))

@@ -36,7 +36,16 @@ static ASKED: &[&str] = &[
     "graphs/cache/hit-rate",
     "graphs/cache/latency",
     "summary/cache",
+    "graphs/feedbacks",
+    "graphs/feedbacks/scores",
+    "graphs/feedbacks/weighted",
+    "graphs/feedbacks/ai-models",
+    "graphs/cost?group_by=model",
+    "graphs/latency?group_by=user",
+    "graphs/requests?compare=previous",
     "groups/users",
+    "groups/users?order_by=cost",
+    "groups/user?columns=cost,p95_latency,success_rate&order_by=p95_latency",
     "groups/ai-models",
     "groups/workspaces",
     "groups/model?columns=cost,p95_latency,success_rate,last_seen&include_total=true",
@@ -44,7 +53,14 @@ static ASKED: &[&str] = &[
     "groups/status_code",
     "groups/config",
     "groups/provider?columns=avg_latency",
+    "groups/prompt",
+    "groups/ai_service?columns=total_tokens",
+    "budgets",
 ];
+/// Not of calls: they have no filter of metadata, or no time.
+static WITHOUT_METADATA: &[&str] = &["budgets"];
+/// The slowest that are named for each length of time.
+const NAMED: usize = 5;
 
 pub async fn prove(rows: u64, report: &mut Report) -> anyhow::Result<()> {
     let stack = Stack::start(&[]).await?;
@@ -58,40 +74,70 @@ pub async fn prove(rows: u64, report: &mut Report) -> anyhow::Result<()> {
     }
     let days = log_rows::days_before(Utc::now().date_naive(), DAYS);
     let logs = Logs { rows, organisation, workspaces: &workspaces, days: &days };
+    let begun = Instant::now();
     log_rows::write(&client, &logs).await?;
+    let written = begun.elapsed();
     let begun = Instant::now();
     for day in days.iter().rev() {
         let tx = client.transaction().await?;
         usage_slots::verify_day(&tx, day.and_time(NaiveTime::MIN).and_utc()).await?;
         tx.commit().await?;
     }
+    build_the_rest(&mut client).await?;
     let built = begun.elapsed();
-    client.batch_execute("ANALYZE usage_slots").await?;
+    client.batch_execute("VACUUM ANALYZE usage_slots").await?;
     report.figure("rows, over three months", rows);
+    report.figure("they were written at", format!("{:.0} logs/s", rows as f64 / written.as_secs_f64()));
     report.figure("slots were built at", format!("{:.0} logs/s", rows as f64 / built.as_secs_f64()));
     let share = sizes(&client, report).await?;
+    report.promise("slots take less than 15 % of the room of logs", share < LARGEST_SHARE);
 
     let caller = stack.administrator().await?;
+    // Of all workspaces, which a key of one does not see.
+    let widen = "UPDATE api_keys SET kind = 'organisation-service', workspace_id = NULL WHERE name = 'Setup'";
+    client.batch_execute(widen).await?;
     for (name, width) in
         [("a day", TimeDelta::days(1)), ("a week", TimeDelta::days(7)), ("three months", TimeDelta::days(90))]
     {
-        let mut slowest = (Duration::ZERO, "");
+        let mut times = Vec::new();
         for what in ASKED {
-            slowest = slowest.max((p95(&caller, what, width, "").await?, *what));
+            times.push((p95(&caller, what, width, "").await?, *what));
         }
-        report.figure(&format!("the slowest of {name}, p95"), format!("{} ms ({})", slowest.0.as_millis(), slowest.1));
-        report.promise(&format!("every figure of {name} is there within {} ms", LIMIT.as_millis()), slowest.0 < LIMIT);
+        let slowest = slowest(name, times, report);
+        report.promise(&format!("every figure of {name} is there within {} ms", LIMIT.as_millis()), slowest < LIMIT);
     }
     let metadata = "&metadata=%7B%22team%22%3A%22search%22%7D";
-    let mut slowest = Duration::ZERO;
-    for what in ASKED {
-        slowest = slowest.max(p95(&caller, what, TimeDelta::days(1), metadata).await?);
+    let mut times = Vec::new();
+    for what in ASKED.iter().filter(|what| !WITHOUT_METADATA.contains(what)) {
+        times.push((p95(&caller, what, TimeDelta::days(1), metadata).await?, *what));
     }
-    report.figure("the slowest of a day by metadata, p95", format!("{} ms", slowest.as_millis()));
+    let slowest = slowest("a day by metadata", times, report);
     report.promise("figures of a day by metadata are there within a second", slowest < LIMIT_OF_METADATA);
-    report.promise("slots take less than 15 % of the room of logs", share < LARGEST_SHARE);
     drop(client);
     stack.stop(report)
+}
+
+/// What days leave stale: their weeks.
+async fn build_the_rest(client: &mut Client) -> anyhow::Result<()> {
+    loop {
+        let tx = client.transaction().await?;
+        let done = usage_slots::refresh(&tx, Utc::now()).await?;
+        tx.commit().await?;
+        if done.slots == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Names the slowest, and says how slow it is.
+fn slowest(name: &str, mut times: Vec<(Duration, &str)>, report: &mut Report) -> Duration {
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    let median = times.get(times.len() / 2).map_or(Duration::ZERO, |(time, _)| *time);
+    report.figure(&format!("{name}, the median of p95s"), format!("{} ms", median.as_millis()));
+    for (time, what) in times.iter().take(NAMED) {
+        report.figure(&format!("{name}, p95 of {what}"), format!("{} ms", time.as_millis()));
+    }
+    times.first().map_or(Duration::ZERO, |(time, _)| *time)
 }
 
 /// How much room slots take, as a share of what logs take.
@@ -113,11 +159,10 @@ async fn p95(caller: &Caller, what: &str, width: TimeDelta, filter: &str) -> any
         let until = Utc::now() - TimeDelta::minutes(17 * n as i64);
         let written = |time: chrono::DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
         let and = if what.contains('?') { '&' } else { '?' };
-        let path = format!(
-            "/v1/analytics/{what}{and}time_of_generation_min={}&time_of_generation_max={}&workspace_slug=*{filter}",
-            written(until - width),
-            written(until)
-        );
+        let period =
+            format!("time_of_generation_min={}&time_of_generation_max={}&", written(until - width), written(until));
+        let period = if WITHOUT_METADATA.contains(&what) { "" } else { &period };
+        let path = format!("/v1/analytics/{what}{and}{period}workspace_slug=*{filter}");
         let begun = Instant::now();
         let (status, text) = caller.answer(caller.request(Method::GET, &path, empty())).await?;
         times.push(begun.elapsed());

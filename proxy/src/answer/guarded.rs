@@ -4,18 +4,19 @@
 
 mod call;
 mod later;
+mod stream;
 mod written;
 
-pub use call::{Answered, AsyncHooks, GuardedCall};
+pub use call::GuardedCall;
+pub use later::{Answered, AsyncHooks};
 pub use written::{results_event, with_results};
 
 use super::soft_denial;
 use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
 use crate::cache::KeptBody;
-use crate::guardrails::{HeldBack, Release, Rewriting, SideResult, StreamShape, run_side};
+use crate::guardrails::{Release, SideResult, StreamShape, run_side};
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
-use crate::request::receive::OwnedShare;
 use crate::request::sse;
 use crate::runtime::heavy::SMALL;
 use bytes::{Bytes, BytesMut};
@@ -24,14 +25,11 @@ use futures::future::BoxFuture;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, header};
 use pingora_http::ResponseHeader;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use std::sync::Arc;
+use stream::GuardedStream;
 use uuid::Uuid;
-use written::{put_event, put_results, rewrite, with_blank_line};
-
-/// What is held of a stream counts towards the memory of bodies from here on, in steps of this size.
-const UNCOUNTED: usize = 64 << 10;
 
 pub struct Guarded {
     call: Arc<GuardedCall>,
@@ -57,16 +55,6 @@ enum WaitingAnswer {
     Stream(bool),
 }
 
-struct GuardedStream {
-    held: HeldBack,
-    rewriting: Option<Rewriting>,
-    has_begun: bool,
-    is_over: bool,
-    /// What it takes of the memory of bodies, and how much that is.
-    share: Option<OwnedShare>,
-    counted: usize,
-}
-
 impl Guarded {
     pub fn new(call: Arc<GuardedCall>) -> Self {
         Self {
@@ -89,32 +77,14 @@ impl Guarded {
         let said = self.said();
         self.told = Some(self.call.log(Some(side), said));
         let message = side.denied_by.and_then(|place| self.call.output[place].actions.message.clone());
-        self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, self.call.results(Some(side)))));
+        self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, &self.call.results(Some(side)))));
         Unusable("a guardrail denied it".into())
     }
 
     /// What a stream said, where a hook looks at it later.
     fn said(&self) -> Answered {
-        let stream = self.stream.as_ref().filter(|_| !self.call.later.output.is_empty());
-        stream.map_or(Answered::Nothing, |stream| Answered::Said(stream.held.said()))
-    }
-
-    /// Counts what is held of a stream.
-    fn count_held(&mut self) -> Result<(), Unusable> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        let held = stream.held.size();
-        if held <= stream.counted.max(UNCOUNTED) {
-            return Ok(());
-        }
-        let more = (held - stream.counted).max(UNCOUNTED);
-        let call = &self.call;
-        let share = stream.share.get_or_insert_with(|| OwnedShare::none(call.memory.clone(), call.workspace));
-        stream.counted += more;
-        if let Err(refusal) = share.grow(more) {
-            self.denial = Some(Box::new(refusal));
-            return Err(Unusable("there is no room to hold it".into()));
-        }
-        Ok(())
+        let stream = self.stream.as_ref().filter(|_| self.call.is_looked_at_later());
+        stream.map_or(Answered::Nothing, |stream| Answered::Said(stream.said()))
     }
 
     /// A whole answer with a success status.
@@ -193,20 +163,9 @@ impl Guarded {
     /// The text of a stream is whole: others are asked about it, if they must be.
     fn ask_about_stream(&mut self) {
         let (Some(stream), Some(remote)) = (&mut self.stream, self.call.asker()) else { return };
-        let Some(text) = stream.held.take_unjudged() else { return };
-        let size = text.len();
-        let job = self.call.job(&self.call.output, Arc::default(), Some(text), size);
+        let Some(job) = stream.question(&self.call) else { return };
         self.waiting = Some(WaitingAnswer::Stream(false));
         self.asking = Some(job.run(remote).boxed());
-    }
-
-    /// What a stream still holds when it is over.
-    fn flush(&mut self, out: &mut BytesMut) {
-        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
-            for (name, event) in rewriting.flush() {
-                put_event(out, name.as_deref(), &event);
-            }
-        }
     }
 
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
@@ -222,34 +181,12 @@ impl Guarded {
         }
     }
 
-    /// Events that passed, with their texts as they are to be, and what hooks said before and after them.
+    /// Events that passed, as the client gets them.
     fn dress(&mut self, passed: &Bytes) -> Result<Bytes, Unusable> {
-        let call = self.call.clone();
-        let Some(stream) = &mut self.stream else { return Ok(passed.clone()) };
-        let mut out = BytesMut::new();
-        if !stream.has_begun && !passed.is_empty() {
-            stream.has_begun = true;
-            let told = call.input.told();
-            if !call.is_strict && !told.is_empty() {
-                put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
-            }
+        match &mut self.stream {
+            Some(stream) => stream.dress(passed, &self.call, self.output.as_ref()),
+            None => Ok(passed.clone()),
         }
-        match &mut stream.rewriting {
-            None => out.extend_from_slice(passed),
-            Some(rewriting) => {
-                for raw in sse::raw_events(passed) {
-                    rewrite(rewriting, &raw, call.shape, &mut out)?;
-                }
-            }
-        }
-        if let Some(side) = self.output.as_ref().filter(|_| !stream.is_over) {
-            stream.is_over = true;
-            let told = side.told();
-            if !call.is_strict && !told.is_empty() {
-                put_results(&mut out, call.shape, &json!({ "after_request_hooks": told }));
-            }
-        }
-        Ok(out.freeze())
     }
 }
 
@@ -259,18 +196,8 @@ impl ResponseStep for Guarded {
         self.is_stream = is_stream;
         let kind = head.headers.get(header::CONTENT_TYPE);
         self.is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-        self.stream = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success).map(|shape| {
-            Box::new(GuardedStream {
-                held: HeldBack::new(self.call.output.clone(), shape)
-                    .gathering(!self.call.later.output.is_empty())
-                    .asking(self.call.asker().is_some()),
-                rewriting: Rewriting::new(&self.call.output, &self.call.input.placeholders, shape),
-                has_begun: false,
-                is_over: false,
-                share: None,
-                counted: 0,
-            })
-        });
+        let shape = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success);
+        self.stream = shape.map(|shape| Box::new(GuardedStream::new(&self.call, shape)));
         // Told by an answer that no hook looks at, too.
         self.told = Some(self.call.log(None, Answered::Nothing));
     }
@@ -301,41 +228,32 @@ impl ResponseStep for Guarded {
 
     fn events(&mut self, events: Bytes) -> Result<Bytes, Unusable> {
         let call = self.call.clone();
-        let headers = HeaderMap::new();
         let mut passed = BytesMut::new();
         for raw in sse::raw_events(&events) {
             let Some(stream) = &mut self.stream else { return Ok(events) };
-            let data =
-                sse::events(&with_blank_line(&raw)).next().map(|event| event.data.into_owned()).unwrap_or_default();
-            let data = data.trim_ascii();
-            let read: Option<Value> = if data.starts_with(b"{") { serde_json::from_slice(data).ok() } else { None };
-            if stream.held.judges_next() && read.is_none() && !matches!(data, b"" | b"[DONE]") {
-                return Err(Unusable("an event is no JSON object, and a guardrail must judge it".into()));
-            }
-            let mut report = None;
-            let released = stream.held.push(raw, read.as_ref(), data, call.inputs(&headers), &call.meters, &mut report);
-            let released = self.pass(released, report);
-            passed.extend_from_slice(&released?);
+            let (released, report) = stream.push(raw, &call)?;
+            passed.extend_from_slice(&self.pass(released, report)?);
         }
-        self.count_held()?;
+        if let Some(Err(refusal)) = self.stream.as_mut().map(|stream| stream.count_held(&call)) {
+            self.denial = Some(Box::new(refusal));
+            return Err(Unusable("there is no room to hold it".into()));
+        }
         let dressed = self.dress(&passed.freeze());
         self.ask_about_stream();
         dressed
     }
 
     fn finish(&mut self) -> Result<Bytes, Unusable> {
-        let call = self.call.clone();
-        let headers = HeaderMap::new();
         let Some(stream) = &mut self.stream else { return Ok(Bytes::new()) };
-        let mut report = None;
-        let released = stream.held.finish(call.inputs(&headers), &call.meters, &mut report);
+        let (released, report) = stream.finish(&self.call);
         let passed = self.pass(released, report)?;
         let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
         self.ask_about_stream();
-        match &mut self.waiting {
+        match (&mut self.waiting, &mut self.stream) {
             // The end follows when others have judged it.
-            Some(WaitingAnswer::Stream(is_over)) => *is_over = true,
-            _ => self.flush(&mut out),
+            (Some(WaitingAnswer::Stream(is_over)), _) => *is_over = true,
+            (_, Some(stream)) => stream.flush(&mut out),
+            (_, None) => {}
         }
         Ok(out.freeze())
     }
@@ -359,12 +277,11 @@ impl ResponseStep for Guarded {
             Some(WaitingAnswer::Body(body, answer)) => self.judged_body(body, &answer, side),
             Some(WaitingAnswer::Stream(is_over)) => {
                 let Some(stream) = &mut self.stream else { return Ok(Bytes::new()) };
-                let mut report = None;
-                let released = stream.held.judged(side, &mut report);
+                let (released, report) = stream.judged(side);
                 let passed = self.pass(released, report)?;
                 let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
-                if is_over {
-                    self.flush(&mut out);
+                if let Some(stream) = self.stream.as_mut().filter(|_| is_over) {
+                    stream.flush(&mut out);
                 }
                 Ok(out.freeze())
             }
@@ -389,7 +306,7 @@ impl ResponseStep for Guarded {
     /// What a check found fault with is not, nor a stream whose texts were rewritten: only its events were.
     fn kept(&self) -> KeptBody {
         let is_failed = self.call.input.is_failed || self.output.as_ref().is_some_and(|side| side.is_failed);
-        let is_rewritten = self.stream.as_ref().is_some_and(|stream| stream.rewriting.is_some());
+        let is_rewritten = self.stream.as_ref().is_some_and(|stream| stream.is_rewritten());
         match self.is_stream {
             _ if is_failed || self.denial.is_some() || is_rewritten => KeptBody::Nothing,
             true => KeptBody::Passed,
@@ -406,7 +323,6 @@ impl ResponseStep for Guarded {
     }
 
     fn is_heavy_end(&self, events: &[u8], is_end: bool) -> bool {
-        let is_judged = |stream: &GuardedStream| stream.held.is_heavy(SMALL) && (is_end || stream.held.may_end(events));
-        self.stream.as_deref().is_some_and(is_judged)
+        self.stream.as_deref().is_some_and(|stream| stream.is_heavy_end(events, is_end, SMALL))
     }
 }

@@ -28,6 +28,8 @@ pub struct CacheFacts {
     pub is_untracked: bool,
     /// Its workspace keeps nothing of what is said: then its config alone may allow it.
     pub is_metrics_only: bool,
+    /// Seconds that its organisation lets answers be kept, which is also how long they are if nobody says more.
+    pub organisation_age: Option<u64>,
     /// The endpoint takes JSON, and what it answers can be given again in the form that is asked for.
     pub is_repeatable: bool,
 }
@@ -50,7 +52,12 @@ pub fn caching(config: Option<Cache>, headers: Option<&CacheHeaders>, facts: Cac
         return None;
     }
     let cache = headers.and_then(|headers| headers.cache).or(config)?;
-    let age = cache.max_age_seconds.unwrap_or(USUAL_AGE).clamp(SHORTEST_AGE, LONGEST_AGE);
+    let age = match (cache.max_age_seconds, facts.organisation_age) {
+        (Some(asked), Some(most)) => asked.min(most),
+        (asked, most) => asked.or(most).unwrap_or(USUAL_AGE),
+    };
+    // Purges are remembered for as long as anything is kept, so nothing is kept for longer.
+    let age = age.clamp(SHORTEST_AGE, LONGEST_AGE);
     Some(Caching {
         mode: cache.mode,
         max_age: Duration::from_secs(age),
@@ -109,7 +116,8 @@ pub const fn mode_name(mode: CacheMode) -> &'static str {
 mod tests {
     use super::*;
 
-    const FACTS: CacheFacts = CacheFacts { is_untracked: false, is_metrics_only: false, is_repeatable: true };
+    const FACTS: CacheFacts =
+        CacheFacts { is_untracked: false, is_metrics_only: false, organisation_age: None, is_repeatable: true };
 
     fn cache(mode: CacheMode, max_age_seconds: Option<u64>) -> Cache {
         Cache { mode, max_age_seconds, coalesces: false, similarity: None }
@@ -157,6 +165,17 @@ mod tests {
         assert_eq!((found.mode, found.max_age.as_secs()), (CacheMode::Semantic, USUAL_AGE));
         for (asked, taken) in [(1, 60), (60, 60), (u64::MAX, LONGEST_AGE)] {
             assert_eq!(seconds(caching(Some(cache(CacheMode::Simple, Some(asked))), None, FACTS)), Some(taken));
+        }
+        for (asked, organisation, taken) in [
+            (None, 3_600, 3_600),
+            (Some(60), 3_600, 60),
+            (Some(7_200), 3_600, 3_600),
+            (None, 25_923_000, LONGEST_AGE),
+            (None, 1, SHORTEST_AGE),
+        ] {
+            let facts = CacheFacts { organisation_age: Some(organisation), ..FACTS };
+            let found = seconds(caching(Some(cache(CacheMode::Simple, asked)), None, facts));
+            assert_eq!(found, Some(taken), "{asked:?} {organisation}");
         }
         assert_eq!(caching(None, Some(&refresh), FACTS), None, "a refresh alone switches nothing on");
         assert!(caching(Some(config), Some(&refresh), FACTS).unwrap().is_refresh);

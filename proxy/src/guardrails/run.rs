@@ -1,14 +1,16 @@
 //! Running the hooks of one side. Checks judge what was sent, all of them; what transforms it sees the transforms before it,
 //! so that two redactors redact both. In a sequential hook, and in a mutator, every check sees them.
 
+use super::extracted_headers::with_changes;
 use super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::meters::GuardMeters;
 use super::remote::{self, Place, RemoteAnswers};
-use super::results::{CheckResult, HookResult};
+use super::results::{CheckResult, HookResult, list};
 use chrono::Utc;
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::{Hook, Placeholders, Shape, Subject};
+use shared::guardrails::{HeaderChange, Hook, Placeholders, Shape, Subject};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,8 @@ pub struct SideResult {
     /// The body as it is to go on.
     pub transformed: Option<Value>,
     pub placeholders: Placeholders,
+    /// Headers that checks made of what a token claims, for those after them.
+    pub extracted: Vec<HeaderChange>,
     /// The first hook that denies, by its place in the list that was run.
     pub denied_by: Option<usize>,
     /// A hook failed without denying.
@@ -42,14 +46,24 @@ pub struct SideResult {
 }
 
 impl SideResult {
-    /// As `hook_results` tells it: those that could change the answer.
-    pub fn told(&self) -> Vec<Value> {
-        self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| hook.json.clone()).collect()
+    /// As `hook_results` tells it, a list: those that could change the answer.
+    pub fn told(&self) -> String {
+        list(self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| Cow::Borrowed(hook.json.as_str())))
     }
 
-    /// As the log tells it: all of them.
-    pub fn logged(&self) -> Vec<Value> {
-        self.hooks.iter().map(HookResult::logged).collect()
+    /// Whether it tells anything.
+    pub fn tells(&self) -> bool {
+        self.hooks.iter().any(|hook| !hook.is_async)
+    }
+
+    /// As the log tells it, a list: all of them.
+    pub fn logged(&self) -> String {
+        list(self.hooks.iter().map(HookResult::logged))
+    }
+
+    /// The same, each by itself.
+    pub fn logged_each(&self) -> Vec<String> {
+        self.hooks.iter().map(|hook| hook.logged().into_owned()).collect()
     }
 }
 
@@ -115,6 +129,8 @@ fn run_hook(
     for (index, check) in hook.checks.iter().enumerate().filter(is_run) {
         let (began, at) = (Instant::now(), Utc::now());
         let seen = side.transformed.as_ref().filter(|_| in_order).unwrap_or(body);
+        let headers = with_changes(inputs.headers, if in_order { side.extracted.as_slice() } else { &[] });
+        let inputs = GuardInputs { headers: &headers, ..inputs };
         let asked = Place { hook: place, check: index, is_again: false };
         let mut said = remote::ask(check, &subject(inputs, seen), answers, asked);
         if !in_order
@@ -131,6 +147,7 @@ fn run_hook(
         if hook.kind == HookKind::Mutator && !verdict.is_bound() {
             verdict.verdict = true;
         }
+        side.extracted.append(&mut verdict.headers);
         let transformed = verdict.transformed.take().filter(|_| may_change);
         let is_transformed = transformed.is_some();
         if let Some(json) = transformed {
@@ -175,7 +192,9 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::{HeaderName, HeaderValue};
     use serde_json::json;
+    use shared::guardrails::{Check, Verdict};
 
     fn run(hooks: Value, body: &Value) -> SideResult {
         let hooks: Vec<_> = hooks
@@ -242,6 +261,47 @@ mod tests {
         assert_eq!(verdicts, [true, false, true]);
     }
 
+    /// Makes a header of a claim, or passes where the header is what was claimed.
+    struct Claims {
+        extracts: bool,
+    }
+
+    impl Check for Claims {
+        fn run(&self, subject: &Subject<'_>) -> Verdict {
+            let claimed = HeaderValue::from_static("ada");
+            let passes = self.extracts || subject.headers.get("x-jwt-sub") == Some(&claimed);
+            let change = (HeaderName::from_static("x-jwt-sub"), Some(claimed));
+            let headers = if self.extracts { vec![change] } else { Vec::new() };
+            Verdict { headers, ..Verdict::new(passes, "said", Value::Null) }
+        }
+    }
+
+    #[test]
+    fn claims_of_a_token_are_headers_for_the_checks_after_it_in_order_and_for_no_others() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-jwt-sub", HeaderValue::from_static("forged"));
+        for (is_sequential, passes) in [(true, true), (false, false)] {
+            let hook = json!({ "id": "h", "sequential": is_sequential });
+            let mut hook = CompiledHook::from_hook(hook.as_object().unwrap());
+            hook.checks = [true, false]
+                .map(|extracts| CompiledCheck { id: "t", check: Box::new(Claims { extracts }), fails_on_error: false })
+                .into();
+            let body = chat("x");
+            let inputs = GuardInputs {
+                hook: Hook::BeforeRequest,
+                shape: Shape::Chat,
+                request_type: "chatComplete",
+                request: &body,
+                metadata: &Map::new(),
+                headers: &headers,
+                text: None,
+            };
+            let side = run_side(&[Arc::new(hook)], inputs, &body, &GuardMeters::unregistered());
+            assert_eq!(side.hooks[0].verdict, passes, "{}", side.hooks[0].json);
+            assert_eq!(side.extracted.len(), 1);
+        }
+    }
+
     #[test]
     fn a_mutator_only_transforms_and_an_async_hook_changes_nothing() {
         let prefix = json!({ "id": "addPrefix", "parameters": { "prefix": "p" } });
@@ -249,7 +309,8 @@ mod tests {
             run(json!([{ "id": "m", "type": "mutator", "checks": [none_of("x"), prefix], "deny": true }]), &chat("x"));
         assert_eq!((side.transformed, side.is_failed, side.denied_by), (Some(chat("px")), false, None));
         let side = run(json!([{ "id": "a", "async": true, "checks": [prefix] }]), &chat("x"));
-        assert_eq!((side.told().len(), side.logged().len(), side.transformed), (0, 1, None));
+        assert_eq!((side.tells(), side.logged_each().len(), side.transformed), (false, 1, None));
+        assert_eq!(side.told(), "[]");
     }
 
     #[test]
@@ -297,7 +358,7 @@ mod tests {
                      "on_fail": { "feedback": { "value": -3, "metadata": { "k": "v" } } } }]),
             &chat("x"),
         );
-        let json = &side.hooks[0].json;
+        let json: Value = serde_json::from_str(&side.hooks[0].json).unwrap();
         assert_eq!(
             json["feedback"],
             json!({ "value": -3, "weight": 1.0, "metadata": { "k": "v", "successfulChecks": "",

@@ -55,11 +55,11 @@ pub trait LateWork: Send + Sync {
     fn run(self: Box<Self>) -> BoxFuture<'static, HookLists>;
 }
 
-/// Results of hooks, by their side.
+/// Results of hooks, each as JSON, by their side.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct HookLists {
-    pub before: Vec<Value>,
-    pub after: Vec<Value>,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
 }
 
 #[derive(Default)]
@@ -146,6 +146,11 @@ impl LateWorks {
         Some(join(results, late))
     }
 
+    /// Nobody stores any of it.
+    pub fn forget_all(&self) {
+        self.queue.lock().done.clear();
+    }
+
     /// Its record is stored.
     pub fn forget(&self, id: Uuid) {
         self.queue.lock().done.remove(&id);
@@ -206,6 +211,7 @@ fn join(results: Option<&str>, late: HookLists) -> String {
     let known = results.and_then(|results| serde_json::from_str(results).ok());
     let mut all = known.filter(Value::is_object).unwrap_or_else(|| serde_json::json!({}));
     for (side, more) in [("before_request_hooks", late.before), ("after_request_hooks", late.after)] {
+        let more: Vec<Value> = more.iter().filter_map(|result| serde_json::from_str(result).ok()).collect();
         match &mut all[side] {
             Value::Array(list) => list.extend(more),
             other => *other = Value::Array(more),
@@ -251,7 +257,7 @@ mod tests {
         }
 
         fn skipped(&self) -> HookLists {
-            HookLists { before: vec![json!("skipped")], after: Vec::new() }
+            HookLists { before: vec![json!("skipped").to_string()], after: Vec::new() }
         }
 
         fn run(self: Box<Self>) -> BoxFuture<'static, HookLists> {
@@ -259,7 +265,7 @@ mod tests {
                 if self.is_stuck {
                     std::future::pending::<()>().await;
                 }
-                HookLists { before: vec![json!("said")], after: Vec::new() }
+                HookLists { before: vec![json!("said").to_string()], after: Vec::new() }
             })
         }
     }

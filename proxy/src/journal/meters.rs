@@ -18,6 +18,7 @@ pub struct JournalMeters {
     pub spans_waiting: IntGauge,
     pub backlog_bytes: IntGauge,
     pub lag_seconds: Gauge,
+    pub packs_stored: IntCounter,
     pub bodies_stored: IntCounter,
     pub bodies_bytes: IntCounter,
     pub bodies_failures: IntCounter,
@@ -86,6 +87,7 @@ impl JournalMeters {
             spans_waiting,
             backlog_bytes,
             lag_seconds,
+            packs_stored: counter("gateway_log_packs_stored_total", "Objects of bodies stored in the log store.")?,
             bodies_stored: counter("gateway_log_bodies_stored_total", "Bodies of calls stored in the log store.")?,
             bodies_bytes: counter(
                 "gateway_log_bodies_bytes_total",

@@ -1,6 +1,6 @@
 //! Files of the journal → Postgres. A batch is copied into a temporary table and stored by one transaction: rows that
-//! are not there yet, the rollup by minute and the counters of exactly those rows. So a file may be sent any number of
-//! times, by any number of processes, and counts once.
+//! are not there yet, and the counters of exactly those rows. So a file may be sent any number of times, by any number
+//! of processes, and counts once.
 
 mod charge;
 mod copied;

@@ -208,6 +208,7 @@ impl Journal {
             // If some of them are stored and others not, the notes are still there by which admin finds them.
             futures::stream::iter(puts).buffer_unordered(at_once).try_for_each(async |()| Ok(())).await?;
             if rows.publish(&packs, &keys).await? {
+                self.meters.packs_stored.inc_by(packs.len() as u64);
                 self.meters.bodies_stored.inc_by(keys.ids.len() as u64);
                 self.meters.bodies_bytes.inc_by(bytes);
                 return Ok(());

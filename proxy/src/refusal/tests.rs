@@ -60,7 +60,7 @@ fn every() -> Vec<Refusal> {
         Refusal::upstream_error(500, "m".into()),
         Refusal::control_plane_unavailable(),
         Refusal::internal(),
-        Refusal::denied_by_guardrail(None, serde_json::json!({})),
+        Refusal::denied_by_guardrail(None, "{}"),
     ]
 }
 

@@ -128,6 +128,10 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
             // Where links of invitations lead.
             ("/invites/accept", &Method::GET) => Route::ControlPlane,
+            // Where people connect to MCP servers, and where MCP clients log in.
+            ("/mcp-oauth/start" | "/oauth/authorize", &Method::GET | &Method::POST)
+            | ("/mcp-oauth/callback" | "/.well-known/oauth-authorization-server", &Method::GET)
+            | ("/oauth/register" | "/oauth/token", &Method::POST) => Route::ControlPlane,
             _ => Route::NotFound,
         };
     };
@@ -259,6 +263,11 @@ mod tests {
             ("GET", "/", Route::Greeting),
             ("GET", "/elsewhere", Route::NotFound),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
+            ("POST", "/mcp-oauth/start", Route::ControlPlane),
+            ("GET", "/mcp-oauth/callback", Route::ControlPlane),
+            ("POST", "/mcp-oauth/callback", Route::NotFound),
+            ("GET", "/.well-known/oauth-authorization-server", Route::ControlPlane),
+            ("POST", "/oauth/token", Route::ControlPlane),
             ("POST", "/v1/v1/messages", engine(Family::Messages)),
             ("POST", "/v1/v1/messages/count_tokens", engine(Family::CountTokens)),
             ("GET", "/v1/v1/messages/batches", relay("/messages/batches")),

@@ -68,6 +68,13 @@ impl Snapshot {
         self.policy_entities.merge(&[], vec![entity]);
     }
 
+    /// Publishes this version of a prompt, in place of what was there.
+    #[cfg(test)]
+    pub fn publish(&self, prompt: shared::model::Prompt, version: super::ReadyVersion) {
+        self.prompt_versions.replace(vec![version]);
+        self.prompts.replace(vec![prompt]);
+    }
+
     /// The same with just these providers and what stands behind them.
     pub fn with_catalog(self, catalog: Catalog) -> Self {
         self.integrations.replace(catalog.integrations);

@@ -4,6 +4,7 @@
 use super::{AnswerState, RequestIdentity, RoutingState};
 use crate::admission::Admission;
 use crate::cache::Keeper;
+use crate::journal::UnloggedCall;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::{Refusal, RefusalCode};
@@ -23,6 +24,8 @@ pub struct Observer {
     pub admission: Option<Box<Admission>>,
     /// Gathers the answer, where it is to be kept for others. Dropped, it is not.
     pub keeper: Option<Box<Keeper>>,
+    /// Hooks that nobody waits for, where calls are not logged.
+    pub unlogged: Option<UnloggedCall>,
     presence: Option<Presence>,
 }
 

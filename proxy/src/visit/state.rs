@@ -37,6 +37,8 @@ pub struct RoutingState {
     pub deadline: Option<Instant>,
     /// What the cache did for the present target.
     pub cache: CacheUse,
+    /// A guardrail failed at the present target and let pass, so that what is relayed from it is 246 in place of 200.
+    pub is_marked: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,6 +55,7 @@ impl Default for RoutingState {
         Self {
             config: None,
             prompt: None,
+            is_marked: false,
             provider: None,
             provider_number: ProviderNumber::NONE,
             attempts: 0,

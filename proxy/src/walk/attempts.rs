@@ -2,6 +2,7 @@
 //! passing on, or nothing is left to try. Until then the client has seen nothing.
 
 use super::admit::ReadBody;
+use super::attempt_outcome::{code, held, outcome};
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
@@ -10,26 +11,22 @@ use super::prompt_call;
 use super::repair::repaired;
 use super::translate::{KeptTranslation, TranslationInputs};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::limits::fairness::Permit;
-use crate::metrics::{Lane, Outcome};
-use crate::net::dial::Class;
+use crate::metrics::Lane;
 use crate::net::downstream::Downstream;
-use crate::refusal::RefusalCode;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
 use crate::request::receive::{MemoryShare, NotReceived, receive};
 use crate::routing::plan::Leaf;
-use crate::routing::provider_retry_after::retry_after;
-use crate::routing::{self, AfterAttempt, Course, RequestFacts, Speaker};
+use crate::routing::{AfterAttempt, Course, RequestFacts};
 use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::Utc;
-use http::HeaderMap;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
 use std::borrow::Cow;
@@ -235,7 +232,8 @@ impl Engine {
         let turn = Turn::for_target(target, &errand.caller.workspace, errand.is_batch);
         let caching = self.caching(errand, leaf, fields, guarded);
         let mut permit = None;
-        if caching.is_none() {
+        let (mut has_entered, mut is_early) = (caching.is_none(), false);
+        if has_entered {
             permit = self.enter_target(client, visit, errand, leaf, (target, named), read, turn).await?;
         }
         let mut edited = leaf.edits.apply(body, fields, target.deployment().or(model));
@@ -261,7 +259,15 @@ impl Engine {
                 request_id: &request_id,
                 deadline: visit.routing.deadline,
             };
-            let translating = Box::pin(self.translate(&asked, workspace));
+            let mut read_request = Box::new(self.read_to_translate(&asked, workspace).map_err(refused)?);
+            // Nothing is fetched for a request that its limits refuse.
+            if caching.is_some() && read_request.fetches_media() {
+                is_early = !visit.observer.is_attempt_admitted();
+                let entering = self.enter_target(client, visit, errand, leaf, (target, named), read, turn);
+                permit = Box::pin(entering).await?;
+                has_entered = true;
+            }
+            let translating = Box::pin(self.translate(&asked, *read_request));
             let written = beside(client, visit, translating).await?.map_err(refused)?;
             let option = &visit.routing.option;
             *kept = written.map(|written| Box::new(KeptTranslation::new(written, option, target, named, body)));
@@ -298,11 +304,18 @@ impl Engine {
                 caching,
             };
             match Box::pin(self.look_up(client, visit, asked)).await? {
-                LookedUp::Hit(answer) => return Ok(*answer),
+                LookedUp::Hit(answer) => {
+                    if is_early {
+                        visit.observer.give_attempt_back();
+                    }
+                    return Ok(*answer);
+                }
                 LookedUp::Miss(own) => keeper = own,
             }
-            let entering = self.enter_target(client, visit, errand, leaf, (chosen, named), read, turn);
-            permit = Box::pin(entering).await?;
+            if !has_entered {
+                let entering = self.enter_target(client, visit, errand, leaf, (chosen, named), read, turn);
+                permit = Box::pin(entering).await?;
+            }
         }
         let is_countable = matches!(family, Family::Chat | Family::Complete)
             && fields.is_true("stream")
@@ -392,52 +405,5 @@ fn requested_model<'f>(leaf: &'f Leaf, fields: &Fields<'f>) -> Option<Cow<'f, st
     match leaf.edits.model() {
         Some(json) => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
         None => fields.text("model"),
-    }
-}
-
-fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> routing::AttemptResult {
-    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
-    match tried {
-        Ok(answer) => {
-            let head = answer.source.head();
-            let status = answer.status();
-            let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
-            routing::AttemptResult { status, retry_after: asks, left, ..routing::AttemptResult::default() }
-        }
-        Err(Ended::Failed(failure)) => {
-            let status = failure.refusal.status;
-            routing::AttemptResult { status, speaker: speaker(failure), left, ..routing::AttemptResult::default() }
-        }
-        Err(_) => routing::AttemptResult { speaker: Speaker::Fault, left, ..routing::AttemptResult::default() },
-    }
-}
-
-/// What we called the failure, if it was ours to name.
-fn code(tried: &Result<HeldAnswer, Ended>) -> Option<RefusalCode> {
-    match tried {
-        Err(Ended::Failed(failure)) => Some(failure.refusal.code),
-        Ok(answer) => answer.denial().map(|refusal| refusal.code),
-        _ => None,
-    }
-}
-
-/// What the provider answered, as far as it was read.
-fn held(tried: &Result<HeldAnswer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
-    let answer = tried.as_ref().ok()?;
-    Some((&answer.source.head().headers, answer.held.read()))
-}
-
-/// Whose word a failure is.
-fn speaker(failure: &AnswerFailure) -> Speaker {
-    match failure.outcome {
-        // A guardrail's denial is an outcome like any status.
-        _ if failure.refusal.code == RefusalCode::HooksFailed => Speaker::Provider,
-        // A limit of ours that passed is the provider's answer; an address we do not dial is our refusal.
-        Some(Outcome::Failed(Class::FirstByteTimeout)) => Speaker::Provider,
-        Some(Outcome::Failed(Class::Blocked)) => Speaker::Gateway,
-        Some(Outcome::Failed(_)) => Speaker::Network,
-        Some(_) => Speaker::Provider,
-        None if failure.refusal.is_fault() => Speaker::Fault,
-        None => Speaker::Gateway,
     }
 }

@@ -39,6 +39,8 @@ use std::time::Duration;
 pub(super) struct GuardedTarget {
     /// Which part of the config it is.
     option: HeaderValue,
+    /// What they looked at: a stored prompt may be another at the next try.
+    judged: Bytes,
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
@@ -71,8 +73,8 @@ impl Engine {
         known: &mut Option<Box<GuardedTarget>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
-        if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
-            // That of another target is given back first.
+        if known.as_ref().is_none_or(|known| !known.is_about(&visit.routing.option, body)) {
+            // That of another target, or of another body, is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
             let remote = self.remote_side(&set, errand, leaf, visit, &client.head().headers);
@@ -126,12 +128,7 @@ impl Engine {
             Shape::Other | Shape::Embeddings => Default::default(),
             _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
         };
-        let later = AsyncHooks {
-            headers: if later_input.is_empty() { HeaderMap::new() } else { headers.clone() },
-            input: later_input,
-            output: later_output,
-            weight,
-        };
+        let later_headers = if later_input.is_empty() { HeaderMap::new() } else { headers.clone() };
         let job = InputJob {
             hooks: hooks.clone(),
             shape,
@@ -141,7 +138,7 @@ impl Engine {
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let (judged, share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+        let (judged, mut share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
             // Boxed, as all that is rare: its state would be part of every request's.
             (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
             (None, false) => (job.run(), share),
@@ -150,8 +147,36 @@ impl Engine {
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
+        let remote = match input.extracted.is_empty() {
+            true => remote,
+            false => remote.map(|remote| Arc::new(remote.with_extracted(&input.extracted))),
+        };
+        let has_later = !later_input.is_empty() || !later_output.is_empty();
+        let later = has_later.then(|| AsyncHooks {
+            input: later_input,
+            output: later_output,
+            headers: later_headers,
+            body: body.clone(),
+            tree_bytes: weight,
+            shape,
+            request_type: kind,
+            metadata: Arc::new(errand.metadata.clone()),
+            remote: remote.clone(),
+            meters: self.metrics.guardrails.clone(),
+            memory: memory.clone(),
+            workspace,
+        });
         // Not kept as a tree too.
-        let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
+        let changed = match input.transformed.take() {
+            None => None,
+            Some(json) if body.len() <= SMALL && remote.is_none() => Some(Bytes::from(json.to_string())),
+            // Whoever is asked may have made it long.
+            Some(json) => {
+                let written = heavy(Some(workspace), move || Bytes::from(json.to_string())).await;
+                Some(written.ok_or_else(Refusal::internal)?)
+            }
+        };
+        share.grow(changed.as_ref().map_or(0, |changed| changed.len().saturating_sub(body.len())))?;
         let call = GuardedCall {
             output,
             input,
@@ -165,12 +190,21 @@ impl Engine {
             request_id: visit.id().to_owned(),
             meters: self.metrics.guardrails.clone(),
             denying,
-            later,
+            later: later.map(Arc::new),
+            request_size: body.len(),
             memory,
             workspace,
         };
         let option = visit.routing.option.clone();
-        Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
+        Ok(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: changed, _share: share })
+    }
+}
+
+impl GuardedTarget {
+    /// Whether it says what hooks would say of this body at this target.
+    fn is_about(&self, option: &HeaderValue, body: &Bytes) -> bool {
+        let is_same = self.judged.as_ptr() == body.as_ptr() && self.judged.len() == body.len();
+        self.option == *option && (is_same || self.judged == *body)
     }
 }
 
@@ -286,7 +320,7 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
     let message = hook.actions.message.clone();
     let results = call.results(None);
     if !hook.actions.softens {
-        return Some(Err(refused(Refusal::denied_by_guardrail(message, results))));
+        return Some(Err(refused(Refusal::denied_by_guardrail(message, &results))));
     }
     let kind = if is_stream { "text/event-stream" } else { "application/json" };
     let mut head = ResponseHeader::build_no_case(200, Some(4)).ok()?;
@@ -324,5 +358,7 @@ fn client_format(endpoint: Endpoint) -> WireFormat {
     }
 }
 
+#[cfg(test)]
+mod changed_prompt_tests;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,8 @@
 
 mod address_probe;
 mod directory;
+mod image_fetch;
+mod kept_answers;
 mod model_calls;
 mod remote_calls;
 
@@ -10,7 +12,8 @@ pub(super) use model_calls::ModelCalls;
 pub use remote_calls::RemoteCalls;
 
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, RemoteAsker, request_type, run_side,
+    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, RemoteAsker, both_sides,
+    request_type, run_side,
 };
 use crate::identity::identify::Principal;
 use crate::journal::HookLog;
@@ -20,7 +23,7 @@ use crate::visit::Visit;
 use crate::walk::Engine;
 use arc_swap::ArcSwap;
 use http::{HeaderMap, Method};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use shared::model::{Guardrail, GuardrailVersion};
 use shared::providers::Family;
@@ -154,6 +157,7 @@ impl Guards {
         metadata: &Map<String, Value>,
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
+        visit.routing.is_marked = false;
         let defaults = self.defaults(caller);
         let Some(set) = self.for_leaf(leaf, caller, defaults.as_ref()) else { return Ok(()) };
         let is_asked = |hook: &Arc<CompiledHook>| hook.judges_kinds() && !hook.actions.is_async;
@@ -171,12 +175,11 @@ impl Guards {
             text: None,
         };
         let side = run_side(&hooks, inputs, &Value::Null, &self.meters);
-        let results = json!({ "before_request_hooks": side.logged(), "after_request_hooks": [] });
-        visit.checked(Some(HookLog { results: results.to_string(), late: None }));
+        visit.checked(Some(HookLog { results: both_sides(&side.logged(), "[]"), late: None }));
+        visit.routing.is_marked = side.is_failed;
         let Some(place) = side.denied_by else { return Ok(()) };
         self.meters.denies("input");
-        let results = json!({ "before_request_hooks": side.told(), "after_request_hooks": [] });
-        Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), results))
+        Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), &both_sides(&side.told(), "[]")))
     }
 
     fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {

@@ -52,7 +52,8 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let snapshot = Arc::new(Snapshot::with_rows(vec![key()], vec![workspace()]));
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing).unwrap()));
     let providers = Providers::load(None, &dialer).unwrap();
-    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
+    let memory = BodyMemory::new(1 << 20);
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
     let sources = Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Nowhere));
     let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
     let aliases = Arc::<Aliases>::default();
@@ -63,7 +64,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             deployment: None,
             trusted_proxies: Vec::new(),
         },
-        recorder: Recorder { snapshot: snapshot.clone(), journal, log_body: Some(1 << 20) },
+        recorder: Recorder { snapshot: snapshot.clone(), journal, unlogged: Arc::default(), log_body: Some(1 << 20) },
         planner: Planner {
             snapshot: snapshot.clone(),
             inline: InlineConfigs::new(settings.configs.limits()),
@@ -104,7 +105,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             max_bytes: 1 << 20,
             timeout: long,
             pace: BodyPace { period: long, bytes: 0 },
-            memory: BodyMemory::new(1 << 20),
+            memory,
         },
         snapshot,
         metrics,

@@ -1,8 +1,8 @@
 //! Opens the log of a request: from then on it is somebody's, and is noted however it ends.
 
 use crate::identity::identify::Principal;
-use crate::journal::Journal;
 use crate::journal::logged_body::Rules;
+use crate::journal::{Journal, UnloggedCall, UnloggedHooks};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::snapshot::Snapshot;
@@ -15,6 +15,8 @@ pub struct Recorder {
     pub snapshot: Arc<Snapshot>,
     /// None when calls are not logged.
     pub journal: Option<Arc<Journal>>,
+    /// Who runs hooks with `async` then.
+    pub unlogged: Arc<UnloggedHooks>,
     /// How much of each body is kept beside a log; none when bodies are not kept.
     pub log_body: Option<usize>,
 }
@@ -27,7 +29,10 @@ impl Recorder {
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
-        let Some(journal) = &self.journal else { return Ok(()) };
+        let Some(journal) = &self.journal else {
+            visit.observer.unlogged = Some(UnloggedCall::new(self.unlogged.clone()));
+            return Ok(());
+        };
         if journal.is_refusing() {
             return Err(Refusal::journal_full());
         }

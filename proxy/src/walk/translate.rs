@@ -15,6 +15,7 @@ pub(super) use memory::memory_to_translate;
 pub(super) use place::{fill, own_address};
 
 use super::native_call::without_path_fields;
+use super::remote_media::has_remote_media;
 use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
@@ -91,14 +92,30 @@ struct Conversation<'r> {
     request: Request,
 }
 
+/// A request as far as it was read for a target.
+pub(super) struct ReadRequest<'r, 'e> {
+    /// None where it is no conversation, or goes as it is.
+    conversation: Option<Conversation<'r>>,
+    share: MemoryShare<'e>,
+}
+
+impl ReadRequest<'_, '_> {
+    /// Whether media must be fetched before it is written.
+    pub fn fetches_media(&mut self) -> bool {
+        self.conversation.as_mut().is_some_and(|conversation| {
+            let format = conversation.provider.format();
+            conversation.wire.takes_media_as_bytes && has_remote_media(&mut conversation.request, format)
+        })
+    }
+}
+
 impl Engine {
-    /// Writes a request for a target that does not take it as it is, with the memory that this takes. Waits for nothing but
-    /// media that must be fetched.
-    pub(super) async fn translate(
+    /// Reads a request that is to be written for a target, and counts what that takes.
+    pub(super) fn read_to_translate<'r>(
         &self,
-        asked: &TranslationInputs<'_>,
+        asked: &'r TranslationInputs<'_>,
         workspace: Uuid,
-    ) -> Result<Option<Box<(TranslatedCall, MemoryShare<'_>)>>, Refusal> {
+    ) -> Result<ReadRequest<'r, '_>, Refusal> {
         let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
         if asked.is_written() {
             if asked.body.len() > LARGEST {
@@ -106,7 +123,18 @@ impl Engine {
             }
             share.grow(memory_to_translate(asked.body))?;
         }
-        let translated = match asked.conversation()? {
+        Ok(ReadRequest { conversation: asked.conversation()?, share })
+    }
+
+    /// Writes a request for a target that does not take it as it is, with the memory that this takes. Waits for nothing but
+    /// media that must be fetched.
+    pub(super) async fn translate<'e>(
+        &'e self,
+        asked: &TranslationInputs<'_>,
+        read: ReadRequest<'_, 'e>,
+    ) -> Result<Option<Box<(TranslatedCall, MemoryShare<'e>)>>, Refusal> {
+        let ReadRequest { conversation, mut share } = read;
+        let translated = match conversation {
             None => asked.pass()?,
             Some(mut conversation) => {
                 if conversation.wire.takes_media_as_bytes {

@@ -4,6 +4,7 @@
 use super::HookSet;
 use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
+use crate::guardrails::remote::MOST_CHECKS as MOST_REMOTE;
 use crate::guardrails::{self, FaultKind};
 use serde_json::{Value, json};
 
@@ -32,10 +33,35 @@ pub const RESERVED: &[&str] = &[
 /// The three lists of one side.
 pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>, names: [&str; 3]) -> HookSet {
     let [hooks, guardrails, mutators] = names;
-    HookSet {
+    let set = HookSet {
         hooks: list(reading, node, hooks, hook),
         guardrails: list(reading, node, guardrails, reference),
         mutators: list(reading, node, mutators, reference),
+    };
+    let lists = [(hooks, &set.hooks), (guardrails, &set.guardrails), (mutators, &set.mutators)];
+    let mut remote = 0;
+    for (name, list) in lists {
+        remote += list.iter().flatten().map(remote_checks).sum::<usize>();
+        if remote > MOST_REMOTE {
+            let why =
+                format!("must not have more than {MOST_REMOTE} checks that others answer, all of a side together");
+            reading.fault(&node.path.key(name), Code::TooMany, why);
+            break;
+        }
+    }
+    set
+}
+
+/// The checks of a hook, or of one in short, that somebody else answers.
+fn remote_checks(hook: &Value) -> usize {
+    let short = hook.as_object().into_iter().flatten();
+    let short = short.filter(|(name, value)| !RESERVED.contains(&name.as_str()) && value.is_object());
+    match hook.get("checks").and_then(Value::as_array) {
+        Some(checks) => guardrails::remote_checks(checks),
+        None => {
+            let checks: Vec<Value> = short.map(|(name, parameters)| shorthand_check(name, parameters)).collect();
+            guardrails::remote_checks(&checks)
+        }
     }
 }
 
@@ -205,5 +231,31 @@ mod tests {
         let mut config = hooks(4, 50);
         config["input_guardrails"] = json!(vec![short; 50]);
         assert_eq!(codes(&config), [(Code::TooMany, "input_guardrails[0].a".to_owned())]);
+    }
+
+    #[test]
+    fn checks_that_others_answer_are_counted_for_each_side() {
+        let webhook = json!({ "webhookURL": "https://a.test/x" });
+        let raw = |count: usize| {
+            let check = json!({ "id": "default.webhook", "parameters": webhook });
+            json!([{ "id": "h", "checks": vec![check; count] }])
+        };
+        let short = |count: usize| vec![json!({ "webhook": webhook }); count];
+        for (config, expected) in [
+            (json!({ "before_request_hooks": raw(10), "input_guardrails": short(10) }), vec![]),
+            (json!({ "before_request_hooks": raw(10), "after_request_hooks": raw(20) }), vec![]),
+            (json!({ "before_request_hooks": raw(10), "input_guardrails": short(11) }), vec!["input_guardrails"]),
+            (json!({ "output_guardrails": short(21) }), vec!["output_guardrails"]),
+            (
+                json!({ "targets": [{ "provider": "@y", "output_guardrails": short(21) }] }),
+                vec!["targets[0].output_guardrails"],
+            ),
+        ] {
+            let mut whole = json!({ "provider": "@x" });
+            whole.as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
+            let told: Vec<String> =
+                codes(&whole).into_iter().filter(|(code, _)| *code == Code::TooMany).map(|(_, path)| path).collect();
+            assert_eq!(told, expected, "{config}");
+        }
     }
 }

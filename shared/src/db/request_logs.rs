@@ -1,6 +1,6 @@
 //! The one way into `request_logs`, for whoever brings rows: they are staged in a temporary table, inserted unless they are
-//! there, and added up into `usage_by_minute` and `usage_counters`, all in one transaction (and `usage_slots` learns of it). Everything is added up from the
-//! rows that were new, and in the order of its key, so that two writers wait for each other instead of deadlocking.
+//! there, and added up into `usage_counters`, all in one transaction (and `usage_slots` learns of it). Everything is added up from
+//! the rows that were new, and in the order of its key, so that two writers wait for each other instead of deadlocking.
 
 use rust_decimal::Decimal;
 use tokio_postgres::{Error, GenericClient};
@@ -10,13 +10,13 @@ pub fn is_storable(cents: &Decimal) -> bool {
     *cents < Decimal::from(100_000_000_000_000_u64)
 }
 
-/// Columns that are read below whoever brings rows; null where they are not brought.
-const OF_CACHE: &[&str] = &["cache_status", "cache_saved_cost"];
+/// Read below whoever brings rows; null where it is not brought.
+const OF_CACHE: &str = "cache_status";
 
 /// Makes the temporary table `staged` with these columns; `on_commit` as SQL says it.
 pub fn stage(columns: &str, on_commit: &str) -> String {
-    let missing = OF_CACHE.iter().filter(|name| columns.split(',').all(|column| column.trim() != **name));
-    let more: String = missing.map(|name| format!(", {name}")).collect();
+    let is_brought = columns.split(',').any(|column| column.trim() == OF_CACHE);
+    let more = if is_brought { String::new() } else { format!(", {OF_CACHE}") };
     format!(
         "CREATE TEMPORARY TABLE staged ON COMMIT {on_commit} AS SELECT {columns}{more} FROM request_logs WITH NO DATA"
     )
@@ -26,7 +26,6 @@ pub fn stage(columns: &str, on_commit: &str) -> String {
 pub async fn add_staged(transaction: &impl GenericClient, columns: &str, count: u64) -> Result<u64, Error> {
     let again = transaction.execute(&insert(columns), &[]).await?;
     if again < count {
-        transaction.execute(ROLL_UP, &[]).await?;
         transaction.execute(COUNT, &[]).await?;
     }
     Ok(count.saturating_sub(again))
@@ -43,36 +42,6 @@ fn insert(columns: &str) -> String {
          WHERE NOT EXISTS (SELECT FROM fresh f WHERE f.created_at = s.created_at AND f.id = s.id)"
     )
 }
-
-const ROLL_UP: &str = "
-    INSERT INTO usage_by_minute AS u (organisation_id, workspace_id, minute, api_key_id, ai_org, ai_model, virtual_key,
-        config, prompt_slug, response_status_code, cache_status, requests, req_units, res_units, cost,
-        cache_saved_cost, response_time, response_time_max, rescued_by_retry, rescued_by_fallback, first_seen, last_seen)
-    SELECT organisation_id, workspace_id, date_trunc('minute', created_at, 'UTC') AS minute,
-        coalesce(api_key_id, '00000000-0000-0000-0000-000000000000') AS key, coalesce(ai_org, '') AS org,
-        coalesce(ai_model, '') AS model, coalesce(virtual_key, '') AS provider, coalesce(config, '') AS config,
-        coalesce(prompt_slug, '') AS prompt, response_status_code, coalesce(staged.cache_status, 'DISABLED') AS status,
-        count(*), sum(req_units), sum(res_units), coalesce(sum(cost), 0),
-        coalesce(sum(cache_saved_cost), 0),
-        sum(response_time), max(response_time),
-        count(*) FILTER (WHERE response_status_code BETWEEN 200 AND 299 AND retry_success_count > 0),
-        count(*) FILTER (WHERE response_status_code BETWEEN 200 AND 299 AND attempt > 0),
-        min(created_at), max(created_at)
-    FROM staged
-    GROUP BY organisation_id, workspace_id, minute, key, org, model, provider, staged.config, staged.prompt_slug,
-        response_status_code, status
-    ORDER BY workspace_id, minute, key, org, model, provider, coalesce(staged.config, ''),
-        coalesce(staged.prompt_slug, ''), response_status_code, status
-    ON CONFLICT (workspace_id, minute, api_key_id, ai_org, ai_model, virtual_key, config, prompt_slug,
-        response_status_code, cache_status)
-    DO UPDATE SET requests = u.requests + excluded.requests, req_units = u.req_units + excluded.req_units,
-        res_units = u.res_units + excluded.res_units, cost = u.cost + excluded.cost,
-        cache_saved_cost = u.cache_saved_cost + excluded.cache_saved_cost,
-        response_time = u.response_time + excluded.response_time,
-        response_time_max = greatest(u.response_time_max, excluded.response_time_max),
-        rescued_by_retry = u.rescued_by_retry + excluded.rescued_by_retry,
-        rescued_by_fallback = u.rescued_by_fallback + excluded.rescued_by_fallback,
-        first_seen = least(u.first_seen, excluded.first_seen), last_seen = greatest(u.last_seen, excluded.last_seen)";
 
 /// Calls that were refused before a provider was chosen use nothing up; those that were answered from the cache are counted
 /// as requests of whoever asked, and use neither tokens nor a provider.

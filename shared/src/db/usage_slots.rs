@@ -3,14 +3,30 @@
 //! the narrowest width to the widest. Building is the same for a slot that never was, that got late rows and that lost erased ones.
 
 mod build;
+mod counted_call;
+mod figures;
+mod pack;
+mod sketch;
+mod slot_dimension;
+mod slot_size;
 mod verify;
 
-pub use build::SlotSize;
+pub use counted_call::{COLUMNS, CountedCall};
+pub use figures::{Figures, MONEY_SCALE};
+pub use pack::{ByValue, read};
+pub use sketch::Sketch;
+pub use slot_dimension::SlotDimension;
+pub use slot_size::SlotSize;
 pub use verify::{DayVerdict, verify_day};
 
-use build::{build_from_logs, build_from_smaller};
+use crate::db::table::RowError;
+use crate::log_store::Packer;
+use build::{merge_smaller, packed, store, tally_logs};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use pack::SlotValues;
+use slot_dimension::user_value;
 use tokio_postgres::{Error, GenericClient};
+use uuid::Uuid;
 
 /// Whoever writes slots does so alone.
 pub async fn lock(transaction: &impl GenericClient) -> Result<(), Error> {
@@ -26,13 +42,15 @@ pub struct Refreshed {
 }
 
 /// Slots of one width that are built in one transaction.
-const AT_ONCE: i64 = 20;
+const AT_ONCE: i64 = 60;
 
 /// Builds slots that are stale and over. The one that time is in changes with every call, and is counted from logs meanwhile.
-pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Result<Refreshed, Error> {
-    const OLDER: &str = "DELETE FROM usage_stale WHERE slot < $1";
+pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Result<Refreshed, RowError> {
+    const OLDER: &str = "DELETE FROM usage_stale WHERE slot < CASE size WHEN $3 THEN $2::timestamptz ELSE $1 END";
     lock(transaction).await?;
-    transaction.execute(OLDER, &[&Kept::read(transaction).await?.begin()]).await?;
+    let kept = Kept::read(transaction).await?;
+    let week = SlotSize::Week.minutes();
+    transaction.execute(OLDER, &[&kept.begin_of(SlotSize::Day), &kept.begin_of(SlotSize::Week), &week]).await?;
     let mut done = Refreshed { slots: 0, is_all: true };
     for size in SlotSize::ALL {
         let due = due(transaction, size, now).await?;
@@ -54,35 +72,57 @@ async fn due(db: &impl GenericClient, size: SlotSize, now: DateTime<Utc>) -> Res
 }
 
 /// Builds these slots of a width anew and notes the wider ones around them as stale.
-pub async fn rebuild(transaction: &impl GenericClient, size: SlotSize, slots: &[DateTime<Utc>]) -> Result<(), Error> {
+pub async fn rebuild(
+    transaction: &impl GenericClient,
+    size: SlotSize,
+    slots: &[DateTime<Utc>],
+) -> Result<(), RowError> {
     const CLEAN: &str = "DELETE FROM usage_stale WHERE size = $1 AND slot = ANY($2)";
     const FORGET: &str = "DELETE FROM usage_slots WHERE size = $1 AND slot = ANY($2)";
-    const WIDER: &str = "INSERT INTO usage_stale (size, slot) SELECT DISTINCT $1::smallint,
-        date_bin(make_interval(mins => $1::smallint::int), slot, TIMESTAMPTZ '2001-01-01 00:00:00+00') FROM unnest($2::timestamptz[]) AS slot";
+    const WIDER: &str = "INSERT INTO usage_stale (size, slot) SELECT DISTINCT $1::smallint, slot FROM unnest($2::timestamptz[]) AS slot";
     if slots.is_empty() {
         return Ok(());
     }
     let kept = Kept::read(transaction).await?;
     transaction.execute(CLEAN, &[&size.minutes(), &slots]).await?;
-    let slots: Vec<DateTime<Utc>> = slots.iter().copied().filter(|slot| *slot >= kept.begin()).collect();
+    let slots: Vec<DateTime<Utc>> = slots.iter().copied().filter(|slot| *slot >= kept.begin_of(size)).collect();
     let has_minutes = |slot: &DateTime<Utc>| *slot >= kept.minutes_from;
     // Old minutes are not kept: what is late for them is late for their half hour.
     let (smaller, from_logs): (Vec<_>, Vec<_>) = match size {
         SlotSize::Minute => (Vec::new(), slots.iter().copied().filter(has_minutes).collect()),
         SlotSize::HalfHour => slots.iter().copied().partition(has_minutes),
-        SlotSize::Day => (slots.clone(), Vec::new()),
+        SlotSize::Day | SlotSize::Week => (slots.clone(), Vec::new()),
     };
     transaction.execute(FORGET, &[&size.minutes(), &slots]).await?;
-    if !from_logs.is_empty() {
-        transaction.execute(&build_from_logs(), &[&from_logs, &size.minutes()]).await?;
+    for piece in pieces(&from_logs, size) {
+        let tally = tally_logs(transaction, size, piece).await?;
+        store(transaction, size, &packed(&tally)).await?;
     }
-    if !smaller.is_empty() {
-        transaction.execute(&build_from_smaller(), &[&smaller, &size.minutes(), &size.smaller().minutes()]).await?;
+    for slot in smaller {
+        store(transaction, size, &merge_smaller(transaction, size, slot).await?).await?;
     }
     if let Some(wider) = size.wider() {
-        transaction.execute(WIDER, &[&wider.minutes(), &slots]).await?;
+        let around: Vec<DateTime<Utc>> = slots.iter().map(|slot| wider.beginning(*slot)).collect();
+        transaction.execute(WIDER, &[&wider.minutes(), &around]).await?;
     }
     Ok(())
+}
+
+/// Stretches without gaps, each within half an hour, so that little of the logs is held at once.
+fn pieces(slots: &[DateTime<Utc>], size: SlotSize) -> Vec<[DateTime<Utc>; 2]> {
+    let mut pieces: Vec<[DateTime<Utc>; 2]> = Vec::new();
+    for slot in slots {
+        let until = *slot + size.width();
+        match pieces.last_mut() {
+            Some([from, end])
+                if *end == *slot && SlotSize::HalfHour.beginning(*from) == SlotSize::HalfHour.beginning(*slot) =>
+            {
+                *end = until;
+            }
+            _ => pieces.push([*slot, until]),
+        }
+    }
+    pieces
 }
 
 /// From when on there are slots of which kind.
@@ -107,31 +147,90 @@ impl Kept {
         })
     }
 
-    /// The first moment whose slots can be built.
-    pub fn begin(&self) -> DateTime<Utc> {
-        self.sealed_until.map_or(self.begins_at, |sealed| sealed.max(self.begins_at))
+    /// The first moment whose slots can be built. Weeks are built from days, which outlast their logs.
+    pub fn begin_of(&self, size: SlotSize) -> DateTime<Utc> {
+        let sealed = self.sealed_until.filter(|_| size != SlotSize::Week);
+        sealed.map_or(self.begins_at, |sealed| sealed.max(self.begins_at))
     }
 }
 
 /// Logs of before this day are deleted: what was built of them stays as it is.
 pub async fn seal(transaction: &impl GenericClient, until: DateTime<Utc>) -> Result<(), Error> {
     const SEAL: &str = "UPDATE usage_slots_kept SET sealed_until = greatest(sealed_until, $1)";
-    const CLEAN: &str = "DELETE FROM usage_stale WHERE slot < $1";
+    const CLEAN: &str = "DELETE FROM usage_stale WHERE slot < $1 AND size < $2";
     lock(transaction).await?;
     transaction.execute(SEAL, &[&until]).await?;
-    // What is stale now can never be built again: better what is known than nothing.
-    transaction.execute(CLEAN, &[&until]).await.map(|_| ())
+    // What is stale now can never be built again: better what is known than nothing. Weeks can.
+    transaction.execute(CLEAN, &[&until, &SlotSize::Week.minutes()]).await.map(|_| ())
 }
 
-/// Takes a person's name out of all slots of an organisation. Their calls stay counted without it.
-pub async fn forget_user(transaction: &impl GenericClient, organisation: uuid::Uuid, user: &str) -> Result<u64, Error> {
-    const FORGET: &str =
-        "DELETE FROM usage_slots WHERE organisation_id = $1 AND dimension = 'user' AND value = left('u' || $2, 500)";
+/// Takes a person's name out of the slots of an organisation whose logs are gone. Their calls stay counted without it. All other
+/// slots are stale where logs of theirs were erased, and built again.
+pub async fn forget_user(transaction: &impl GenericClient, organisation: Uuid, user: &str) -> Result<u64, RowError> {
+    const SEALED: &str = "SELECT workspace_id, size, slot, figures FROM usage_slots
+        WHERE organisation_id = $1 AND dimension = $2 AND size = $3 AND slot < $4 AND slot >= $5 ORDER BY slot";
+    const CHANGE: &str = "UPDATE usage_slots SET figures = $5
+        WHERE workspace_id = $1 AND size = $2 AND dimension = $3 AND slot = $4";
     lock(transaction).await?;
-    transaction.execute(FORGET, &[&organisation, &user]).await
+    let kept = Kept::read(transaction).await?;
+    let Some(sealed) = kept.sealed_until else { return Ok(0) };
+    let (dimension, name) = (SlotDimension::User.name(), user_value(user));
+    let (mut forgotten, mut packer) = (0, Packer::default());
+    for size in SlotSize::ALL {
+        // Week by week, so that little is held at once.
+        let mut week = SlotSize::Week.beginning(kept.begins_at);
+        while week < sealed {
+            let until = sealed.min(week + SlotSize::Week.width());
+            let rows = transaction.query(SEALED, &[&organisation, &dimension, &size.minutes(), &until, &week]).await?;
+            for row in rows {
+                let slot: DateTime<Utc> = row.try_get("slot")?;
+                let mut values = SlotValues::default();
+                values.merge(row.try_get("figures")?, slot)?;
+                let SlotValues::Kept(mut named) = values else { continue };
+                if named.remove(&name).is_none() {
+                    continue;
+                }
+                let figures = pack::stored(&SlotValues::Kept(named).payload(slot), &mut packer);
+                let workspace: Uuid = row.try_get("workspace_id")?;
+                transaction.execute(CHANGE, &[&workspace, &size.minutes(), &dimension, &slot, &figures]).await?;
+                forgotten += 1;
+            }
+            week += SlotSize::Week.width();
+        }
+    }
+    Ok(forgotten)
 }
 
 /// The beginning of the day (UTC) that a moment is in.
 pub fn day_of(time: DateTime<Utc>) -> DateTime<Utc> {
     time.duration_trunc(TimeDelta::days(1)).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(text: &str) -> DateTime<Utc> {
+        format!("2026-01-15T{text}Z").parse().unwrap()
+    }
+
+    #[test]
+    fn logs_are_read_in_stretches_of_half_an_hour_at_most() {
+        let slots = ["10:28:00", "10:29:00", "10:30:00", "10:31:00", "10:40:00"].map(time);
+        let expected = [["10:28:00", "10:30:00"], ["10:30:00", "10:32:00"], ["10:40:00", "10:41:00"]];
+        assert_eq!(pieces(&slots, SlotSize::Minute), expected.map(|piece| piece.map(time)));
+        let slots = ["10:00:00", "10:30:00"].map(time);
+        let expected = [["10:00:00", "10:30:00"], ["10:30:00", "11:00:00"]];
+        assert_eq!(pieces(&slots, SlotSize::HalfHour), expected.map(|piece| piece.map(time)));
+        assert!(pieces(&[], SlotSize::Minute).is_empty());
+    }
+
+    #[test]
+    fn weeks_can_be_built_where_logs_are_gone() {
+        let (begins_at, sealed) = (time("00:00:00"), time("12:00:00"));
+        let kept = Kept { begins_at, minutes_from: begins_at, sealed_until: Some(sealed) };
+        assert_eq!((kept.begin_of(SlotSize::Day), kept.begin_of(SlotSize::Week)), (sealed, begins_at));
+        let kept = Kept { sealed_until: None, ..kept };
+        assert_eq!(kept.begin_of(SlotSize::Minute), begins_at);
+    }
 }

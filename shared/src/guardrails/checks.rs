@@ -7,6 +7,7 @@ pub mod contains;
 pub mod contains_code;
 pub mod elsewhere;
 pub mod ends_with;
+pub mod inline_images;
 pub mod json_keys;
 pub mod json_schema;
 pub mod jwt;

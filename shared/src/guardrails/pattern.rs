@@ -22,6 +22,11 @@ const LARGEST_PROGRAM: usize = 256 << 10;
 const LARGEST_CACHE: usize = 2 << 20;
 /// Groups are told of matches up to this length; they need the slower engine.
 const LONGEST_WITH_GROUPS: usize = 4 << 10;
+/// Up to so many steps, of states times bytes, a search may take the usual engine, whose worst is a step for each. It keeps what
+/// it built from one text to the next, which for short ones is most of the work.
+const FEW_STEPS: usize = 1 << 18;
+/// Bytes of automaton that the usual engine keeps of a pattern.
+const LARGEST_KEPT: usize = 64 << 10;
 /// Of several matches none is looked for further ahead than this, so that their number times this bounds the work.
 const FARTHEST: usize = 16 << 10;
 pub const MOST_MATCHES: usize = 4096;
@@ -29,7 +34,7 @@ pub const MOST_MATCHES: usize = 4096;
 #[derive(Debug)]
 pub struct Pattern {
     lazy: LazyRegex,
-    /// Only for the groups inside a match.
+    /// For the groups inside a match, and for texts so short that it cannot take long.
     groups: regex::Regex,
     /// Bytes of the longest match, where there is one, and it does not matter how far away the ends of the text are.
     pub longest: Option<usize>,
@@ -80,6 +85,7 @@ impl Pattern {
             .multi_line(flags.is_multiline)
             .dot_matches_new_line(flags.dot_takes_newlines)
             .size_limit(LARGEST_PROGRAM)
+            .dfa_size_limit(LARGEST_KEPT)
             .build();
         let groups = groups.map_err(|error| unusable(reason(&error)))?;
         let syntax = syntax::Config::new()
@@ -107,13 +113,23 @@ impl Pattern {
 
     /// The first match.
     pub fn find(&self, text: &str) -> Result<Option<Range<usize>>, TooCostly> {
+        if self.is_quick(text) {
+            return Ok(self.groups.find(text).map(|found| found.range()));
+        }
         let mut cache = self.lazy.create_cache();
         self.search(&mut cache, Input::new(text)).map(|found| found.map(|found| found.range()))
     }
 
     pub fn is_match(&self, text: &str) -> Result<bool, TooCostly> {
+        if self.is_quick(text) {
+            return Ok(self.groups.is_match(text));
+        }
         let mut cache = self.lazy.create_cache();
         self.search(&mut cache, Input::new(text).earliest(true)).map(|found| found.is_some())
+    }
+
+    fn is_quick(&self, text: &str) -> bool {
+        self.lazy.forward().get_nfa().states().len().saturating_mul(text.len()) <= FEW_STEPS
     }
 
     /// What a search in this text costs at most, about: reading it, and building the automaton for it anew.

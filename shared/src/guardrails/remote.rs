@@ -9,6 +9,7 @@ mod call;
 mod failure;
 mod forwarded;
 mod headers;
+mod image;
 mod model_question;
 mod scrub;
 
@@ -18,6 +19,7 @@ pub use failure::RemoteFailure;
 pub(super) use forwarded::forwarded;
 pub use forwarded::may_forward;
 pub(super) use headers::configured_headers;
+pub use image::{Image, Images};
 pub use model_question::{ModelQuestion, ModelTarget};
 pub use scrub::scrubbed;
 
@@ -35,6 +37,9 @@ pub const LONGEST_ANSWER: usize = 1 << 20;
 pub const LONGEST_QUESTION: usize = 16 << 20;
 /// However long a check says it waits: whoever asked is waiting too.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Checks that others answer, of one side of a request. A config with more is refused; where saved guardrails add up to more, the
+/// rest fails.
+pub const MOST_CHECKS: usize = 20;
 /// Calls that one check may make for one body.
 pub const MOST_CALLS: usize = 32;
 
@@ -73,10 +78,14 @@ pub struct RemoteContext<'c> {
 pub enum Question {
     /// Made side by side; every one must be answered.
     Calls(Vec<RemoteCall>),
-    /// The keys behind an address, which are kept: fetched anew if `kid` is not among them.
-    KeySet { url: String, kid: String },
+    /// One call whose answer is given again for this long.
+    KeptCall { call: RemoteCall, kept: Duration },
+    /// The keys behind an address, which are kept for this long: fetched anew if `kid` is not among them.
+    KeySet { url: String, kid: String, kept: Duration },
     /// A model of the workspace's own; its answer is the one of `Answers::Calls`.
     Model(ModelQuestion),
+    /// The images behind these addresses, none longer than this.
+    Images { urls: Vec<String>, longest: usize },
     /// Which of these are there: by their names alone, or by an answer.
     Addresses { urls: Vec<String>, only_names: bool },
 }
@@ -87,6 +96,8 @@ pub enum Answers {
     KeySet(Arc<WebKeySet>),
     /// In the order of the addresses.
     Addresses(Vec<bool>),
+    /// The same.
+    Images(Images),
 }
 
 impl Question {
@@ -94,7 +105,8 @@ impl Question {
     pub fn secrets(&self) -> Vec<String> {
         match self {
             Self::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
-            Self::KeySet { .. } | Self::Model(_) | Self::Addresses { .. } => Vec::new(),
+            Self::KeptCall { call, .. } => call.secrets(),
+            Self::KeySet { .. } | Self::Model(_) | Self::Images { .. } | Self::Addresses { .. } => Vec::new(),
         }
     }
 
@@ -102,7 +114,8 @@ impl Question {
     pub fn bounded(self) -> Result<Self, Box<Verdict>> {
         let size = match &self {
             Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
-            Self::KeySet { .. } | Self::Addresses { .. } => 0,
+            Self::KeptCall { call, .. } => call.body.len(),
+            Self::KeySet { .. } | Self::Images { .. } | Self::Addresses { .. } => 0,
             Self::Model(question) => question.body.len(),
         };
         match size > LONGEST_QUESTION {
@@ -119,7 +132,16 @@ impl Answers {
     pub(super) fn calls(&self) -> &[RemoteAnswer] {
         match self {
             Self::Calls(answers) => answers,
-            Self::KeySet(_) | Self::Addresses(_) => &[],
+            Self::KeySet(_) | Self::Addresses(_) | Self::Images(_) => &[],
+        }
+    }
+
+    /// How many bytes they are, about.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Calls(answers) => answers.iter().map(|answer| answer.body.len()).sum(),
+            Self::Images(images) => images.size(),
+            Self::KeySet(_) | Self::Addresses(_) => 0,
         }
     }
 }
@@ -137,6 +159,7 @@ mod tests {
         };
         assert!(question(10).bounded().is_ok());
         assert!(question(LONGEST_QUESTION / 2).bounded().is_err_and(|said| said.is_bound() && !said.passes(false)));
-        assert!(Question::KeySet { url: String::new(), kid: String::new() }.bounded().is_ok());
+        let keys = Question::KeySet { url: String::new(), kid: String::new(), kept: Duration::ZERO };
+        assert!(keys.bounded().is_ok());
     }
 }

@@ -75,8 +75,22 @@ impl<'s> Subject<'s> {
         if let Some(text) = self.text {
             return Ok(Cow::Borrowed(text));
         }
+        if let Some(text) = self.plain_text() {
+            return Ok(Cow::Borrowed(text));
+        }
         let places = self.places(Scope::Judged);
         if places.is_cut { Err(TooManyTexts) } else { Ok(places.text(self.json())) }
+    }
+
+    /// The same where the last message is one text and nothing else, as most are: what `TextPlaces` would find, without writing
+    /// down where.
+    fn plain_text(&self) -> Option<&'s str> {
+        if self.hook != Hook::BeforeRequest || !matches!(self.shape, Shape::Chat | Shape::Messages) {
+            return None;
+        }
+        let last = self.request.get("messages")?.as_array()?.last()?.as_object()?;
+        let is_plain = last.keys().all(|key| matches!(key.as_str(), "role" | "content" | "name"));
+        last.get("content").filter(|_| is_plain)?.as_str()
     }
 
     /// All that a stream said: it can be judged, and not changed any more.

@@ -6,6 +6,7 @@ use super::checks;
 use super::fault::Fault;
 use super::parameters::Parameters;
 use super::vendors::{VENDORS, VendorCheck};
+use serde_json::Value;
 
 pub struct CheckSpec {
     /// `source.function`.
@@ -26,7 +27,15 @@ impl CheckSpec {
     pub(super) fn made(&'static self, parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         match self.runs {
             Runs::Vendor => VendorCheck::compile(self, parameters),
-            Runs::Here | Runs::Outside | Runs::Model | Runs::Nowhere => (self.compile)(parameters),
+            Runs::Here | Runs::Outside | Runs::Model => (self.compile)(parameters),
+        }
+    }
+
+    /// Whether somebody else answers it: of tokens, whether their keys are elsewhere.
+    pub fn is_remote(&self, parameters: &Value) -> bool {
+        match self.runs {
+            Runs::Here => self.id == "default.jwt" && parameters.get("jwks").is_none_or(Value::is_null),
+            Runs::Outside | Runs::Vendor | Runs::Model => true,
         }
     }
 }
@@ -44,8 +53,6 @@ pub enum Runs {
     Vendor,
     /// A call to a model of the workspace's own, through the gateway itself.
     Model,
-    /// Known, and not run by this version: naming it is refused, because a check that never runs would let all pass.
-    Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,7 +202,8 @@ pub static TABLE: &[CheckSpec] = &[
           P::or("clockTolerance", WHOLE, "5"), P::or("maxTokenAge", Text, "\"1d\""), P::new("requiredClaims", Texts),
           P::new("claimValues", Object), P::new("introspectEndpoint", Url),
           P::or("introspectContentType", Choice(checks::jwt::INTROSPECTION_TYPES), "\"application/x-www-form-urlencoded\""),
-          P::new("headerPayloadMatch", Texts)], checks::jwt::compile),
+          P::or("introspectCacheMaxAge", WHOLE, "0"), P::new("headerPayloadMatch", Texts), P::new("extractClaims", Texts),
+          P::or("claimPrefix", Text, "\"x-jwt-\"")], checks::jwt::compile),
     outside(row("default.webhook", "Webhook", ANYWHERE,
         &[P::required("webhookURL", Url), P::new("headers", ObjectOrText), P::or("timeout", MILLISECONDS, "3000"),
           P::new("forwardHeaders", Texts)], checks::webhook::compile), Runs::Outside),
@@ -204,7 +212,7 @@ pub static TABLE: &[CheckSpec] = &[
         checks::log::compile), Runs::Outside),
     outside(row("default.inlineImageUrls", "Fetch images", INPUT,
         &[P::new("providers", Texts), P::or("maxSizeBytes", WHOLE, "20971520"), P::or("timeoutMs", MILLISECONDS, "30000")],
-        checks::elsewhere::compile), Runs::Nowhere),
+        checks::inline_images::compile), Runs::Outside),
     row("default.pii", "Personal data", ANYWHERE,
         &[P::new("categories", Choices(checks::pii::CATEGORIES)), flag("redact"), flag("reversible"), NOT],
         checks::pii::compile),
@@ -264,10 +272,27 @@ mod tests {
             }
             assert!(spec.hooks.input || spec.hooks.output, "{} runs nowhere", spec.id);
             for parameter in spec.parameters.iter().filter(|parameter| !parameter.default.is_empty()) {
-                let value: serde_json::Value = serde_json::from_str(parameter.default).unwrap();
+                let value: Value = serde_json::from_str(parameter.default).unwrap();
                 let faults = super::super::validate::value(parameter, &value, "x");
                 assert_eq!(faults, [], "{} {}", spec.id, parameter.name);
             }
+        }
+    }
+
+    #[test]
+    fn what_others_answer_is_known_before_it_is_made_ready() {
+        use serde_json::json;
+        for (id, parameters) in [
+            ("contains", json!({ "words": ["a"] })),
+            ("jwt", json!({ "jwks": { "keys": [] } })),
+            ("jwt", json!({ "jwksUri": "https://a.test/keys" })),
+            ("jwt", json!({ "introspectEndpoint": "https://a.test/x", "jwks": null })),
+            ("webhook", json!({ "webhookURL": "https://a.test/x" })),
+            ("inlineImageUrls", json!({})),
+            ("aiguard.scan", json!({ "policyId": "7" })),
+        ] {
+            let made = super::super::compile(id, &parameters).unwrap();
+            assert_eq!(check(id).unwrap().is_remote(&parameters), made.remote().is_some(), "{id} {parameters}");
         }
     }
 

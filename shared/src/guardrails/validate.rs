@@ -2,7 +2,8 @@
 
 use super::fault::{Fault, FaultKind};
 use super::parameters::Parameters;
-use super::table::{self, CheckSpec, ParameterKind, ParameterSpec, Runs};
+use super::remote::MOST_CHECKS as MOST_REMOTE;
+use super::table::{self, CheckSpec, ParameterKind, ParameterSpec};
 use serde_json::Value;
 
 /// A hook with more is refused.
@@ -25,11 +26,25 @@ pub fn validate(checks: &Value) -> Result<(), Vec<Fault>> {
         return Err(vec![Fault::new(FaultKind::TooMany, "", format!("must not have more than {MOST_CHECKS} checks"))]);
     }
     let mut faults = Vec::new();
+    if remote_checks(items) > MOST_REMOTE {
+        let why = format!("must not have more than {MOST_REMOTE} checks that others answer");
+        faults.push(Fault::new(FaultKind::TooMany, "", why));
+    }
     for (index, item) in items.iter().enumerate() {
         one(item, &format!("[{index}]"), &mut faults);
     }
     faults.truncate(MOST_FAULTS);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// How many of these checks somebody else answers. Those that are switched off, or that nobody knows, are none.
+pub fn remote_checks<'c>(checks: impl IntoIterator<Item = &'c Value>) -> usize {
+    let is_remote = |check: &&Value| {
+        let spec = check.get("id").and_then(Value::as_str).and_then(table::check);
+        let is_enabled = check.get("is_enabled").and_then(Value::as_bool) != Some(false);
+        is_enabled && spec.is_some_and(|spec| spec.is_remote(&check["parameters"]))
+    };
+    checks.into_iter().filter(is_remote).count()
 }
 
 const FIELDS: &[&str] = &["id", "parameters", "name", "is_enabled"];
@@ -64,11 +79,6 @@ fn one(item: &Value, path: &str, faults: &mut Vec<Fault>) {
         faults.push(Fault::unknown(path, "the id of a check (GET /guardrails/checks lists them)", id, table::ids()));
         return;
     };
-    if spec.runs == Runs::Nowhere {
-        let message = format!("`{}` is known, but this version of the gateway does not run it", spec.id);
-        faults.push(Fault::new(FaultKind::Unusable, format!("{path}.id"), message));
-        return;
-    }
     let none = Value::Object(serde_json::Map::new());
     let parameters = fields.get("parameters").filter(|value| !value.is_null()).unwrap_or(&none);
     let at = format!("{path}.parameters");
@@ -215,7 +225,6 @@ mod tests {
             { "id": "default.wordCount", "parameters": { "minWords": -1, "maxWords": 1.5 }, "enabled": true },
             { "id": "default.regexMatch", "parameters": { "rule": "(" } },
             {}, 7,
-            { "id": "default.inlineImageUrls" },
         ]);
         let told = told(&checks).join("\n");
         for part in [
@@ -231,7 +240,6 @@ mod tests {
             "[4].parameters.rule",
             "[5].id is required",
             "[6] must be an object",
-            "[7].id `default.inlineImageUrls` is known, but this version of the gateway does not run it",
         ] {
             assert!(told.contains(part), "{part}\nis not in\n{told}");
         }
@@ -249,6 +257,7 @@ mod tests {
             json!([{ "id": "default.pii" }]),
             json!([{ "id": "default.webhook", "parameters": { "webhookURL": "https://a.test/x" } }]),
             json!([{ "id": "default.jwt", "parameters": { "jwksUri": "https://a.test/keys" } }]),
+            json!([{ "id": "default.inlineImageUrls" }]),
             json!([{ "id": "aiguard.scan", "parameters": { "policyId": "7" } }]),
         ] {
             assert_eq!(told(&checks), [""; 0], "{checks}");
@@ -261,6 +270,9 @@ mod tests {
         assert_eq!(validate(&many).unwrap_err()[0].kind, FaultKind::TooMany);
         let words = json!([{ "id": "contains", "parameters": { "words": vec!["a"; LONGEST_LIST + 1] } }]);
         assert_eq!(validate(&words).unwrap_err()[0].kind, FaultKind::TooMany);
+        let remote = json!({ "id": "webhook", "parameters": { "webhookURL": "https://a.test/x" } });
+        assert_eq!(validate(&json!(vec![remote.clone(); MOST_REMOTE])), Ok(()));
+        assert_eq!(validate(&json!(vec![remote; MOST_REMOTE + 1])).unwrap_err()[0].kind, FaultKind::TooMany);
         let long = json!([{ "id": "endsWith", "parameters": { "suffix": "a".repeat(LONGEST_TEXT + 1) } }]);
         assert_eq!(validate(&long).unwrap_err()[0].kind, FaultKind::OutOfRange);
         for checks in [json!([]), json!({}), json!(null), json!("default.contains")] {

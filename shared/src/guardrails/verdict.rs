@@ -1,6 +1,7 @@
 //! What a check says.
 
 use super::checks::placeholders::Placeholders;
+use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
 /// As many characters of a text are shown in a result.
@@ -18,7 +19,12 @@ pub struct Verdict {
     pub transformed: Option<Value>,
     /// What stands for values that were taken out, to be put back into the answer. Never shown.
     pub placeholders: Placeholders,
+    /// What becomes of headers of the request, as checks after this one see them. Never shown.
+    pub headers: Vec<HeaderChange>,
 }
+
+/// A header and what it is from here on; without a value it is taken away.
+pub type HeaderChange = (HeaderName, Option<HeaderValue>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckError {
@@ -53,6 +59,7 @@ impl Verdict {
             error: None,
             transformed: None,
             placeholders: Placeholders::default(),
+            headers: Vec::new(),
         }
     }
 
@@ -82,6 +89,7 @@ impl Verdict {
             error: Some(CheckError { name, message: message.into(), kind }),
             transformed: None,
             placeholders: Placeholders::default(),
+            headers: Vec::new(),
         }
     }
 

@@ -34,6 +34,7 @@ pub(super) static ANALYTICS: &[Operation] = &[
     get(180, "/analytics/groups/workspaces", ANY, VIEW),
     get(181, "/analytics/groups/metadata/{metadataKey}", ANY, VIEW),
     get(182, "/analytics/groups/{groupBy}", ANY, VIEW),
+    get(0, "/analytics/budgets", ANY, VIEW),
     post(210, "/analytics/saved-filters", ANY, VIEW),
     get(211, "/analytics/saved-filters", ANY, VIEW),
     put(212, "/analytics/saved-filters/{id}", ANY, VIEW),

@@ -47,4 +47,5 @@ pub(super) static MCP_SERVERS: &[Operation] = &[
     put(155, "/mcp-servers/{id}/tokens", USER, &["mcp.invoke"]).audited("mcp_servers", "update"),
     delete(156, "/mcp-servers/{id}/tokens", USER, &["mcp.invoke"]).audited("mcp_servers", "delete"),
     get(157, "/mcp-servers/{id}/client-info", ANY, &["mcp_servers.read"]),
+    get(0, "/mcp-servers/{id}/connect", USER, &["mcp.invoke"]),
 ];

@@ -19,6 +19,11 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "secret_references", column: "sealed_auth_config", organisation: "organisation_id" },
     SealedColumn { table: "plugins", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "mcp_integrations", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "mcp_clients", column: "access_token", organisation: "organisation_id" },
+    SealedColumn { table: "mcp_clients", column: "client_secret", organisation: "organisation_id" },
+    SealedColumn { table: "mcp_connections", column: "access_token", organisation: "organisation_id" },
+    SealedColumn { table: "mcp_connections", column: "refresh_token", organisation: "organisation_id" },
+    SealedColumn { table: "mcp_oauth_states", column: "verifier", organisation: "organisation_id" },
     SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
     SealedColumn { table: "batches", column: "sealed", organisation: "organisation_id" },
 ];

@@ -8,7 +8,7 @@ pub struct Retention {
     /// Whole days (UTC) are dropped.
     #[arg(long, env = "LOG_RETENTION_DISPLAY", default_value_t = 90, value_parser = days())]
     pub log_retention_display: u32,
-    /// Days that metrics (what was used, by minute) are kept; 0 is for ever.
+    /// Days that figures (what analytics add up) are kept; 0 is for ever.
     #[arg(long, env = "METRICS_RETENTION_DISPLAY", default_value_t = 365, value_parser = days())]
     pub metrics_retention_display: u32,
 }

@@ -30,6 +30,9 @@ pub struct LoggedCall {
     pub user: Option<&'static str>,
     pub plan: Option<&'static str>,
     pub trace: String,
+    /// Number of its API key.
+    pub key: Option<u128>,
+    pub prompt: Option<&'static str>,
 }
 
 #[derive(Debug, Clone)]
@@ -112,7 +115,7 @@ const ERASED: &str = "zoe";
 
 /// By the way that all logs come.
 async fn add(client: &mut Client, rows: &[Value]) {
-    for rows in rows.chunks(500) {
+    for rows in rows.chunks(2000) {
         let names = rows[0].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(", ");
         let tx = client.transaction().await.unwrap();
         tx.batch_execute(&request_logs::stage(&names, "DROP")).await.unwrap();
@@ -126,7 +129,7 @@ async fn add(client: &mut Client, rows: &[Value]) {
 }
 
 /// Builds all slots that are stale.
-async fn refresh(client: &mut Client) {
+pub async fn refresh(client: &mut Client) {
     loop {
         let tx = client.transaction().await.unwrap();
         let done = usage_slots::refresh(&tx, Utc::now()).await.unwrap();
@@ -164,6 +167,8 @@ fn call(random: &mut StdRng, n: usize) -> LoggedCall {
         user,
         plan,
         trace: format!("t{}", n % 400),
+        key: Some(random.random_range(0..4)).filter(|key| *key > 0),
+        prompt: random.random_bool(0.3).then_some("pp-1"),
     }
 }
 
@@ -176,6 +181,10 @@ impl LoggedCall {
         self.cache == "HIT" || self.cache == "SEMANTIC HIT"
     }
 
+    pub fn is_of_one_of_two(&self) -> bool {
+        [("openai", "gpt-4o"), ("groq", "llama")].contains(&(self.service, self.model))
+    }
+
     fn row(&self, organisation: Uuid, workspace: Uuid) -> Value {
         let time = Timestamp::from_unix(NoContext, self.at.timestamp() as u64, self.at.timestamp_subsec_nanos());
         let metadata: BTreeMap<&str, &str> = [("_user", self.user), ("plan", self.plan)]
@@ -186,7 +195,7 @@ impl LoggedCall {
             "id": Uuid::new_v7(time), "created_at": self.at, "organisation_id": organisation, "workspace_id": workspace,
             "mode": "single", "request_url": "/v1/chat/completions", "request_method": "POST",
             "response_status_code": self.status, "response_time": self.millis, "trace_id": self.trace,
-            "internal_trace_id": Uuid::new_v4(), "api_key_id": null, "prompt_slug": null, "ai_org": self.service, "ai_model": self.model,
+            "internal_trace_id": Uuid::new_v4(), "api_key_id": self.key.map(Uuid::from_u128), "prompt_slug": self.prompt, "ai_org": self.service, "ai_model": self.model,
             "virtual_key": self.provider, "config": self.config, "req_units": self.tokens[0], "res_units": self.tokens[1],
             "cost": self.cost.map(cents), "cache_status": self.cache, "cache_saved_cost": self.saved.map(cents),
             "retry_success_count": self.retries, "attempt": self.attempt, "metadata": metadata, "usage_estimated": false,

@@ -1,66 +1,18 @@
 //! Each answer equals what a slow reference makes of the same calls, over random filters and times.
 
 use super::get;
+use super::questions::{Question, close, question};
 use super::reference::{self, LoggedCall, World, average, beginning, cents, percentile, share};
 use crate::document::Document;
 use crate::service::Service;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use http::Method;
+use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom as _;
-use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use shared::db::usage_slots::{self, DayVerdict};
-use std::collections::BTreeMap;
-
-type Condition = Box<dyn Fn(&LoggedCall) -> bool>;
-
-/// What is asked, as a query and as a condition.
-struct Question {
-    query: String,
-    from: DateTime<Utc>,
-    until: DateTime<Utc>,
-    holds: Condition,
-}
-
-fn question(random: &mut StdRng) -> Question {
-    let days = *[1, 2, 7, 20, 30].choose(random).unwrap();
-    let from = beginning() + TimeDelta::milliseconds(random.random_range(0..86_400_000 * (31 - days)));
-    let until = (from + TimeDelta::days(days)).min(beginning() + TimeDelta::days(30));
-    let written = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
-    let (filter, holds): (&str, Condition) = match random.random_range(0..11) {
-        0 => ("", Box::new(|_| true)),
-        1 => ("&status_code=200,429", Box::new(|call| [200, 429].contains(&call.status))),
-        2 => ("&virtual_keys=main", Box::new(|call| call.provider == Some("main"))),
-        3 => ("&configs=pc-1", Box::new(|call| call.config == Some("pc-1"))),
-        4 => ("&cache_status=HIT", Box::new(|call| call.cache == "HIT")),
-        5 => ("&ai_org_model=groq__llama", Box::new(|call| call.service == "groq" && call.model == "llama")),
-        6 => ("&metadata=%7B%22plan%22%3A%22pro%22%7D", Box::new(|call| call.plan == Some("pro"))),
-        7 => (
-            "&total_units_min=500&prompt_token_max=800",
-            Box::new(|call| call.tokens[0] + call.tokens[1] >= 500 && call.tokens[0] <= 800),
-        ),
-        8 => (
-            "&cost_min=100&cost_max=700",
-            Box::new(|call| call.cost.is_some_and(|cost| (10_000..=70_000).contains(&cost))),
-        ),
-        9 => ("&trace_id=t7,t8,t9", Box::new(|call| ["t7", "t8", "t9"].contains(&call.trace.as_str()))),
-        _ => (
-            "&status_code=200&metadata=%7B%22_user%22%3A%22ada%22%7D",
-            Box::new(|call| call.status == 200 && call.user == Some("ada")),
-        ),
-    };
-    let query = format!("time_of_generation_min={}&time_of_generation_max={}{filter}", written(from), written(until));
-    Question { query, from, until: until + TimeDelta::milliseconds(1), holds }
-}
-
-fn close(found: &Value, expected: f64, what: &str) {
-    let number = found.as_f64().unwrap_or_else(|| panic!("{what}: {found} is no number"));
-    // Percentiles are read from sketches.
-    let allowed = if what.starts_with('p') || what.contains(" p") { 0.01 } else { 1e-6 };
-    let margin = expected.abs().max(1.0) * allowed;
-    assert!((number - expected).abs() <= margin, "{what}: {number} instead of {expected}");
-}
+use std::collections::{BTreeMap, HashSet};
+use uuid::Uuid;
 
 /// A figure as a graph's points and its summary have it.
 type Figure = (&'static str, fn(&[&LoggedCall]) -> f64);
@@ -140,7 +92,9 @@ struct Truth {
 impl Truth {
     async fn start() -> Self {
         let service = Service::start().await;
-        let world = World::at_random(24, 1500);
+        // `make prove-analytics-truth` takes more of them.
+        let calls = std::env::var("ANALYTICS_CALLS").ok().and_then(|calls| calls.parse().ok()).unwrap_or(1500);
+        let world = World::at_random(24, calls);
         world.store(&service).await;
         let document = Document::of(&service).await;
         Self { service, world, document }
@@ -196,6 +150,16 @@ async fn every_graph_says_what_the_calls_are() {
                 for (field, figure) in &points {
                     close(&point[field], figure(&calls), &told(field));
                 }
+            }
+        }
+        let divided = truth.ask("/analytics/graphs/latency", &format!("{}&group_by=user", asked.query)).await;
+        for group in divided["groups"].as_array().unwrap() {
+            let user = group["value"].as_str().unwrap();
+            let of: Vec<&LoggedCall> =
+                calls.iter().filter(|call| call.user.unwrap_or_default() == user).copied().collect();
+            close(&group["summary"]["avg"], average(of.iter().map(|call| call.millis)), "latency of a user");
+            for (point, calls) in group["data_points"].as_array().unwrap().iter().zip(slots(group, &of)) {
+                close(&point["p90"], percentile(&calls, 0.9), "p90 of a user");
             }
         }
         let graph = truth.ask("/analytics/graphs/cache/hit-rate", &asked.query).await;
@@ -262,15 +226,20 @@ async fn groups_are_what_their_calls_add_up_to() {
     let truth = Truth::start().await;
     let mut random = StdRng::seed_from_u64(9);
     type Value0 = fn(&LoggedCall) -> String;
-    let dimensions: [(&str, Value0); 5] = [
+    let dimensions: [(&str, Value0); 8] = [
         ("model", |call| call.model.to_owned()),
         ("ai_service", |call| call.service.to_owned()),
         ("provider", |call| call.provider.unwrap_or_default().to_owned()),
         ("config", |call| call.config.unwrap_or_default().to_owned()),
         ("status_code", |call| call.status.to_string()),
+        ("user", |call| call.user.unwrap_or_default().to_owned()),
+        ("api_key", |call| call.key.map(|key| Uuid::from_u128(key).to_string()).unwrap_or_default()),
+        ("prompt", |call| call.prompt.unwrap_or_default().to_owned()),
     ];
-    const COLUMNS: &str = "columns=cost,total_tokens,avg_tokens,avg_latency,p95_latency,success_rate,error_count,cache_hit_rate,last_seen";
-    for _ in 0..5 {
+    const COLUMNS: &str = "columns=cost,total_tokens,avg_tokens,avg_input_tokens,avg_output_tokens,avg_latency,p95_latency,\
+        p99_latency,success_rate,error_count,cache_hit_rate,last_seen,first_seen";
+    let spoken_of: HashSet<&str> = truth.world.feedback.iter().map(|given| given.trace.as_str()).collect();
+    for _ in 0..8 {
         let asked = question(&mut random);
         let calls = truth.calls(&asked);
         for (name, value) in dimensions {
@@ -289,18 +258,32 @@ async fn groups_are_what_their_calls_add_up_to() {
                     close(&group["cost"], reference::cost(&of), "cost");
                     close(&group["total_tokens"], reference::tokens(&of), "tokens");
                     close(&group["avg_latency"], average(of.iter().map(|call| call.millis)), "latency");
+                    close(&group["avg_tokens"], reference::tokens(&of) / of.len() as f64, "tokens of a call");
+                    close(&group["avg_input_tokens"], average(of.iter().map(|call| call.tokens[0])), "input");
+                    close(&group["avg_output_tokens"], average(of.iter().map(|call| call.tokens[1])), "output");
                     close(&group["p95_latency"], percentile(&of, 0.95), "p95");
+                    close(&group["p99_latency"], percentile(&of, 0.99), "p99");
                     close(&group["success_rate"], share(by(&of, LoggedCall::is_success), of.len()), "success");
                     close(&group["cache_hit_rate"], share(by(&of, LoggedCall::is_hit), of.len()), "hits");
                     assert_eq!(group["error_count"], by(&of, |call| !call.is_success()));
-                    let last = of.iter().map(|call| call.at).max().unwrap();
-                    assert_eq!(group["last_seen"], last.to_rfc3339_opts(SecondsFormat::Millis, true));
+                    let seen = |at: Option<DateTime<Utc>>| at.unwrap().to_rfc3339_opts(SecondsFormat::Millis, true);
+                    assert_eq!(group["last_seen"], seen(of.iter().map(|call| call.at).max()));
+                    assert_eq!(group["first_seen"], seen(of.iter().map(|call| call.at).min()));
                 }
                 assert!(expected.is_empty(), "{path}: {expected:?}");
                 assert_eq!(list["totals"]["requests"], calls.len());
                 close(&list["totals"]["cost"], reference::cost(&calls), "total cost");
             }
         }
+        let models = truth.ask("/analytics/groups/ai-models", &asked.query).await;
+        for model in models["data"].as_array().unwrap() {
+            let of = calls.iter().filter(|call| model["ai_model"] == call.model).count();
+            assert_eq!(model["requests"], of.to_string(), "{model}");
+        }
+        let workspaces = truth.ask("/analytics/groups/workspaces", &asked.query).await;
+        let counted: u64 =
+            workspaces["data"].as_array().unwrap().iter().map(|one| one["requests"].as_u64().unwrap()).sum();
+        assert_eq!(counted, calls.len() as u64, "{workspaces}");
         let users = truth.ask("/analytics/groups/users", &asked.query).await;
         let named = by(&calls, |call| call.user.is_some());
         let counted = users["data"].as_array().unwrap().iter();
@@ -314,7 +297,7 @@ async fn groups_are_what_their_calls_add_up_to() {
             let of: Vec<&LoggedCall> =
                 calls.iter().filter(|call| call.plan.unwrap_or_default() == name).copied().collect();
             assert_eq!(plan["requests"], of.len());
-            let said = |call: &&&LoggedCall| truth.world.feedback.iter().any(|given| given.trace == call.trace);
+            let said = |call: &&&LoggedCall| spoken_of.contains(call.trace.as_str());
             assert_eq!(plan["requests_with_feedback"], of.iter().filter(said).count(), "{plan}");
         }
     }
@@ -327,9 +310,10 @@ async fn feedback_is_counted_when_it_was_given() {
     for _ in 0..12 {
         let asked = question(&mut random);
         let is_filtered = asked.query.matches('&').count() > 1;
-        let of_matching = |trace: &String| {
-            !is_filtered || truth.world.calls.iter().any(|call| call.trace == *trace && (asked.holds)(call))
-        };
+        let matching = truth.world.calls.iter().filter(|call| (asked.holds)(call));
+        let matching: HashSet<(&str, &str)> = matching.map(|call| (call.trace.as_str(), call.model)).collect();
+        let traces: HashSet<&str> = matching.iter().map(|(trace, _)| *trace).collect();
+        let of_matching = |trace: &str| !is_filtered || traces.contains(trace);
         let given: Vec<_> = truth
             .world
             .feedback
@@ -349,10 +333,7 @@ async fn feedback_is_counted_when_it_was_given() {
         }
         let models = truth.ask("/analytics/graphs/feedbacks/ai-models", &asked.query).await;
         for model in models["data_points"].as_array().unwrap() {
-            let speaks_of = |trace: &str| {
-                let mut calls = truth.world.calls.iter();
-                calls.any(|call| call.trace == trace && (asked.holds)(call) && model["ai_model"] == call.model)
-            };
+            let speaks_of = |trace: &str| matching.contains(&(trace, model["ai_model"].as_str().unwrap()));
             let of = given.iter().filter(|one| speaks_of(&one.trace)).count();
             assert_eq!(model["total"], of, "{model}");
         }
@@ -399,8 +380,19 @@ async fn figures_that_differ_from_their_logs_are_found_and_built_again() {
         mended
     };
     assert_eq!(verify(&mut client).await, 0, "what is stale is known to be");
-    let wrong = "UPDATE usage_slots SET requests = requests + 1 WHERE dimension = 'model' AND size = 1440";
-    client.batch_execute(wrong).await.unwrap();
-    assert!(verify(&mut client).await > 0);
-    assert_eq!(verify(&mut client).await, 0);
+    for wrong in [
+        "DELETE FROM usage_slots WHERE dimension = 'model' AND size = 1440",
+        "UPDATE usage_slots SET figures = (SELECT figures FROM usage_slots WHERE dimension = 'user' AND size = 30 LIMIT 1)
+         WHERE dimension = 'provider' AND size = 30",
+        "UPDATE usage_slots SET figures = (SELECT figures FROM usage_slots WHERE dimension = 'user' AND size = 10080 LIMIT 1)
+         WHERE dimension = 'model' AND size = 10080",
+        "INSERT INTO usage_slots SELECT organisation_id, gen_random_uuid(), size, slot, dimension, figures FROM usage_slots
+         WHERE dimension = '' AND size = 1",
+    ] {
+        reference::refresh(&mut client).await;
+        assert_eq!(verify(&mut client).await, 0, "all is built");
+        client.batch_execute(wrong).await.unwrap();
+        assert!(verify(&mut client).await > 0, "{wrong}");
+        assert_eq!(verify(&mut client).await, 0, "{wrong}");
+    }
 }

@@ -1,4 +1,5 @@
-// Prompts by the Node client of the product whose interface this is: made, changed, published, rendered and run.
+// Prompts by the Node client of the product whose interface this is: made, changed, published, labelled, rendered and run, with
+// the partials in them.
 
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
@@ -29,8 +30,9 @@ async function until(condition) {
 
 const messages = (content) => JSON.stringify([{ role: "user", content }]);
 const asked = async () => JSON.parse((await mock.lastRequest()).body).messages[0].content;
-const { prompts } = new Portkey({ baseURL: GATEWAY_BASE_URL, apiKey: GATEWAY_WORKSPACE_KEY });
+const { prompts, labels } = new Portkey({ baseURL: GATEWAY_BASE_URL, apiKey: GATEWAY_WORKSPACE_KEY });
 let slug;
+let collection;
 
 const run = (reference, options = {}) =>
   prompts.completions.create({ promptID: reference, variables: { name: "Ada" }, ...options });
@@ -47,16 +49,22 @@ before(async () => {
     configurations: { custom_host: MOCK_PROVIDER_URL },
   });
   const collections = await control("GET", "/collections", GATEWAY_WORKSPACE_KEY);
+  collection = collections.data[0].id;
+  slug = await make("Greet {{name}}");
+  await until(() => run(slug));
+});
+
+async function make(content) {
   const made = await prompts.create({
     name: "Greeting",
-    collection_id: collections.data[0].id,
-    string: messages("Greet {{name}}"),
+    collection_id: collection,
+    string: messages(content),
     parameters: { model: "gpt-4o-mini", temperature: 0.5 },
     virtual_key: SLUG,
   });
-  slug = made.slug;
-  await until(() => run(slug));
-});
+  assert.ok(made.id && made.version_id);
+  return made.slug;
+}
 
 test("a prompt is rendered and run", async () => {
   const rendered = await prompts.render({ promptID: slug, variables: { name: "Ada" }, max_tokens: 7 });
@@ -84,4 +92,60 @@ test("a change is run by its number, and by default once it is published", async
     await run(slug);
     return (await asked()) === "Hello Ada";
   });
+});
+
+test("a patch changes what it names and keeps the rest", async () => {
+  const own = await make("Greet {{name}}");
+  await prompts.update(own, { patch: true, string: messages("Welcome {{name}}") });
+  const version = await prompts.retrieve(`${own}@latest`);
+  assert.equal(version.prompt_version, 2);
+  assert.deepEqual([version.parameters.temperature, version.virtual_key], [0.5, SLUG]);
+  await until(() => run(`${own}@latest`));
+  assert.equal(await asked(), "Welcome Ada");
+  await prompts.update(own, { name: "Renamed" });
+  const versions = await prompts.versions.list(own);
+  assert.deepEqual(versions.data.map((one) => one.prompt_version), [2, 1]);
+  assert.equal((await prompts.versions.retrieve(own, versions.data[1].id)).string, messages("Greet {{name}}"));
+  const found = await prompts.list({ search: "Renamed" });
+  assert.ok(found.data.some((one) => one.slug === own));
+  await prompts.delete(own);
+  await until(() => run(own).then(() => false, (error) => error.status === 404));
+});
+
+test("labels are made, moved, changed and taken away", async () => {
+  const own = await make("One {{name}}");
+  await prompts.update(own, { patch: true, string: messages("Two {{name}}") });
+  const made = await labels.create({ name: `node-${Date.now()}`, description: "by a test", color_code: "#123456" });
+  const label = await labels.retrieve(made.id);
+  assert.equal(label.description, "by a test");
+  await labels.update(made.id, { description: "changed" });
+  assert.ok((await labels.list({ page_size: 100 })).data.some((one) => one.id === made.id && one.description === "changed"));
+  for (const [version, expected] of [["1", "One Ada"], ["2", "Two Ada"]]) {
+    await prompts.versions.update(own, version, { label_id: made.id });
+    await until(async () => {
+      await run(`${own}@${label.name}`);
+      return (await asked()) === expected;
+    });
+  }
+  await labels.delete(made.id);
+  await until(() => run(`${own}@${label.name}`).then(() => false, (error) => error.status === 404));
+});
+
+test("partials are made, put in, changed and published", async () => {
+  const partial = await prompts.partials.create({ name: "Tone", string: "kindly" });
+  const own = await make(`Greet {{name}} {{>${partial.slug}}} {{>${partial.slug}@2}}`);
+  await prompts.partials.update(partial.slug, { string: "warmly", description: "warmer" });
+  await until(() => run(own));
+  assert.equal(await asked(), "Greet Ada kindly warmly");
+  assert.equal((await prompts.partials.retrieve(partial.slug)).string, "kindly");
+  const versions = await prompts.partials.versions.list(partial.slug);
+  assert.deepEqual(versions.data.map((one) => [one.version, one.description]), [[2, "warmer"], [1, null]]);
+  await prompts.partials.publish(partial.slug, { version: 2 });
+  await until(async () => {
+    await run(own);
+    return (await asked()) === "Greet Ada warmly warmly";
+  });
+  assert.ok((await prompts.partials.list()).data.some((one) => one.slug === partial.slug));
+  await prompts.delete(own);
+  await prompts.partials.delete(partial.slug);
 });

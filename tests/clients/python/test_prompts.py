@@ -1,11 +1,13 @@
 """Prompts by the client of the product whose interface this is: made, changed, published, labelled, rendered and run."""
 
+import contextlib
 import json
 import time
 
 import pytest
 from portkey_ai import Portkey
 from portkey_ai.api_resources.exceptions import APIStatusError, NotFoundError
+from portkey_ai.api_resources.utils import GenericResponse
 
 from conftest import BASE_URL, WORKSPACE_KEY, control_plane
 
@@ -15,8 +17,13 @@ def messages(content):
 
 
 @pytest.fixture
-def prompts():
-    return Portkey(base_url=BASE_URL, api_key=WORKSPACE_KEY).prompts
+def portkey():
+    return Portkey(base_url=BASE_URL, api_key=WORKSPACE_KEY)
+
+
+@pytest.fixture
+def prompts(portkey):
+    return portkey.prompts
 
 
 @pytest.fixture
@@ -32,7 +39,8 @@ def prompt(prompts, stored):
     )
     until(lambda: run(prompts, made.slug))
     yield made.slug
-    prompts.delete(prompt_slug=made.slug)
+    with contextlib.suppress(NotFoundError):
+        prompts.delete(prompt_slug=made.slug)
 
 
 def until(condition):
@@ -86,6 +94,72 @@ def test_a_change_is_run_by_its_number_and_by_default_once_it_is_published(promp
         return asked(mock)["messages"][0]["content"] == "Hello Bob"
 
     until(is_published)
+
+
+def test_a_patch_changes_what_it_names_and_keeps_the_rest(portkey, prompts, prompt, mock, stored):
+    """`update` of this client has no `patch`; its way for any path has."""
+    body = {"patch": True, "string": messages("Welcome {{name}}")}
+    portkey.put(path=f"/prompts/{prompt}", body=body, cast_to=GenericResponse)
+    version = prompts.retrieve(f"{prompt}@latest")
+    assert (version.prompt_version, version.virtual_key) == (2, stored["openai"])
+    assert version.parameters["temperature"] == 0.5
+    until(lambda: run(prompts, f"{prompt}@latest", name="Ada"))
+    assert asked(mock)["messages"][0]["content"] == "Welcome Ada"
+    prompts.update(prompt_slug=prompt, name="Renamed")
+    versions = prompts.versions.list(prompt_slug=prompt).data
+    assert [version["prompt_version"] for version in versions] == [2, 1]
+    first = prompts.versions.retrieve(prompt_slug=prompt, version_id=versions[1]["id"])
+    assert first.string == messages("Greet {{name}}")
+    assert prompt in [found["slug"] for found in prompts.list(search="Renamed").data]
+
+
+def test_labels_are_made_moved_changed_and_taken_away(portkey, prompts, prompt, mock):
+    prompts.update(prompt_slug=prompt, string=messages("Two {{name}}"), parameters={"model": "gpt-4o-mini"})
+    made = portkey.labels.create(name=f"python-{time.time_ns()}", description="by a test", color_code="#123456")
+    name = portkey.labels.retrieve(made.id).name
+    portkey.labels.update(made.id, description="changed")
+    assert (made.id, "changed") in [
+        (label["id"], label["description"]) for label in portkey.labels.list(page_size=100).data
+    ]
+    for version, expected in (("1", "Greet Ada"), ("2", "Two Ada")):
+        prompts.versions.update(prompt_slug=prompt, version_id=version, label_id=made.id)
+
+        def is_moved():
+            run(prompts, f"{prompt}@{name}", name="Ada")
+            return asked(mock)["messages"][0]["content"] == expected
+
+        until(is_moved)
+    portkey.labels.delete(made.id)
+
+    def is_gone():
+        try:
+            return not run(prompts, f"{prompt}@{name}", name="Ada")
+        except NotFoundError:
+            return True
+
+    until(is_gone)
+
+
+def test_partials_are_made_changed_published_and_listed(prompts, prompt, mock):
+    slug = prompts.partials.create(name="Tone", string="kindly").slug
+    string = messages("Greet {{name}} {{>%s}} {{>%s@2}}" % (slug, slug))
+    prompts.partials.update(slug, string="warmly", description="warmer")
+    prompts.update(prompt_slug=prompt, string=string, parameters={"model": "gpt-4o-mini"})
+    until(lambda: run(prompts, f"{prompt}@2", name="Ada"))
+    assert asked(mock)["messages"][0]["content"] == "Greet Ada kindly warmly"
+    assert prompts.partials.retrieve(slug).string == "kindly"
+    versions = prompts.partials.versions.list(slug).data
+    assert [(version["version"], version["description"]) for version in versions] == [(2, "warmer"), (1, None)]
+    prompts.partials.publish(slug, version=2)
+
+    def is_published():
+        run(prompts, f"{prompt}@2", name="Ada")
+        return asked(mock)["messages"][0]["content"] == "Greet Ada warmly warmly"
+
+    until(is_published)
+    assert slug in [partial["slug"] for partial in prompts.partials.list().data]
+    prompts.delete(prompt_slug=prompt)
+    prompts.partials.delete(slug)
 
 
 def test_a_label_leads_to_its_version_and_a_partial_is_put_in(prompts, prompt, mock):

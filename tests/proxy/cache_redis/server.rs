@@ -86,6 +86,11 @@ impl RedisServer {
         value
     }
 
+    /// Seconds until it is gone.
+    pub fn ttl(&self, key: &str) -> u64 {
+        text(&self.say(&["TTL", key], b"")).trim().parse().expect("it has a time to live")
+    }
+
     pub fn set(&self, key: &str, value: &[u8]) {
         assert_eq!(text(&self.say(&["-x", "SET", key], value)).trim(), "OK");
     }

@@ -63,6 +63,40 @@ async fn partials_are_put_in_in_their_default_and_in_pinned_versions() {
 }
 
 #[tokio::test]
+async fn a_template_of_another_workspace_neither_reads_a_partial_nor_keeps_a_version_of_it_in_memory() {
+    let stack = start().await;
+    let made = author(&stack).post("/prompts/partials", &json!({ "name": "Tone", "string": "be kind" })).await.json();
+    let slug = made["slug"].as_str().unwrap();
+    let path = format!("/prompts/partials/{slug}");
+    assert_eq!(author(&stack).put(&path, &json!({ "string": "our secret" })).await.status, 200);
+    let body = json!({ "name": "Other", "slug": "other" });
+    let sibling = stack.administrator().post("/admin/workspaces", &body).await.json();
+    let scopes = ["prompts.create", "prompts.update", "prompts.render", "prompts.read", "completions.write"];
+    let key = json!({ "name": "key", "scopes": scopes, "workspace_id": sibling["id"] });
+    let key = stack.administrator().post("/api-keys/workspace/service", &key).await.json();
+    let key = key["key"].as_str().unwrap();
+    stack.until_known(key).await;
+    let sibling = stack.anonymous().with_key(key);
+    for pin in [String::new(), "@1".into(), "@2".into(), "@latest".into()] {
+        let body = greeting(&format!("{{{{>{slug}{pin}}}}}"));
+        let prompt = sibling.post("/prompts", &body).await.json();
+        let prompt = prompt["slug"].as_str().unwrap();
+        let run = format!("/prompts/{prompt}/completions");
+        stack.until("it is known", async || sibling.post(&run, &json!({})).await.status != 404).await;
+        for path in [run, format!("/prompts/{prompt}/render")] {
+            let answer = sibling.post(&path, &json!({})).await;
+            assert_eq!(answer.status, 400, "{path} {pin}: {}", answer.text());
+            assert!(answer.text().contains(slug) && !answer.text().contains("secret"), "{}", answer.text());
+        }
+    }
+    let rows = "SELECT string_agg(number::text, ' ' ORDER BY number) FROM partial_versions WHERE is_served";
+    let database = stack.database.client().await;
+    assert_eq!(database.query_one(rows, &[]).await.unwrap().get::<_, String>(0), "1", "only the default");
+    create(&stack, &greeting(&format!("{{{{>{slug}@2}}}}"))).await;
+    assert_eq!(database.query_one(rows, &[]).await.unwrap().get::<_, String>(0), "1 2");
+}
+
+#[tokio::test]
 async fn prompts_run_while_postgres_is_away_and_from_the_copy_on_disk() {
     let mut stack = start().await;
     let partial = author(&stack).post("/prompts/partials", &json!({ "name": "End", "string": "bye" })).await.json();

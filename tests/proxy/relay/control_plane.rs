@@ -29,9 +29,9 @@ async fn admin_answers_through_the_proxy_as_it_does_by_itself() {
             assert_ne!(through.header("x-gateway-request-id"), "", "{path}");
         }
     }
-    let unbuilt = stack.administrator().get("/mcp-servers/none/connections").await;
-    assert_eq!(unbuilt.status, 501, "{}", unbuilt.text());
-    assert_eq!(unbuilt.json()["success"], false, "{}", unbuilt.text());
+    let missing = stack.administrator().get("/mcp-servers/none/connections").await;
+    assert_eq!(missing.status, 404, "{}", missing.text());
+    assert_eq!(missing.json()["success"], false, "{}", missing.text());
     // Provider headers, which SDKs send on every call, change nothing.
     let with_provider =
         stack.administrator().with("x-gateway-provider", "openai").with("authorization", "Bearer sk-mock");

@@ -56,7 +56,7 @@ fn each_refusal_has_its_status_and_code() {
         (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
         (ApiError::LimitReached { message: "x".into(), setting: "X" }, 402, "AB09"),
         (ApiError::RateLimited { message: "x", retry_after: 1 }, 429, "AB06"),
-        (ApiError::TooSlow, 504, "AB04"),
+        (ApiError::TooSlow, 503, "AB04"),
         (ApiError::NotBuilt, 501, "AB10"),
     ] {
         assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");
@@ -70,7 +70,7 @@ fn what_postgres_refuses_because_of_the_values_is_the_senders_fault() {
         ("23503", Some(404)),
         ("23514", Some(400)),
         ("22021", Some(400)),
-        ("57014", Some(504)),
+        ("57014", Some(503)),
         ("42601", None),
     ] {
         assert_eq!(refusal(sql_state).map(|error| error.status().as_u16()), status, "{sql_state}");

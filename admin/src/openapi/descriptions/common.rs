@@ -38,6 +38,10 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("block_inline_config", "Whether requests may only use saved configs and providers."),
     ("bodies", "How many stored bodies were concerned."),
     ("body", "The body, as JSON where it is JSON."),
+    (
+        "cache_max_age",
+        "Seconds that answers are kept if requests say nothing, and at most; null for 7 days, and 90 at most.",
+    ),
     ("cache_processing_time", "Milliseconds spent in the cache; null when it was not asked."),
     ("cache_read_tokens", "Tokens of the prompt that the provider took from its own cache."),
     ("cache_status", "What the gateway's cache did: HIT, MISS, REFRESH, DISABLED and their semantic forms."),

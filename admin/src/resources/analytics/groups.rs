@@ -2,6 +2,7 @@
 
 use super::asked::Asked;
 use super::docs;
+use crate::analytics::counted::{SlotCondition, ValueOf};
 use crate::analytics::csv;
 use crate::analytics::dimension::{self, Dimension};
 use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
@@ -18,6 +19,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
+use shared::db::usage_slots::SlotDimension;
 use std::collections::HashMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, IsolationLevel};
@@ -49,6 +51,8 @@ static COLUMNS: &[(&str, Measure)] = &[
     LAST_SEEN,
     ("first_seen", m::FIRST_SEEN),
 ];
+/// As clients write them.
+const FLAGS: &[&str] = &["true", "false", "True", "False"];
 const LAST_SEEN: (&str, Measure) = ("last_seen", m::LAST_SEEN);
 const REQUESTS: (&str, Measure) = ("requests", m::REQUESTS);
 const COST: (&str, Measure) = ("cost", m::COST);
@@ -71,8 +75,8 @@ struct Listed<'l> {
     value: &'l str,
     from: &'l str,
     further: Vec<&'l (dyn ToSql + Sync)>,
-    /// What slots call the value, and theirs.
-    slots: Option<(&'static str, &'static str)>,
+    /// What slots are divided by for it, and which value it is.
+    slots: Option<(SlotDimension, ValueOf)>,
     fields: &'l [(&'static str, Measure)],
     has_totals: bool,
 }
@@ -119,7 +123,7 @@ impl Listed<'_> {
 #[derive(Clone, Copy)]
 struct GroupCondition {
     on_logs: &'static str,
-    on_slots: &'static str,
+    on_slots: SlotCondition,
 }
 
 struct FoundGroups {
@@ -215,11 +219,11 @@ async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError>
         value: "metadata ->> '_user'",
         from: "request_logs",
         further: Vec::new(),
-        slots: Some(("user", "substr(value, 2)")),
+        slots: Some((SlotDimension::User, ValueOf::User)),
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
-    let named = GroupCondition { on_logs: "metadata ->> '_user' IS NOT NULL", on_slots: "value <> ''" };
+    let named = GroupCondition { on_logs: "metadata ->> '_user' IS NOT NULL", on_slots: SlotCondition::Named };
     let found = listed.find(&mut asked, Some(named)).await?;
     let rows = as_texts(found.rows("user", nothing), &["requests", "cost"]);
     Ok(found.shown(&call, rows))
@@ -315,7 +319,7 @@ async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Resu
         further: Vec::new(),
         slots: dimension.slots,
         fields: &fields,
-        has_totals: call.query().text("include_total") == Some("true"),
+        has_totals: call.query().text("include_total").is_some_and(|flag| flag.eq_ignore_ascii_case("true")),
     };
     let found = listed.find(&mut asked, None).await?;
     let mut rows = found.rows(dimension.name, nothing);
@@ -414,7 +418,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
             groups::MOST
         ))
         .filter("columns", crate::openapi::choices(&names))
-        .filter("include_total", schema::choice(&["true", "false"]).or_empty().says("Adds the columns over all calls."))
+        .filter("include_total", schema::choice(FLAGS).or_empty().says("Adds the columns over all calls."))
 }
 
 #[cfg(test)]

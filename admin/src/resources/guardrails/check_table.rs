@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use chrono::Utc;
 use serde_json::{Map, Value, json};
 use shared::guardrails::{
-    self, Check, CheckSpec, FaultKind, Hook, ParameterKind, ParameterSpec, Runs, Shape, Subject, Verdict,
+    self, Check, CheckSpec, FaultKind, Hook, ParameterKind, ParameterSpec, Shape, Subject, Verdict,
 };
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn shown(spec: &CheckSpec) -> Value {
         "supported_hooks": hooks,
         "parameters": { "type": "object", "properties": fields, "required": required },
         "plugin": spec.plugin,
-        "is_run": spec.runs != Runs::Nowhere,
+        "is_run": true,
     })
 }
 

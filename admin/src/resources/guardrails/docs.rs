@@ -182,7 +182,7 @@ fn catalog() -> Schema {
             "plugin",
             schema::any_text().or_null().eg(Value::Null).says("Whose credentials it needs (POST /plugins)."),
         )
-        .need("is_run", schema::flag().eg(true).says("Whether this version runs it; others are refused."));
+        .need("is_run", schema::flag().eg(true).says("Whether this version runs it. It runs all that it lists."));
     schema::object("CheckList")
         .need("object", schema::fixed("list"))
         .need("total", schema::whole(0..=i64::MAX))

@@ -8,11 +8,11 @@ use crate::http::ApiError;
 use crate::identity::Call;
 use crate::outbound::{Outbound, PostError};
 use axum::http::HeaderMap;
-use futures::future::{join_all, try_join_all};
+use futures::future::try_join_all;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{
-    Answers, LONGEST_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext, RemoteFailure, scrubbed,
+    Answers, LONGEST_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteContext, RemoteFailure, scrubbed,
 };
 use shared::guardrails::{Check, Hook, Verdict};
 use shared::identity::jwt::WebKeySet;
@@ -37,7 +37,7 @@ pub struct RemoteResult {
 }
 
 /// A check that others answer: its place, and when it runs.
-pub type RemoteTrial = (usize, Box<dyn Check>, Hook);
+pub type RemoteTrial = (usize, Arc<dyn Check>, Hook);
 
 /// The place of an organisation's trial, given back with it.
 struct OwnPlace(Uuid);
@@ -77,7 +77,7 @@ pub fn remote_checks(checks: &Value, subject: &TrialSubject) -> Vec<RemoteTrial>
         .filter(|(_, check)| is_enabled(check))
         .filter_map(|(place, check)| {
             let (compiled, hook) = check_table::prepare(check, subject).ok()?;
-            compiled.remote().is_some().then_some((place, compiled, hook))
+            compiled.remote().is_some().then(|| (place, Arc::from(compiled), hook))
         })
         .collect()
 }
@@ -86,8 +86,8 @@ pub fn remote_checks(checks: &Value, subject: &TrialSubject) -> Vec<RemoteTrial>
 pub async fn asked(
     app: &App,
     call: &Call,
-    remote: &[RemoteTrial],
-    subject: &TrialSubject,
+    remote: Vec<RemoteTrial>,
+    subject: &Arc<TrialSubject>,
 ) -> Result<HashMap<usize, RemoteResult>, ApiError> {
     if remote.is_empty() {
         return Ok(HashMap::new());
@@ -100,14 +100,56 @@ pub async fn asked(
         });
     };
     let needed = remote.iter().filter_map(|(_, check, _)| check.remote()?.plugin()).collect();
-    let credentials = opened(app, call.caller.organisation_id(), needed).await?;
-    let credentials = &credentials;
-    let asking = remote.iter().map(|(place, check, hook)| async move {
-        let began = Instant::now();
-        let verdict = ask(app, check.remote()?, subject, *hook, credentials).await;
-        Some((*place, RemoteResult { result: told_verdict(verdict), took: began.elapsed() }))
+    let credentials = Arc::new(opened(app, call.caller.organisation_id(), needed).await?);
+    let asking = remote.into_iter().map(|(place, check, hook)| {
+        let asked = AskedCheck { check, hook, subject: subject.clone() };
+        ask(app, place, asked, credentials.clone())
     });
-    Ok(join_all(asking).await.into_iter().flatten().collect())
+    try_join_all(asking).await.map(|said| said.into_iter().collect())
+}
+
+/// A check, and what it is asked about: bodies of strangers, written and read where nobody else waits.
+#[derive(Clone)]
+struct AskedCheck {
+    check: Arc<dyn Check>,
+    hook: Hook,
+    subject: Arc<TrialSubject>,
+}
+
+impl AskedCheck {
+    fn question(&self, credentials: &Credentials) -> Result<Question, Box<Verdict>> {
+        let headers = HeaderMap::new();
+        let Some(service) = self.check.remote() else { return Err(self.unasked().into()) };
+        let context = RemoteContext {
+            credentials: service.plugin().and_then(|plugin| credentials.get(plugin)),
+            headers: Some(&headers),
+            ..RemoteContext::default()
+        };
+        let subject = check_table::judged(&self.subject, self.hook, &headers);
+        service.ask(&subject, &context).and_then(Question::bounded)
+    }
+
+    fn read(&self, answers: &Answers) -> Verdict {
+        let headers = HeaderMap::new();
+        let subject = check_table::judged(&self.subject, self.hook, &headers);
+        match self.check.remote() {
+            Some(service) => service.read(&subject, answers),
+            None => self.unasked(),
+        }
+    }
+
+    /// What it says by itself.
+    fn unasked(&self) -> Verdict {
+        self.check.run(&check_table::judged(&self.subject, self.hook, &HeaderMap::new()))
+    }
+
+    fn limit(&self) -> Duration {
+        self.check.remote().map_or(LONGEST_WAIT, |service| service.timeout().min(LONGEST_WAIT))
+    }
+}
+
+async fn off_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::Internal)
 }
 
 /// The stored credentials of these vendors, as far as there are any.
@@ -131,30 +173,29 @@ async fn opened(app: &App, organisation: Uuid, needed: HashSet<&'static str>) ->
 
 async fn ask(
     app: &App,
-    service: &dyn RemoteCheck,
-    subject: &TrialSubject,
-    hook: Hook,
-    credentials: &Credentials,
-) -> Verdict {
-    let headers = HeaderMap::new();
-    let subject = check_table::judged(subject, hook, &headers);
-    let context = RemoteContext {
-        credentials: service.plugin().and_then(|plugin| credentials.get(plugin)),
-        headers: Some(&headers),
-        ..RemoteContext::default()
-    };
-    let question = match service.ask(&subject, &context).and_then(Question::bounded) {
+    place: usize,
+    asked: AskedCheck,
+    credentials: Arc<Credentials>,
+) -> Result<(usize, RemoteResult), ApiError> {
+    let began = Instant::now();
+    let verdict = verdict(app, asked, credentials).await?;
+    let result = off_threads(move || told_verdict(verdict)).await?;
+    Ok((place, RemoteResult { result, took: began.elapsed() }))
+}
+
+async fn verdict(app: &App, asked: AskedCheck, credentials: Arc<Credentials>) -> Result<Verdict, ApiError> {
+    let asking = asked.clone();
+    let question = match off_threads(move || asking.question(&credentials)).await? {
         Ok(question) => question,
-        Err(verdict) => return *verdict,
+        Err(verdict) => return Ok(*verdict),
     };
     let secrets = question.secrets();
-    let limit = service.timeout().min(LONGEST_WAIT);
-    let verdict = match tokio::time::timeout(limit, answered(&app.outbound, question)).await {
-        Ok(Ok(answers)) => service.read(&subject, &answers),
+    let verdict = match tokio::time::timeout(asked.limit(), answered(&app.outbound, question)).await {
+        Ok(Ok(answers)) => off_threads(move || asked.read(&answers)).await?,
         Ok(Err(failure)) => failure.verdict(),
         Err(_) => RemoteFailure::TimedOut.verdict(),
     };
-    scrubbed(verdict, &secrets)
+    Ok(scrubbed(verdict, &secrets))
 }
 
 async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, RemoteFailure> {
@@ -162,11 +203,16 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
         Question::Calls(calls) => {
             Ok(Answers::Calls(try_join_all(calls.into_iter().map(|call| post(outbound, call))).await?))
         }
+        // A trial asks anew.
+        Question::KeptCall { call, .. } => Ok(Answers::Calls(vec![post(outbound, call).await?])),
         Question::KeySet { url, .. } => {
             let unusable = |why: String| RemoteFailure::Unreachable(format!("the key set cannot be fetched: {why}"));
             let body = outbound.get(&url, LONGEST_SET).await.map_err(unusable)?;
             let keys = WebKeySet::parse(&body).map_err(|why| unusable(why.to_owned()))?;
             Ok(Answers::KeySet(Arc::new(keys)))
+        }
+        Question::Images { .. } => {
+            Err(RemoteFailure::Unreachable("a trial fetches no images: only the proxy does".into()))
         }
         Question::Addresses { .. } => {
             Err(RemoteFailure::Unreachable("a trial calls no address of a text: only the proxy does".into()))

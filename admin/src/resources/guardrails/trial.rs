@@ -15,6 +15,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -39,7 +40,8 @@ struct Trial {
 pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let trial: Trial = call.body()?;
     let (checks, subject, remote) = off_threads(move || prepared(trial)).await??;
-    let said = remote_trial::asked(&app, &call, &remote, &subject).await?;
+    let subject = Arc::new(subject);
+    let said = remote_trial::asked(&app, &call, remote, &subject).await?;
     off_threads(move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
 }
 

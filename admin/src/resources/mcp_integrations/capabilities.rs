@@ -1,4 +1,5 @@
-//! What an integration's server offers, and what of it is switched off.
+//! What an integration's server offers, what of it is switched off, and what waits for approval because the server tells
+//! it otherwise than it was approved (see `pins`).
 
 use super::list;
 use crate::app::App;
@@ -11,16 +12,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::mcp::Kind;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
 
 const SIZES: PageSizes = PageSizes { default: 100, most: 500 };
-const MOST: usize = 1000;
+pub const MOST: usize = 1000;
 
+/// `approved` accepts what the server tells now. Enabling alone does not: tools that keep everything enabled would
+/// approve whatever comes.
 #[derive(Deserialize)]
 struct CapabilityChange {
     name: String,
     #[serde(rename = "type")]
     kind: String,
-    enabled: bool,
+    enabled: Option<bool>,
+    approved: Option<bool>,
+    /// What is approved, as the list showed it: another one that came meanwhile is not.
+    definition_hash: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -30,11 +38,13 @@ struct CapabilitiesChange {
 }
 
 pub async fn list(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
-    const LIST: &str = "SELECT type, name, enabled, definition, created_at, last_updated_at FROM mcp_capabilities
-        WHERE integration_id = $1 AND organisation_id = $2 AND ($3::text IS NULL OR type = $3)
+    const LIST: &str = "SELECT type, name, is_usable AS enabled, definition, created_at, last_updated_at, pin_state,
+               encode(pinned_hash, 'hex') AS pinned_hash, encode(definition_hash, 'hex') AS definition_hash
+        FROM mcp_capabilities
+        WHERE integration_id = $1 AND organisation_id = $2 AND ($3::text IS NULL OR type = $3) AND vanished_at IS NULL
         ORDER BY type, name LIMIT $4 OFFSET $5";
-    const COUNT: &str = "SELECT type, count(*) AS total, count(*) FILTER (WHERE enabled) AS enabled
-        FROM mcp_capabilities WHERE integration_id = $1 AND organisation_id = $2 GROUP BY type";
+    const COUNT: &str = "SELECT type, count(*) AS total, count(*) FILTER (WHERE is_usable) AS enabled
+        FROM mcp_capabilities WHERE integration_id = $1 AND organisation_id = $2 AND vanished_at IS NULL GROUP BY type";
     let kind = call.query().text("type").map(kind_of).transpose()?.map(Kind::as_str);
     let (size, offset) = pages(&call)?;
     let db = app.db.get().await?;
@@ -42,28 +52,31 @@ pub async fn list(State(app): State<App>, call: Call, Path(name): Path<String>) 
     let organisation = call.caller.organisation_id();
     let rows = db.query(LIST, &[&found.id, &organisation, &kind, &size, &offset]).await?;
     let data = rows.iter().map(shown).collect::<Result<Vec<_>, ApiError>>()?;
+    let counted = db.query(COUNT, &[&found.id, &organisation]).await?;
+    Ok(Json(listed(data, &counted, kind, offset)?))
+}
+
+/// A page, with the counts of each type from rows of `type, total, enabled`.
+pub fn listed(data: Vec<Value>, counted: &[Row], kind: Option<&str>, offset: i64) -> Result<Value, ApiError> {
     let mut counts = json!({});
     let mut total = 0;
     for one in Kind::ALL {
         counts[format!("{}s", one.as_str())] = json!({ "total": 0, "enabled": 0 });
     }
-    for row in db.query(COUNT, &[&found.id, &organisation]).await? {
+    for row in counted {
         let (of, all, enabled): (&str, i64, i64) =
             (row.try_get("type")?, row.try_get("total")?, row.try_get("enabled")?);
         counts[format!("{of}s")] = json!({ "total": all, "enabled": enabled });
         total += if kind.is_none_or(|kind| kind == of) { all } else { 0 };
     }
     let has_more = offset.saturating_add(i64::try_from(data.len()).unwrap_or(0)) < total;
-    Ok(Json(json!({
+    Ok(json!({
         "object": "list", "capabilities": data, "data": data, "counts": counts, "total": total, "has_more": has_more,
-    })))
+    }))
 }
 
 /// What was not listed yet is remembered, so that it can be switched off before the first sync.
 pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
-    const PUT: &str = "INSERT INTO mcp_capabilities (organisation_id, integration_id, type, name, enabled)
-        VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (integration_id, type, name) DO UPDATE SET enabled = EXCLUDED.enabled, last_updated_at = now()";
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let found = list::held(&mut action, &name).await?;
@@ -73,13 +86,8 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     }
     let mut after = Vec::new();
     for (n, one) in sent.iter().enumerate() {
-        let at = |error: ApiError| error.under(&format!("capabilities[{n}]"));
-        let kind = kind_of(&one.kind).map_err(at)?;
-        crate::http::text::sized("name", one.name.clone(), 1..=512).map_err(at)?;
-        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&action.organisation_id(), &found.id, &kind.as_str(), &one.name, &one.enabled];
-        action.tx.execute(PUT, &values).await?;
-        after.push(json!({ "type": kind.as_str(), "name": one.name, "enabled": one.enabled }));
+        let changed = change(&action, found.id, one).await;
+        after.push(changed.map_err(|error| error.under(&format!("capabilities[{n}]")))?);
     }
     let change =
         Change { resource_id: found.id.to_string(), before: None, after: Some(json!({ "capabilities": after })) };
@@ -87,13 +95,45 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     Ok(Json(json!({ "success": true })))
 }
 
-fn kind_of(text: &str) -> Result<Kind, ApiError> {
+async fn change(action: &Action<'_>, integration: Uuid, sent: &CapabilityChange) -> Result<Value, ApiError> {
+    const FIND: &str = "SELECT encode(definition_hash, 'hex') AS definition_hash FROM mcp_capabilities
+        WHERE integration_id = $1 AND organisation_id = $2 AND type = $3 AND name = $4 AND vanished_at IS NULL FOR UPDATE";
+    const PUT: &str = "INSERT INTO mcp_capabilities AS c (organisation_id, integration_id, type, name, enabled)
+        VALUES ($1, $2, $3, $4, coalesce($5, true))
+        ON CONFLICT (integration_id, type, name) DO UPDATE SET enabled = coalesce($5, c.enabled), last_updated_at = now(),
+            pinned_hash = CASE WHEN $6 THEN c.definition_hash ELSE c.pinned_hash END,
+            pin_state = CASE WHEN $6 THEN 'approved' ELSE c.pin_state END";
+    let kind = kind_of(&sent.kind)?.as_str();
+    crate::http::text::sized("name", sent.name.clone(), 1..=512)?;
+    let is_approved = match (sent.approved, sent.enabled) {
+        (Some(false), _) => return Err(ApiError::field("approved", "can only be true; disable it with `enabled`")),
+        (None, None) => return Err(ApiError::field("enabled", "is required where nothing is approved")),
+        (approved, _) => approved == Some(true),
+    };
+    let organisation = action.organisation_id();
+    if is_approved {
+        let row = action.tx.query_opt(FIND, &[&integration, &organisation, &kind, &sent.name]).await?;
+        let listed = row.map(|row| row.try_get::<_, Option<String>>("definition_hash")).transpose()?.flatten();
+        let Some(listed) = listed else {
+            return Err(ApiError::field("approved", "the server lists nothing of this name that could be approved"));
+        };
+        if sent.definition_hash.as_ref().is_some_and(|seen| *seen != listed) {
+            return Err(ApiError::Conflict("The server tells it otherwise by now than what is approved here".into()));
+        }
+    }
+    let values: [&(dyn ToSql + Sync); 6] =
+        [&organisation, &integration, &kind, &sent.name, &sent.enabled, &is_approved];
+    action.tx.execute(PUT, &values).await?;
+    Ok(json!({ "type": kind, "name": sent.name, "enabled": sent.enabled, "approved": is_approved }))
+}
+
+pub fn kind_of(text: &str) -> Result<Kind, ApiError> {
     let allowed = Kind::ALL.map(Kind::as_str);
     Kind::parse(text).ok_or_else(|| ApiError::Faults(vec![FieldFault::not_among("type", text, &allowed)]))
 }
 
 /// Size and offset; here the first page is 1.
-fn pages(call: &Call) -> Result<(i64, i64), ApiError> {
+pub fn pages(call: &Call) -> Result<(i64, i64), ApiError> {
     let (size, _) = call.query().page(SIZES)?;
     let page = match call.query().text("page").map(str::parse::<i64>) {
         None => 1,
@@ -103,7 +143,7 @@ fn pages(call: &Call) -> Result<(i64, i64), ApiError> {
     Ok((size, (page - 1).saturating_mul(size)))
 }
 
-fn shown(row: &Row) -> Result<Value, ApiError> {
+pub fn shown(row: &Row) -> Result<Value, ApiError> {
     const FIELDS: [(&str, &str); 13] = [
         ("title", "title"),
         ("description", "description"),
@@ -124,6 +164,9 @@ fn shown(row: &Row) -> Result<Value, ApiError> {
         "name": row.try_get::<_, &str>("name")?,
         "type": row.try_get::<_, &str>("type")?,
         "enabled": row.try_get::<_, bool>("enabled")?,
+        "pin_state": row.try_get::<_, &str>("pin_state")?,
+        "pinned_hash": row.try_get::<_, Option<&str>>("pinned_hash")?,
+        "definition_hash": row.try_get::<_, Option<&str>>("definition_hash")?,
         "created_at": row.try_get::<_, Time>("created_at")?,
         "last_updated_at": row.try_get::<_, Time>("last_updated_at")?,
     });

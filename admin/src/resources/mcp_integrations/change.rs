@@ -4,6 +4,7 @@
 use super::{McpIntegration, SLUGS, place_of, require};
 use crate::crud::Action;
 use crate::http::{ApiError, Field, FieldFault, text};
+use crate::mcp_oauth::configured::ConfiguredClient;
 use crate::resources::integrations::{Fields, OpenedAccount, checked_headers};
 use chrono::Utc;
 use serde::Deserialize;
@@ -48,7 +49,7 @@ pub async fn created(action: &Action<'_>, body: NewMcpIntegration) -> Result<Col
         .set("auth_type", chosen("auth_type", body.auth_type, &AUTH)?);
     let mut account = OpenedAccount::default();
     account.change(None, body.configurations, &Value::Null);
-    judge(&account.configurations)?;
+    judge(action, &account.configurations)?;
     let place = place_of(action.organisation_id(), id);
     let columns = columns.join(account.columns(action, &place, "configurations").await?);
     require(action.call, action.workspace_id, "create")?;
@@ -85,7 +86,7 @@ pub async fn changed(
         let masks = &current.masks["configurations"];
         let sent = body.configurations.clone().unwrap_or_default();
         account.change(None, body.configurations, &current.masks);
-        judge(&account.configurations)?;
+        judge(action, &account.configurations)?;
         if leads_elsewhere {
             let mut secrets = masks.as_object().into_iter().flatten();
             let kept = secrets.find(|(name, mask)| {
@@ -133,11 +134,19 @@ fn address(action: &Action<'_>, url: String) -> Result<String, ApiError> {
     Ok(url)
 }
 
-fn judge(configurations: &Fields) -> Result<(), ApiError> {
+fn judge(action: &Action<'_>, configurations: &Fields) -> Result<(), ApiError> {
     for name in ["custom_headers", "headers"] {
         if let Some(value) = configurations.get(name) {
             checked_headers(value).map_err(|error| error.under(&format!("configurations.{name}")))?;
         }
+    }
+    match configurations.get("oauth_metadata") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(told)) => {
+            ConfiguredClient::parse(action.app.outbound.guard(), told)
+                .map_err(|bad| ApiError::field(format!("configurations.oauth_metadata.{}", bad.field), bad.message))?;
+        }
+        Some(_) => return Err(ApiError::field("configurations.oauth_metadata", "must be an object")),
     }
     if json!(configurations).to_string().len() > LARGEST {
         return Err(ApiError::field("configurations", format!("must have at most {LARGEST} bytes")));

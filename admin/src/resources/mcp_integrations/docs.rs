@@ -7,7 +7,7 @@ use crate::openapi::schema::{self, Schema};
 use crate::resources::integrations::docs::made;
 use serde_json::json;
 
-const KINDS: [&str; 4] = ["tool", "prompt", "resource", "resource_template"];
+pub const KINDS: [&str; 4] = ["tool", "prompt", "resource", "resource_template"];
 
 pub fn docs() -> Vec<Doc> {
     let item = "/mcp-integrations/{id}";
@@ -31,18 +31,22 @@ pub fn docs() -> Vec<Doc> {
             .answer(tested())
             .also(503),
         Doc::post(&format!("{item}/sync"), "Ask an MCP server what it offers")
-            .details("Lists its tools, prompts, resources and templates now. Vanished ones are removed; new ones start enabled.")
+            .details(
+                "Lists its tools, prompts, resources and templates now. Vanished ones are removed; new ones start \
+                 enabled; those that are told otherwise than they were approved wait for approval.",
+            )
             .answer(synced())
             .also(503),
-        Doc::get(&capabilities, "List what an MCP server offers")
-            .filter("page", schema::whole(1..=i64::MAX).eg(1).says("Which page; the first is 1."))
-            .filter("page_size", schema::whole(0..=i64::MAX).eg(100).says("Rows on a page, at most 500."))
-            .filter("type", schema::choice(&KINDS).says("Only of this type."))
-            .answer(capabilities_shown()),
+        capability_filters(Doc::get(&capabilities, "List what an MCP server offers")).answer(capabilities_shown()),
         Doc::put(&capabilities, "Enable and disable what an MCP server offers")
-            .details("What was not listed yet is remembered, so it can be disabled before the first sync.")
+            .details(
+                "What was not listed yet is remembered, so it can be disabled before the first sync. A tool or prompt \
+                 whose description or schema changed since it was approved (`pin_state` `changed`) is disabled until \
+                 `approved` accepts it; enabling alone does not.",
+            )
             .body(capabilities_change())
-            .answer(done()),
+            .answer(done())
+            .also(409),
         Doc::get(&workspaces, "List which workspaces may use an MCP integration")
             .filter("version", schema::any_text().eg("2").says("Any value asks for `data` and `total`."))
             .answer(schema::any_object().says("`workspaces`, or `data` and `total`, and `global_workspace_access`.")),
@@ -53,7 +57,7 @@ pub fn docs() -> Vec<Doc> {
     ]
 }
 
-fn listed(title: &str) -> Schema {
+pub fn listed(title: &str) -> Schema {
     schema::object(title)
         .need("object", schema::fixed("list"))
         .need("total", schema::whole(0..=i64::MAX).says("All matches, on this page and others."))
@@ -63,7 +67,10 @@ fn listed(title: &str) -> Schema {
 fn new() -> Schema {
     let settings = schema::any_object()
         .eg(json!({ "custom_headers": { "x-api-key": "secret" } }))
-        .says("`custom_headers`, `oauth_metadata`, `forward_headers`, `user_identity_forwarding` and others. Secrets are sealed and shown as masks.");
+        .says(
+            "`custom_headers`, `oauth_metadata` (`client_id`, `client_secret`, `scope`, and endpoints where they cannot be \
+             discovered), `forward_headers`, `user_identity_forwarding` and others. Secrets are sealed and shown as masks.",
+        );
     schema::object("NewMcpIntegration")
         .need("name", schema::text(1..=255).eg("Issue tracker"))
         .need("url", schema::text(1..=2048).eg("https://mcp.example.com/mcp").says("Where the server is, over HTTP."))
@@ -150,20 +157,50 @@ fn capabilities_change() -> Schema {
     let one = schema::object("McpCapabilityChange")
         .need("name", schema::text(1..=512).eg("search"))
         .need("type", schema::any_text().eg("tool").says(&format!("One of {}.", KINDS.join(", "))))
-        .need("enabled", schema::flag());
+        .may("enabled", schema::flag().or_null().says("Needed where nothing is approved."))
+        .may("approved", schema::flag().eg(true).or_null().says("Accepts what the server tells of it now; only true."))
+        .may("definition_hash", hash().or_null().says("What is approved, as it was listed; another one is refused."));
     schema::object("McpCapabilitiesChange").may("capabilities", schema::list(one).says("At least one."))
 }
 
-fn capabilities_shown() -> Schema {
-    let one = schema::object("McpCapability")
+fn hash() -> Schema {
+    schema::any_text().eg("5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9")
+}
+
+fn capability(title: &str) -> Schema {
+    schema::object(title)
         .need("name", schema::any_text().eg("search"))
         .need("type", schema::choice(&KINDS).says("What it is."))
-        .need("enabled", schema::flag().eg(true))
+        .need("enabled", schema::flag().eg(true).says("Whether it can be used."))
+        .need("pin_state", schema::choice(&["approved", "changed"]).says("`changed` waits for approval."))
+        .need("pinned_hash", hash().or_null().says("SHA-256 of what was approved of it."))
+        .need("definition_hash", hash().or_null().says("SHA-256 of what the server tells of it now."))
         .need("created_at", schema::time())
         .need("last_updated_at", schema::time())
-        .open();
+        .open()
+}
+
+fn capabilities_shown() -> Schema {
+    capabilities_list("McpCapabilities", &capability("McpCapability"))
+}
+
+/// The same of an MCP server.
+pub fn server_capabilities_shown() -> Schema {
+    let says = "Whether its integration lets it be used; `enabled` is that and the server's own flag.";
+    let one = capability("McpServerCapability").need("integration_enabled", schema::flag().eg(true).says(says));
+    capabilities_list("McpServerCapabilities", &one)
+}
+
+/// The parameters of a list of capabilities.
+pub fn capability_filters(doc: Doc) -> Doc {
+    doc.filter("page", schema::whole(1..=i64::MAX).eg(1).or_empty().says("Which page; the first is 1."))
+        .filter("page_size", schema::whole(0..=i64::MAX).eg(100).or_empty().says("Rows on a page, at most 500."))
+        .filter("type", schema::choice(&KINDS).or_empty().says("Only of this type."))
+}
+
+fn capabilities_list(title: &str, one: &Schema) -> Schema {
     let items = || schema::list(one.clone()).says("What the server offers, as it describes it.");
-    listed("McpCapabilities")
+    listed(title)
         .need("data", items())
         .need("capabilities", items())
         .need("counts", schema::any_object().says("How many there are of each type, and how many are enabled."))

@@ -1,39 +1,44 @@
 //! Asking a registered server: a test greets it, a sync stores what it offers. What vanished is removed, what is new
-//! starts enabled, and what was switched off stays so.
+//! starts enabled, what was switched off stays so, and what is told otherwise than before waits for approval.
 
-use super::{McpIntegration, list, place_of};
+use super::{McpIntegration, list, pins, place_of};
 use crate::app::App;
+use crate::audit::{self, AuditRecord};
 use crate::crud::{Action, Answer, Change, Resource as _};
 use crate::http::ApiError;
 use crate::identity::Call;
+use crate::mcp_oauth::ensure::OAuthIntegration;
+use crate::mcp_oauth::own_token::own_token;
 use crate::outbound::mcp::{EVERYTHING, GREETING, McpError};
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::{Value, json};
 use shared::mcp::{Capability, Kind, ServerInfo};
 use shared::model::Credentials;
-use shared::seal::Sealed;
+use shared::seal::{Sealed, Secret};
 use std::time::Instant;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// A server as it is called: its address, and the headers that authenticate.
 pub struct Target {
+    organisation: Uuid,
     pub id: Uuid,
     pub url: String,
+    auth_type: String,
     headers: HeaderMap,
 }
 
 pub type Learnt = Result<(ServerInfo, Vec<Capability>), McpError>;
 
 impl Target {
-    /// Of a row with `id, organisation_id, url, sealed`.
+    /// Of a row with `id, organisation_id, url, auth_type, sealed`.
     pub async fn open(
         app: &App,
         db: &impl GenericClient,
         (organisation, id): (Uuid, Uuid),
-        url: String,
+        (url, auth_type): (String, String),
         sealed: Option<&Sealed>,
     ) -> Result<Self, ApiError> {
         let mut headers = HeaderMap::new();
@@ -51,13 +56,41 @@ impl Target {
                 }
             }
         }
-        Ok(Self { id, url, headers })
+        Ok(Self { organisation, id, url, auth_type, headers })
+    }
+
+    /// With somebody's token, if there is one.
+    pub fn with_bearer(mut self, token: Option<&Secret>) -> Self {
+        if let Some(value) = token.and_then(bearer) {
+            self.headers.insert(header::AUTHORIZATION, value);
+        }
+        self
+    }
+
+    /// What authenticates now: with client credentials, the gateway's own token too.
+    async fn credentials(&self, app: &App) -> Result<HeaderMap, McpError> {
+        if self.auth_type != "oauth_client_credentials" {
+            return Ok(self.headers.clone());
+        }
+        let token = async {
+            let integration = OAuthIntegration::load(app, &*app.db.get().await?, self.organisation, self.id).await?;
+            own_token(app, &integration).await
+        };
+        let token = token.await.map_err(|fault| match fault {
+            ApiError::Invalid { message, .. } => message,
+            _ => "there is no token for it".to_owned(),
+        })?;
+        let mut headers = self.headers.clone();
+        if let Some(value) = bearer(&token) {
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        Ok(headers)
     }
 
     /// Greets it and reads all its lists.
     pub async fn learn(&self, app: &App) -> Learnt {
         let all = async {
-            let session = app.outbound.greet(&self.url, self.headers.clone()).await?;
+            let session = app.outbound.greet(&self.url, self.credentials(app).await?).await?;
             let offered = session.capabilities().await?;
             Ok::<_, McpError>((session.info.clone(), offered))
         };
@@ -68,7 +101,8 @@ impl Target {
     /// Greets it, and says how that went.
     pub async fn test(&self, app: &App) -> Value {
         let start = Instant::now();
-        let met = tokio::time::timeout(GREETING, app.outbound.greet(&self.url, self.headers.clone())).await;
+        let greeted = async { app.outbound.greet(&self.url, self.credentials(app).await?).await };
+        let met = tokio::time::timeout(GREETING, greeted).await;
         let met = met.unwrap_or_else(|_| Err(format!("it did not answer within {} s", GREETING.as_secs()).into()));
         let took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (status, name, error) = match met {
@@ -80,6 +114,12 @@ impl Target {
             "server_name": name, "message": error.as_deref().unwrap_or("the server answered"), "error": error,
         })
     }
+}
+
+fn bearer(token: &Secret) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_text()?)).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// `POST /mcp-integrations/{id}/test`
@@ -118,7 +158,8 @@ pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) 
 }
 
 async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> Result<Target, ApiError> {
-    Target::open(app, db, (of.organisation_id, of.id), of.url.clone(), of.sealed.as_ref()).await
+    let how = (of.url.clone(), of.auth_type.clone());
+    Target::open(app, db, (of.organisation_id, of.id), how, of.sealed.as_ref()).await
 }
 
 pub fn outcome(learnt: &Learnt) -> Value {
@@ -144,19 +185,13 @@ pub async fn store(
     target: &Target,
     learnt: &Learnt,
 ) -> Result<(), tokio_postgres::Error> {
-    const FAILED: &str = "UPDATE mcp_integrations SET sync_status = 'failed', sync_error = $4, sync_due_at = NULL
-                          WHERE id = $1 AND organisation_id = $2 AND url = $3";
-    const SYNCED: &str = "UPDATE mcp_integrations SET sync_status = 'synced', sync_error = NULL, sync_due_at = NULL,
-            last_synced_at = now(), metadata = $4
+    // A server that answered before is asked again, so that what changes on it is noticed.
+    const FAILED: &str = "UPDATE mcp_integrations SET sync_status = 'failed', sync_error = $4,
+            sync_due_at = CASE WHEN last_synced_at IS NOT NULL THEN now() + interval '1 hour' END
         WHERE id = $1 AND organisation_id = $2 AND url = $3";
-    const GONE: &str = "DELETE FROM mcp_capabilities WHERE integration_id = $1 AND organisation_id = $2
-        AND definition IS NOT NULL AND (type, name) NOT IN (SELECT * FROM unnest($3::text[], $4::text[]))";
-    const PUT: &str =
-        "INSERT INTO mcp_capabilities (organisation_id, integration_id, type, name, definition, pinned_hash)
-        VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (integration_id, type, name) DO UPDATE SET definition = EXCLUDED.definition,
-            pinned_hash = EXCLUDED.pinned_hash, last_updated_at = now()
-        WHERE mcp_capabilities.definition IS DISTINCT FROM EXCLUDED.definition";
+    const SYNCED: &str = "UPDATE mcp_integrations SET sync_status = 'synced', sync_error = NULL,
+            sync_due_at = now() + interval '1 hour', last_synced_at = now(), metadata = $4
+        WHERE id = $1 AND organisation_id = $2 AND url = $3";
     let (info, offered) = match learnt {
         Ok(learnt) => learnt,
         Err(error) => {
@@ -167,16 +202,14 @@ pub async fn store(
     if db.execute(SYNCED, &[&target.id, &organisation, &target.url, &said(info)]).await? == 0 {
         return Ok(());
     }
-    let (kinds, names): (Vec<&str>, Vec<&str>) =
-        offered.iter().map(|one| (one.kind.as_str(), one.name.as_str())).unzip();
-    db.execute(GONE, &[&target.id, &organisation, &kinds, &names]).await?;
-    let put = db.prepare(PUT).await?;
-    for one in offered {
-        let (definition, hash) = (Value::Object(one.definition.clone()), one.hash());
-        let hash = hash.as_slice();
-        db.execute(&put, &[&organisation, &target.id, &one.kind.as_str(), &one.name, &definition, &hash]).await?;
+    let changed = pins::store(db, organisation, target.id, offered).await?;
+    if changed.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let mut record = AuditRecord::by_system(organisation, "mcp_integrations", "update");
+    record.resource_id = Some(target.id.to_string());
+    (record.before, record.after) = pins::told(&changed);
+    audit::record(db, &record).await
 }
 
 /// As `metadata` stores it.
@@ -195,12 +228,13 @@ pub async fn target_by_id(
     (organisation, workspace): (Uuid, Uuid),
     id: Uuid,
 ) -> Result<Target, ApiError> {
-    const FIND: &str = "SELECT url, sealed FROM mcp_integrations i
+    const FIND: &str = "SELECT url, auth_type, sealed FROM mcp_integrations i
         WHERE id = $1 AND organisation_id = $2 AND status = 'active'
           AND (workspace_id = $3 OR (workspace_id IS NULL AND EXISTS (SELECT FROM mcp_integration_workspaces g
                WHERE g.integration_id = i.id AND g.workspace_id = $3 AND g.enabled)))";
     const CLOSED: ApiError = ApiError::Forbidden("The workspace has no access to this MCP integration any more");
     let row = db.query_opt(FIND, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
     let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-    Target::open(app, db, (organisation, id), row.try_get("url")?, sealed.as_ref()).await
+    let how = (row.try_get("url")?, row.try_get("auth_type")?);
+    Target::open(app, db, (organisation, id), how, sealed.as_ref()).await
 }

@@ -1,16 +1,19 @@
 //! The server behind an MCP server: what it said of itself, greeting it, and asking it again. All of that is its
-//! integration's, so a sync here serves every server of the same integration.
+//! integration's, so a sync here serves every server of the same integration. A server that knows people by their tokens
+//! is asked with those of the person who asks for it, and with nobody else's.
 
-use super::McpServer;
+use super::connections::owner;
+use super::{McpServer, found};
 use crate::app::App;
-use crate::crud::{self, Action, Answer, Change, Resource as _, RowLock};
+use crate::crud::{self, Action, Answer, Change, Resource as _};
 use crate::http::ApiError;
-use crate::identity::{Call, tenancy};
+use crate::identity::Call;
+use crate::mcp_oauth::client::is_per_person;
+use crate::mcp_oauth::connection;
 use crate::resources::mcp_integrations::{McpIntegration, sync as upstream};
 use axum::Json;
 use axum::extract::{Path, State};
 use shared::db::table::Filter;
-use tokio_postgres::GenericClient;
 
 pub async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
@@ -24,23 +27,14 @@ pub async fn metadata(State(app): State<App>, call: Call, Path(name): Path<Strin
 }
 
 pub async fn test(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
-    let target = {
-        let db = app.db.get().await?;
-        let server = found(&*db, &call, &name).await?;
-        upstream::target_by_id(&app, &*db, (server.organisation_id, server.workspace_id), server.mcp_integration_id)
-            .await?
-    };
+    let target = target(&app, &call, &name).await?;
     Ok(Json(target.test(&app).await))
 }
 
 /// `POST /mcp-servers/{id}/metadata/sync` and `…/capabilities/sync`: one look at the server serves both.
 pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let organisation = call.caller.organisation_id();
-    let target = {
-        let db = app.db.get().await?;
-        let server = found(&*db, &call, &name).await?;
-        upstream::target_by_id(&app, &*db, (organisation, server.workspace_id), server.mcp_integration_id).await?
-    };
+    let target = target(&app, &call, &name).await?;
     let learnt = target.learn(&app).await;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
@@ -52,7 +46,18 @@ pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) 
     Ok(Json(answer))
 }
 
-async fn found(db: &impl GenericClient, call: &Call, name: &str) -> Result<McpServer, ApiError> {
-    let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
-    crud::find::<McpServer>(db, call, name, workspace, RowLock::No).await
+/// The server behind as it is called for this caller.
+async fn target(app: &App, call: &Call, name: &str) -> Result<upstream::Target, ApiError> {
+    let (server, target) = {
+        let db = app.db.get().await?;
+        let server = found(&*db, call, name).await?;
+        let place = (server.organisation_id, server.workspace_id);
+        let target = upstream::target_by_id(app, &*db, place, server.mcp_integration_id).await?;
+        (server, target)
+    };
+    let token = match call.caller.user_id() {
+        Some(person) if is_per_person(&server.auth_type) => connection::bearer(app, owner(&server, person)).await?,
+        _ => None,
+    };
+    Ok(target.with_bearer(token.as_ref()))
 }

@@ -9,6 +9,7 @@ use crate::logs::exports::fields;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -20,6 +21,7 @@ pub struct SettingsChange {
     user_api_key_auto_create: Field<SwitchSetting>,
     user_api_key_rotation_period: Field<RotationSetting>,
     block_inline_config: Field<bool>,
+    cache_max_age: Field<i64>,
     export_settings: Field<ExportSettings>,
     scim_only_user_management: Field<bool>,
     workspace_overrides: Field<BTreeMap<String, bool>>,
@@ -56,6 +58,7 @@ pub fn shown(stored: &Value) -> Value {
         "user_api_key_auto_create": 0,
         "user_api_key_rotation_period": null,
         "block_inline_config": false,
+        "cache_max_age": null,
         "export_settings": { "deniedFields": [] },
         "scim_only_user_management": false,
     });
@@ -87,6 +90,7 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     let period = change.user_api_key_rotation_period.try_map(RotationSetting::days)?;
     merge(&mut settings, "user_api_key_rotation_period", period);
     merge(&mut settings, "block_inline_config", change.block_inline_config);
+    merge(&mut settings, "cache_max_age", change.cache_max_age.try_map(cache_age)?);
     merge(&mut settings, "export_settings", change.export_settings.try_map(ExportSettings::checked)?);
     merge(&mut settings, "scim_only_user_management", change.scim_only_user_management);
     let overrides = change.workspace_overrides.try_map(|sent| overrides(&stored["workspace_overrides"], sent))?;
@@ -97,6 +101,19 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
         return Err(ApiError::field("user_api_key_ttl", "must not be longer than user_api_key_max_ttl"));
     }
     Ok(Value::Object(settings))
+}
+
+/// In seconds.
+pub const CACHE_AGES: RangeInclusive<i64> = 60..=25_923_000;
+
+fn cache_age(sent: i64) -> Result<i64, ApiError> {
+    match CACHE_AGES.contains(&sent) {
+        true => Ok(sent),
+        false => {
+            let (least, most) = (CACHE_AGES.start(), CACHE_AGES.end());
+            Err(ApiError::field("cache_max_age", format!("must be from {least} to {most} seconds")))
+        }
+    }
 }
 
 impl SwitchSetting {
@@ -188,6 +205,8 @@ mod tests {
             (json!({ "user_api_key_count": -2 }), "user_api_key_count"),
             (json!({ "user_api_key_rotation_period": 366 }), "user_api_key_rotation_period"),
             (json!({ "user_api_key_rotation_period": "daily" }), "user_api_key_rotation_period"),
+            (json!({ "cache_max_age": 59 }), "cache_max_age"),
+            (json!({ "cache_max_age": 25_923_001 }), "cache_max_age"),
             (json!({ "export_settings": { "deniedFields": ["id", "x"] } }), "export_settings.deniedFields[1]"),
             (json!({ "workspace_overrides": { "invented": true } }), "workspace_overrides.invented"),
             (json!({ "workspace_overrides": { "logs": 1 } }), "workspace_overrides.logs"),

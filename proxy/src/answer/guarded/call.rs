@@ -1,16 +1,20 @@
 //! A call whose request passed its hooks: what they said, and what its answer must pass. Shared by all tries of one target.
 
-use super::later::AsyncRun;
+use super::later::{Answered, AsyncHooks, AsyncRun};
 use crate::conversation::WireFormat;
-use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote};
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, both_sides, has_remote,
+};
 use crate::journal::{HookLog, LateWork};
 use crate::request::receive::BodyMemory;
-use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// What no hook said.
+const NONE: &str = "[]";
 
 pub struct GuardedCall {
     /// Those that the answer waits for.
@@ -32,31 +36,13 @@ pub struct GuardedCall {
     pub format: WireFormat,
     pub request_id: String,
     pub meters: Arc<GuardMeters>,
-    pub later: AsyncHooks,
+    /// Those that nobody waits for.
+    pub later: Option<Arc<AsyncHooks>>,
+    /// How long the request was.
+    pub request_size: usize,
     /// Where what is held of its answer counts, and for whom.
     pub memory: Arc<BodyMemory>,
     pub workspace: Uuid,
-}
-
-/// Hooks that nobody waits for: they are run when the call is over, and only the log tells of them.
-#[derive(Default)]
-pub struct AsyncHooks {
-    pub input: Vec<Arc<CompiledHook>>,
-    pub output: Vec<Arc<CompiledHook>>,
-    /// The client's own, which checks of the request may look at. None where there are no such hooks.
-    pub headers: HeaderMap,
-    /// Bytes that the request takes in memory until then.
-    pub weight: usize,
-}
-
-/// What a call was answered with, for hooks that look at it later.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
-    /// With nothing that a hook looks at.
-    Nothing,
-    Plain(Bytes),
-    /// All that a stream said.
-    Said(String),
 }
 
 impl GuardedCall {
@@ -70,6 +56,11 @@ impl GuardedCall {
             headers,
             text: None,
         }
+    }
+
+    /// Whether a hook that nobody waits for looks at the answer.
+    pub(super) fn is_looked_at_later(&self) -> bool {
+        self.later.as_ref().is_some_and(|later| !later.output.is_empty())
     }
 
     /// Who asks others about the answer while it waits.
@@ -98,7 +89,7 @@ impl GuardedCall {
             // Hooks of answers run on successes alone.
             status: Some(200),
             // Services are told of the request, too.
-            size: size + self.later.weight,
+            size: size + self.request_size,
             meters: self.meters.clone(),
         }
     }
@@ -113,22 +104,14 @@ impl GuardedCall {
     }
 
     /// What hooks said, for the client.
-    pub fn results(&self, output: Option<&SideResult>) -> Value {
-        json!({
-            "before_request_hooks": self.input.told(),
-            "after_request_hooks": output.map(SideResult::told).unwrap_or_default(),
-        })
+    pub fn results(&self, output: Option<&SideResult>) -> String {
+        both_sides(&self.input.told(), output.map(SideResult::told).as_deref().unwrap_or(NONE))
     }
 
     /// The same for the log, with what is still to be done.
-    pub fn log(self: &Arc<Self>, output: Option<&SideResult>, answered: Answered) -> HookLog {
-        let results = json!({
-            "before_request_hooks": self.input.logged(),
-            "after_request_hooks": output.map(SideResult::logged).unwrap_or_default(),
-        });
-        let has_output = answered != Answered::Nothing && !self.later.output.is_empty();
-        let is_any = has_output || !self.later.input.is_empty();
-        let late = is_any.then(|| Box::new(AsyncRun::new(self.clone(), answered)) as Box<dyn LateWork>);
-        HookLog { results: results.to_string(), late }
+    pub fn log(&self, output: Option<&SideResult>, answered: Answered) -> HookLog {
+        let results = both_sides(&self.input.logged(), output.map(SideResult::logged).as_deref().unwrap_or(NONE));
+        let late = self.later.clone().and_then(|hooks| AsyncRun::new(hooks, answered));
+        HookLog { results, late: late.map(|run| Box::new(run) as Box<dyn LateWork>) }
     }
 }

@@ -1,119 +1,196 @@
 //! Hooks with `async`: they are run in the background once the call is over, before its log is stored, and change nothing of it.
+//!
+//! Until then the request waits as the bytes that it came as: a tree of it may take fifty times as much. One is made when it is
+//! their turn, and counts as body while there is one.
 
-use super::call::{Answered, GuardedCall};
-use crate::guardrails::{CompiledHook, GuardInputs, HookResult, RemoteSide, SideJob, has_remote, run_side};
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, HookResult, RemoteSide, SideJob, has_remote, parse_unique, run_side,
+};
 use crate::journal::{HookLists, LateWork};
+use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::runtime::heavy::heavy;
+use bytes::Bytes;
 use chrono::Utc;
 use futures::future::BoxFuture;
 use http::HeaderMap;
-use serde_json::Value;
-use shared::guardrails::Hook;
+use serde_json::{Map, Value};
+use shared::guardrails::{Hook, Shape};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// The hooks of one call, and what they look at.
-pub struct AsyncRun {
-    call: Arc<GuardedCall>,
+/// Hooks that nobody waits for, and what they may know of their request.
+pub struct AsyncHooks {
+    pub input: Vec<Arc<CompiledHook>>,
+    pub output: Vec<Arc<CompiledHook>>,
+    /// The client's own, which checks of the request may look at.
+    pub headers: HeaderMap,
+    /// The request as hooks see it.
+    pub body: Bytes,
+    /// What it takes in memory once it is read.
+    pub tree_bytes: usize,
+    pub shape: Shape,
+    pub request_type: &'static str,
+    pub metadata: Arc<Map<String, Value>>,
+    /// Who asks others, where a hook has a check that they answer.
+    pub remote: Option<Arc<RemoteSide>>,
+    pub meters: Arc<GuardMeters>,
+    pub memory: Arc<BodyMemory>,
+    pub workspace: Uuid,
+}
+
+/// What a call was answered with, for hooks that look at it later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// With nothing that a hook looks at.
+    Nothing,
+    Plain(Bytes),
+    /// All that a stream said.
+    Said(String),
+}
+
+impl Answered {
+    fn size(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Plain(body) => body.len(),
+            Self::Said(text) => text.len(),
+        }
+    }
+}
+
+/// The hooks of one call, and what it was answered with.
+pub(super) struct AsyncRun {
+    hooks: Arc<AsyncHooks>,
     answered: Answered,
 }
 
 impl AsyncRun {
-    pub fn new(call: Arc<GuardedCall>, answered: Answered) -> Self {
-        Self { call, answered }
+    /// None where no hook has anything to look at.
+    pub fn new(hooks: Arc<AsyncHooks>, answered: Answered) -> Option<Self> {
+        let has_output = answered != Answered::Nothing && !hooks.output.is_empty();
+        (has_output || !hooks.input.is_empty()).then_some(Self { hooks, answered })
     }
 
-    fn judge(&self) -> HookLists {
-        let call = &*self.call;
-        let request = GuardInputs { hook: Hook::BeforeRequest, ..call.inputs(&call.later.headers) };
-        let before = run_side(&call.later.input, request, &call.request, &call.meters).logged();
+    fn judge(&self) -> Option<HookLists> {
+        let hooks = &*self.hooks;
+        let request = parse_unique(&hooks.body).ok()?;
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape: hooks.shape,
+            request_type: hooks.request_type,
+            request: &request,
+            metadata: &hooks.metadata,
+            headers: &hooks.headers,
+            text: None,
+        };
+        let before = run_side(&hooks.input, inputs, &request, &hooks.meters).logged_each();
         let headers = HeaderMap::new();
-        let inputs = call.inputs(&headers);
+        let inputs = GuardInputs { hook: Hook::AfterRequest, headers: &headers, ..inputs };
         let after = match &self.answered {
             Answered::Nothing => Vec::new(),
             Answered::Said(text) => {
                 let inputs = GuardInputs { text: Some(text), ..inputs };
-                run_side(&call.later.output, inputs, &Value::Null, &call.meters).logged()
+                run_side(&hooks.output, inputs, &Value::Null, &hooks.meters).logged_each()
             }
             Answered::Plain(body) => match serde_json::from_slice(body) {
-                Ok(answer) => run_side(&call.later.output, inputs, &answer, &call.meters).logged(),
-                Err(_) => skipped(&call.later.output),
+                Ok(answer) => run_side(&hooks.output, inputs, &answer, &hooks.meters).logged_each(),
+                Err(_) => skipped(&hooks.output),
             },
         };
-        HookLists { before, after }
+        Some(HookLists { before, after })
     }
-}
 
-impl AsyncRun {
     /// The same where others must be asked.
-    async fn judge_remote(&self, remote: Arc<RemoteSide>) -> HookLists {
-        let call = &*self.call;
-        let (input, output) = (&call.later.input, &call.later.output);
-        let before = SideJob {
-            hook: Hook::BeforeRequest,
-            headers: Arc::new(call.later.headers.clone()),
-            status: None,
-            ..call.job(input, call.request.clone(), None, call.later.weight)
-        };
-        let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged());
+    async fn judge_remote(&self, remote: Arc<RemoteSide>) -> Option<HookLists> {
+        let (input, output) = (&self.hooks.input, &self.hooks.output);
+        let body = self.hooks.body.clone();
+        let parsed = heavy(Some(self.hooks.workspace), move || parse_unique(&body).ok()).await.flatten()?;
+        let request = Arc::new(parsed);
+        let before = self.job(Hook::BeforeRequest, &request, request.clone(), None);
+        let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged_each());
         let after = match &self.answered {
-            Answered::Nothing => return HookLists { before, after: Vec::new() },
-            Answered::Said(text) => Some(call.job(output, Arc::default(), Some(text.clone()), text.len())),
+            Answered::Nothing => return Some(HookLists { before, after: Vec::new() }),
+            Answered::Said(text) => Some(self.job(Hook::AfterRequest, &request, Arc::default(), Some(text.as_str()))),
             Answered::Plain(body) => {
-                let size = body.len();
                 let body = body.clone();
-                let read =
-                    heavy(Some(call.workspace), move || serde_json::from_slice::<Value>(&body).ok()).await.flatten();
-                read.map(|answer| call.job(output, Arc::new(answer), None, size))
+                let read = heavy(Some(self.hooks.workspace), move || serde_json::from_slice::<Value>(&body).ok()).await;
+                read.flatten().map(|answer| self.job(Hook::AfterRequest, &request, Arc::new(answer), None))
             }
         };
         let side = match after {
             Some(job) => job.run(remote).await,
             None => None,
         };
-        HookLists { before, after: side.map_or_else(|| skipped(output), |side| side.logged()) }
+        Some(HookLists { before, after: side.map_or_else(|| skipped(output), |side| side.logged_each()) })
+    }
+
+    /// The run of one side where others must be asked. Services are told of the request with its answer, too.
+    fn job(&self, hook: Hook, request: &Arc<Value>, body: Arc<Value>, said: Option<&str>) -> SideJob {
+        let hooks = &*self.hooks;
+        let (run, headers, status, more) = match hook {
+            Hook::BeforeRequest => (&hooks.input, Arc::new(hooks.headers.clone()), None, 0),
+            Hook::AfterRequest => (&hooks.output, Arc::default(), Some(200), self.answered.size()),
+        };
+        SideJob {
+            hooks: run.clone(),
+            hook,
+            shape: hooks.shape,
+            request_type: hooks.request_type,
+            request: request.clone(),
+            body,
+            metadata: hooks.metadata.clone(),
+            headers,
+            text: said.map(Arc::from),
+            status,
+            size: hooks.body.len() + more,
+            meters: hooks.meters.clone(),
+        }
     }
 }
 
 impl LateWork for AsyncRun {
     fn owner(&self) -> Uuid {
-        self.call.workspace
+        self.hooks.workspace
     }
 
     fn weight(&self) -> usize {
-        let answered = match &self.answered {
-            Answered::Nothing => 0,
-            Answered::Plain(body) => body.len(),
-            Answered::Said(text) => text.len(),
-        };
-        self.call.later.weight + answered
+        self.hooks.body.len() + self.answered.size()
     }
 
     fn skipped(&self) -> HookLists {
         let after = match self.answered {
             Answered::Nothing => Vec::new(),
-            Answered::Plain(_) | Answered::Said(_) => skipped(&self.call.later.output),
+            Answered::Plain(_) | Answered::Said(_) => skipped(&self.hooks.output),
         };
-        HookLists { before: skipped(&self.call.later.input), after }
+        HookLists { before: skipped(&self.hooks.input), after }
     }
 
     fn run(self: Box<Self>) -> BoxFuture<'static, HookLists> {
         Box::pin(async move {
             let run: Arc<Self> = self.into();
-            let later = &run.call.later;
-            let remote = run.call.remote.clone().filter(|_| has_remote(&later.input) || has_remote(&later.output));
-            if let Some(remote) = remote {
-                return run.judge_remote(remote).await;
+            let hooks = &run.hooks;
+            let mut share = OwnedShare::none(hooks.memory.clone(), hooks.workspace);
+            if share.grow(hooks.tree_bytes).is_err() {
+                return run.skipped();
             }
-            let judging = run.clone();
-            match tokio::task::spawn_blocking(move || judging.judge()).await {
-                Ok(lists) => lists,
-                Err(_) => run.skipped(),
-            }
+            let remote = hooks.remote.clone().filter(|_| has_remote(&hooks.input) || has_remote(&hooks.output));
+            let judged = match remote {
+                Some(remote) => run.judge_remote(remote).await,
+                None => {
+                    let judging = run.clone();
+                    let judged = tokio::task::spawn_blocking(move || {
+                        // Kept to the end, also when nobody waits for it any more.
+                        let _share = share;
+                        judging.judge()
+                    });
+                    judged.await.ok().flatten()
+                }
+            };
+            judged.unwrap_or_else(|| run.skipped())
         })
     }
 }
 
-fn skipped(hooks: &[Arc<CompiledHook>]) -> Vec<Value> {
+fn skipped(hooks: &[Arc<CompiledHook>]) -> Vec<String> {
     hooks.iter().map(|hook| HookResult::skipped(hook, Utc::now()).json).collect()
 }

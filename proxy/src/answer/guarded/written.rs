@@ -5,7 +5,7 @@ use crate::answer::steps::Unusable;
 use crate::guardrails::{Rewriting, StreamShape};
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::guardrails::Shape;
 
 /// An event whose texts are rewritten; what is no JSON passes behind what was held.
@@ -46,29 +46,31 @@ pub(super) fn put_event(out: &mut BytesMut, name: Option<&str>, event: &Value) {
 }
 
 /// One more event, of ours.
-pub(super) fn put_results(out: &mut BytesMut, shape: Shape, results: &Value) {
-    let name = matches!(shape, Shape::Messages | Shape::Responses | Shape::Converse).then_some("hook_results");
-    put_event(out, name, &json!({ "hook_results": results }));
+pub(super) fn put_results(out: &mut BytesMut, shape: Shape, side: &str, told: &str) {
+    let name = matches!(shape, Shape::Messages | Shape::Responses | Shape::Converse);
+    let name = if name { "event: hook_results\n" } else { "" };
+    for part in [name, "data: {\"hook_results\":{\"", side, "\":", told, "}}\n\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 /// What hooks said of a request, before the events of a stream that no hook looks at any more; nothing where streams keep to
 /// their format.
 pub fn results_event(call: &GuardedCall) -> Bytes {
-    let told = call.input.told();
     let mut out = BytesMut::new();
-    if !call.is_strict && !told.is_empty() {
-        put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
+    if !call.is_strict && call.input.tells() {
+        put_results(&mut out, call.shape, "before_request_hooks", &call.input.told());
     }
     out.freeze()
 }
 
 /// A body with one more field. Everything else of it stays as it was written.
-pub fn with_results(body: Bytes, results: &Value) -> Bytes {
+pub fn with_results(body: Bytes, results: &str) -> Bytes {
     let text = body.trim_ascii();
     let Some(inside) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else { return body };
     let comma: &[u8] = if inside.trim_ascii().is_empty() { b"" } else { b"," };
-    let mut out = BytesMut::with_capacity(body.len() + 512);
-    for part in [b"{", inside, comma, b"\"hook_results\":", results.to_string().as_bytes(), b"}"] {
+    let mut out = BytesMut::with_capacity(body.len() + results.len() + 32);
+    for part in [b"{", inside, comma, b"\"hook_results\":", results.as_bytes(), b"}"] {
         out.extend_from_slice(part);
     }
     out.freeze()

@@ -3,7 +3,9 @@
 use super::super::hook::CompiledCheck;
 use serde_json::Value;
 use shared::guardrails::{Subject, Verdict};
+use std::any::Any;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Which check of which hook. One that transforms is asked again where another transformed before it.
@@ -25,6 +27,10 @@ pub struct Wanted {
 pub struct RemoteVerdict {
     pub verdict: Verdict,
     pub took: Duration,
+    /// Bytes of the answers that it was read from.
+    pub size: usize,
+    /// Keeps their memory counted.
+    pub held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -53,6 +59,11 @@ impl RemoteAnswers {
         self.known.insert(place, said);
     }
 
+    /// Bytes of all that is known.
+    pub fn size(&self) -> usize {
+        self.known.values().map(|said| said.size).sum()
+    }
+
     pub fn take_wanted(&mut self) -> Option<Wanted> {
         self.wanted.take()
     }
@@ -73,7 +84,7 @@ pub fn ask(check: &CompiledCheck, subject: &Subject<'_>, answers: &mut RemoteAns
     let is_late = answers.until.is_some_and(|until| until <= Instant::now());
     let by_itself = || {
         let verdict = if is_late { too_costly(check) } else { check.check.run(subject) };
-        RemoteVerdict { verdict, took: Duration::ZERO }
+        RemoteVerdict { verdict, took: Duration::ZERO, size: 0, held: None }
     };
     if check.check.remote().is_none() {
         return by_itself();

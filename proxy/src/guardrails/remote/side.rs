@@ -1,5 +1,6 @@
 //! The hooks of one side with checks that others answer.
 
+use super::super::extracted_headers::with_changes;
 use super::super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::super::meters::GuardMeters;
 use super::super::run::{GuardInputs, SideResult, is_skipped, run_side_with, subject};
@@ -11,13 +12,16 @@ use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{Answers, LONGEST_WAIT, Question, RemoteContext, RemoteFailure, scrubbed};
-use shared::guardrails::{Hook, Shape, Verdict};
+use shared::guardrails::remote::{
+    Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed,
+};
+use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Who asks for a request, and what services may know of it besides its bodies.
+#[derive(Clone)]
 pub struct RemoteSide {
     pub asker: Arc<dyn RemoteAsker>,
     pub organisation: OrganisationId,
@@ -32,6 +36,12 @@ pub struct RemoteSide {
 }
 
 impl RemoteSide {
+    /// The same with headers that checks made of what a token claims.
+    #[must_use]
+    pub fn with_extracted(&self, extracted: &[HeaderChange]) -> Self {
+        Self { headers: with_changes(&self.headers, extracted).into_owned(), ..self.clone() }
+    }
+
     fn ask(&self, question: Question, deadline: Instant) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
         match (question, &self.models) {
             (Question::Model(question), Some(models)) => {
@@ -63,6 +73,16 @@ pub struct SideJob {
     pub meters: Arc<GuardMeters>,
 }
 
+/// What one check is asked about.
+#[derive(Clone)]
+struct AskedAbout {
+    body: Arc<Value>,
+    /// Headers that checks before it made of what a token claims.
+    extracted: Arc<[HeaderChange]>,
+    /// A check before it changed the body.
+    is_transformed: bool,
+}
+
 impl SideJob {
     fn inputs(&self) -> GuardInputs<'_> {
         GuardInputs {
@@ -88,7 +108,13 @@ impl SideJob {
             let (side, used) = job.clone().turn(answers, remote.workspace).await?;
             answers = used;
             let Some(Wanted { place, json }) = answers.take_wanted() else { return Some(side) };
-            let said = job.ask_one(place, &Arc::new(json), &remote, side.transformed.is_some()).await?;
+            let is_ordered = job.hooks.get(place.hook).is_some_and(|hook| is_ordered(hook));
+            let about = AskedAbout {
+                body: Arc::new(json),
+                extracted: if is_ordered { side.extracted.into() } else { Arc::default() },
+                is_transformed: side.transformed.is_some(),
+            };
+            let said = job.ask_one(place, &about, &remote).await?;
             answers.put(place, said);
         }
     }
@@ -99,7 +125,7 @@ impl SideJob {
         mut answers: RemoteAnswers,
         workspace: WorkspaceId,
     ) -> Option<(SideResult, RemoteAnswers)> {
-        let size = self.size;
+        let size = self.size + answers.size();
         aside(workspace, size, move || {
             let side = run_side_with(&self.hooks, self.inputs(), &self.body, &self.meters, &mut answers);
             (side, answers)
@@ -109,19 +135,29 @@ impl SideJob {
 
     /// All that need not wait for another check.
     async fn ask_together(self: &Arc<Self>, remote: &Arc<RemoteSide>) -> Option<Vec<(Place, RemoteVerdict)>> {
+        let about = AskedAbout { body: self.body.clone(), extracted: Arc::default(), is_transformed: false };
+        let about = &about;
         let mut asked = Vec::new();
         for (hook, compiled) in self.hooks.iter().enumerate() {
-            let is_ordered = compiled.actions.is_sequential || compiled.kind == HookKind::Mutator;
-            if is_ordered || is_skipped(compiled, self.inputs()) || self.shape == Shape::Other {
+            if is_ordered(compiled) || is_skipped(compiled, self.inputs()) || self.shape == Shape::Other {
                 continue;
             }
             let remote_checks = compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some());
             for (check, _) in remote_checks {
                 let place = Place { hook, check, is_again: false };
-                asked.push(async move { Some((place, self.ask_one(place, &self.body, remote, false).await?)) });
+                asked.push(async move { Some((place, self.ask_one(place, about, remote).await?)) });
             }
         }
         join_all(asked).await.into_iter().collect()
+    }
+
+    /// Whether so many others are asked before it that it is not.
+    fn is_beyond(&self, place: Place) -> bool {
+        let checks = self.hooks.iter().enumerate().flat_map(|(hook, compiled)| {
+            let remote = compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some());
+            remote.map(move |(check, _)| (hook, check))
+        });
+        checks.skip(MOST_CHECKS).take(1).any(|first| (place.hook, place.check) >= first)
     }
 
     fn check(&self, place: Place) -> Option<&CompiledCheck> {
@@ -132,67 +168,66 @@ impl SideJob {
     async fn ask_one(
         self: &Arc<Self>,
         place: Place,
-        body: &Arc<Value>,
+        about: &AskedAbout,
         remote: &Arc<RemoteSide>,
-        is_transformed: bool,
     ) -> Option<RemoteVerdict> {
         let began = Instant::now();
         let check = self.check(place)?;
-        let mut verdict = match self.ask_service(place, body, remote, is_transformed).await? {
-            Ok(verdict) => verdict,
-            Err(verdict) => *verdict,
-        };
+        let mut said = self.ask_service(place, about, remote).await?;
         // A missing plugin lets pass, unless the check says that no error may.
-        if verdict.error.is_some() && check.fails_on_error {
-            verdict.verdict = false;
+        if said.verdict.error.is_some() && check.fails_on_error {
+            said.verdict.verdict = false;
         }
-        Some(RemoteVerdict { verdict, took: began.elapsed() })
+        Some(RemoteVerdict { took: began.elapsed(), ..said })
     }
 
     /// What the service says, or what is said without it. One that hangs is left at the check's deadline.
     async fn ask_service(
         self: &Arc<Self>,
         place: Place,
-        body: &Arc<Value>,
+        about: &AskedAbout,
         remote: &Arc<RemoteSide>,
-        is_transformed: bool,
-    ) -> Option<Result<Verdict, Box<Verdict>>> {
+    ) -> Option<RemoteVerdict> {
+        let unread = |verdict: Verdict| Some(RemoteVerdict { verdict, took: Duration::ZERO, size: 0, held: None });
         let service = self.check(place)?.check.remote()?;
+        if self.is_beyond(place) {
+            let why = format!("more than {MOST_CHECKS} checks of this side would have to ask others");
+            return unread(Verdict::bound("TooMany", why));
+        }
         let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
         // Held until the answer was read. What is judged may be written twice, as JSON and as text.
         let finding = room(remote.workspace.uuid(), 2 * self.size);
         let Ok(Some(_room)) = tokio::time::timeout_at(deadline.into(), finding).await else {
-            return Some(Ok(RemoteFailure::Busy.verdict()));
+            return unread(RemoteFailure::Busy.verdict());
         };
-        let (job, about, by) = (self.clone(), body.clone(), remote.clone());
-        let question = match aside(remote.workspace, self.size, move || {
-            job.question(place, &about, &by, is_transformed)
-        })
-        .await??
-        {
+        let (job, what, by) = (self.clone(), about.clone(), remote.clone());
+        let question = match aside(remote.workspace, self.size, move || job.question(place, &what, &by)).await?? {
             Ok(question) => question,
-            Err(said) => return Some(Err(said)),
+            Err(said) => return unread(*said),
         };
         let secrets = question.secrets();
         let asking = remote.ask(question, deadline);
         // Whatever it is that does not keep to the deadline.
         let answers = match tokio::time::timeout_at(deadline.into(), asking).await {
             Ok(Ok(answers)) => answers,
-            Ok(Err(failure)) => return Some(Ok(failure.verdict())),
-            Err(_) => return Some(Ok(RemoteFailure::TimedOut.verdict())),
+            Ok(Err(failure)) => return unread(failure.verdict()),
+            Err(_) => return unread(RemoteFailure::TimedOut.verdict()),
         };
-        let (job, about) = (self.clone(), body.clone());
-        let verdict = aside(remote.workspace, self.size, move || job.read(place, &about, &answers)).await??;
-        Some(Ok(scrubbed(verdict, &secrets)))
+        let (size, held) = match &answers {
+            Answers::Images(images) => (images.size(), images.held.clone()),
+            _ => (answers.size(), None),
+        };
+        let (job, what) = (self.clone(), about.clone());
+        let verdict = aside(remote.workspace, self.size + size, move || job.read(place, &what, &answers)).await??;
+        Some(RemoteVerdict { verdict: scrubbed(verdict, &secrets), took: Duration::ZERO, size, held })
     }
 
     /// What must be asked. The credentials are open for the length of this function; the calls have them in their heads.
     fn question(
         &self,
         place: Place,
-        body: &Value,
+        about: &AskedAbout,
         remote: &RemoteSide,
-        is_transformed: bool,
     ) -> Option<Result<Question, Box<Verdict>>> {
         let service = self.check(place)?.check.remote()?;
         let credentials = match service.plugin().map(|plugin| remote.asker.credentials(remote.organisation, plugin)) {
@@ -200,21 +235,33 @@ impl SideJob {
             Some(Ok(found)) => found,
             Some(Err(failure)) => return Some(Err(failure.verdict().into())),
         };
+        let forwardable = with_changes(&remote.headers, &about.extracted);
         let context = RemoteContext {
             credentials: credentials.as_ref(),
             provider: &remote.provider,
-            headers: Some(&remote.headers),
+            headers: Some(&forwardable),
             trace_id: &remote.trace_id,
             status: self.status,
-            is_transformed,
+            is_transformed: about.is_transformed,
         };
-        Some(service.ask(&subject(self.inputs(), body), &context).and_then(Question::bounded))
+        let headers = with_changes(&self.headers, &about.extracted);
+        Some(service.ask(&self.subject(about, &headers), &context).and_then(Question::bounded))
     }
 
-    fn read(&self, place: Place, body: &Value, answers: &Answers) -> Option<Verdict> {
+    fn read(&self, place: Place, about: &AskedAbout, answers: &Answers) -> Option<Verdict> {
         let service = self.check(place)?.check.remote()?;
-        Some(service.read(&subject(self.inputs(), body), answers))
+        let headers = with_changes(&self.headers, &about.extracted);
+        Some(service.read(&self.subject(about, &headers), answers))
     }
+
+    fn subject<'s>(&'s self, about: &'s AskedAbout, headers: &'s HeaderMap) -> Subject<'s> {
+        subject(GuardInputs { headers, ..self.inputs() }, &about.body)
+    }
+}
+
+/// Whether each of its checks sees what those before it made.
+fn is_ordered(hook: &CompiledHook) -> bool {
+    hook.actions.is_sequential || hook.kind == HookKind::Mutator
 }
 
 /// Work about this many bytes: here, or beside the threads that carry requests. None if it panicked.

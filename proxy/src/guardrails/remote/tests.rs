@@ -108,7 +108,8 @@ async fn one_that_hangs_is_left_at_its_deadline_and_the_others_are_heard() {
                        { "id": "i", "deny": true, "checks": [webhook(json!({}))] }]);
     let (side, asked) = run(hooks, |_| None).await;
     assert_eq!((asked.len(), side.denied_by), (3, None));
-    let told = &side.hooks[0].json["checks"];
+    let told: Value = serde_json::from_str(&side.hooks[0].json).unwrap();
+    let told = &told["checks"];
     assert_eq!(
         (&told[0]["error"]["name"], &told[1]["error"]["name"]),
         (&json!("TimeoutError"), &json!("TimeoutError"))
@@ -153,5 +154,20 @@ async fn a_mutator_only_transforms_and_a_vendor_without_credentials_lets_pass() 
         let vendor = json!({ "id": "aiguard.scan", "parameters": { "policyId": "7", "failOnError": fails } });
         let (side, asked) = run(json!([{ "id": "v", "deny": true, "checks": [vendor] }]), says).await;
         assert_eq!((side.denied_by, asked.len()), (denied, 0), "{fails}");
+    }
+}
+
+#[tokio::test]
+async fn beyond_twenty_nobody_is_asked_and_the_rest_fails() {
+    for (sequential, hooks) in [(false, 3), (true, 3), (false, 2)] {
+        let hook = json!({ "id": "h", "sequential": sequential, "checks": vec![webhook(json!({})); 10] });
+        let (side, asked) = run(json!(vec![hook; hooks]), |_| Some(json!({ "verdict": true }))).await;
+        assert_eq!(asked.len(), 20, "{sequential} {hooks}");
+        let verdicts: Vec<bool> = side.hooks.iter().map(|hook| hook.verdict).collect();
+        assert_eq!(verdicts, [true, true, false][..hooks], "{sequential}");
+        if let Some(last) = side.hooks.get(2) {
+            let told: Value = serde_json::from_str(&last.json).unwrap();
+            assert_eq!(told["checks"][0]["error"]["name"], "TooMany");
+        }
     }
 }

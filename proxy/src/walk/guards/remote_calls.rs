@@ -3,9 +3,12 @@
 //! workspace a place and nobody else anything.
 
 use super::address_probe::is_there;
+use super::image_fetch::images;
+use super::kept_answers::KeptAnswers;
 use crate::guardrails::RemoteAsker;
 use crate::identity::tokens::fetch;
 use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
+use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::snapshot::Snapshot;
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -39,8 +42,11 @@ pub struct RemoteCalls {
     dialer: Arc<Dialer>,
     snapshot: Arc<Snapshot>,
     sealer: Arc<Sealer>,
+    /// What images that are fetched count towards.
+    memory: Arc<BodyMemory>,
     places: Mutex<HashMap<WorkspaceId, Arc<Semaphore>>>,
     keys: Mutex<HashMap<OrganisationId, KeptKeys>>,
+    answers: Arc<KeptAnswers>,
 }
 
 struct KeptKeys {
@@ -50,8 +56,9 @@ struct KeptKeys {
 }
 
 impl RemoteCalls {
-    pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> Self {
-        Self { dialer, snapshot, sealer, places: Mutex::default(), keys: Mutex::default() }
+    pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>, memory: Arc<BodyMemory>) -> Self {
+        let (places, keys) = (Mutex::default(), Mutex::default());
+        Self { dialer, snapshot, sealer, memory, places, keys, answers: Arc::default() }
     }
 
     /// The places of a workspace.
@@ -126,7 +133,20 @@ impl RemoteAsker for RemoteCalls {
                 Ok(Answers::Calls(try_join_all(calls).await?))
             }
             .boxed(),
-            Question::KeySet { url, kid } => {
+            Question::KeptCall { call, kept } => {
+                let (answers, key) = (self.answers.clone(), KeptAnswers::key(&call));
+                async move {
+                    let asked = Instant::now();
+                    if let Some(known) = answers.find(organisation, &key, asked) {
+                        return Ok(Answers::Calls(vec![known]));
+                    }
+                    let answer = one(&dialer, &places, call, deadline).await?;
+                    answers.keep(organisation, key, &answer, asked + kept, Instant::now());
+                    Ok(Answers::Calls(vec![answer]))
+                }
+                .boxed()
+            }
+            Question::KeySet { url, kid, kept } => {
                 let (ring, id) = self.key_ring(organisation, &url);
                 async move {
                     // A fetch is a call as any other.
@@ -134,7 +154,7 @@ impl RemoteAsker for RemoteCalls {
                         true => None,
                         false => Some(turn(&places, deadline).await?),
                     };
-                    let rejection = match ring.keys(id, &KeySource::Url(url), &kid, Instant::now()).await {
+                    let rejection = match ring.keys_within(id, &KeySource::Url(url), &kid, Instant::now(), kept).await {
                         Ok(current) => return Ok(Answers::KeySet(current.keys)),
                         Err(rejection) => rejection,
                     };
@@ -156,6 +176,14 @@ impl RemoteAsker for RemoteCalls {
                 Ok(Answers::Addresses(try_join_all(probes).await?))
             }
             .boxed(),
+            Question::Images { urls, longest } => {
+                let share = OwnedShare::none(self.memory.clone(), workspace.uuid());
+                async move {
+                    let _place = turn(&places, deadline).await?;
+                    Ok(Answers::Images(images(&dialer, urls, longest, share, deadline).await))
+                }
+                .boxed()
+            }
             // Not this one's to ask.
             Question::Model(_) => {
                 async { Err(RemoteFailure::Unreachable("no model can be asked here".into())) }.boxed()

@@ -1,148 +1,135 @@
-//! The statements that build slots, from logs and from smaller slots. What calls are grouped by is a table: each call is counted
-//! once under each name of it that it has a value for.
+//! Slots from logs, and from smaller slots. Logs are read once for all that they are divided by.
 
-use chrono::TimeDelta;
+use super::SlotSize;
+use super::counted_call::{COLUMNS, CountedCall};
+use super::pack::{self, SlotValues};
+use super::slot_dimension::SlotDimension;
+use crate::db::table::RowError;
+use crate::log_store::Packer;
+use chrono::{DateTime, Utc};
+use foldhash::fast::RandomState;
+use futures::{TryStreamExt as _, pin_mut};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, GenericClient};
+use uuid::Uuid;
 
+/// What a row of slots is found by, but for its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SlotSize {
-    Minute,
-    HalfHour,
-    Day,
+pub struct SlotKey {
+    pub organisation_id: Uuid,
+    pub workspace_id: Uuid,
+    pub slot: DateTime<Utc>,
+    pub dimension: SlotDimension,
 }
 
-impl SlotSize {
-    pub const ALL: [Self; 3] = [Self::Minute, Self::HalfHour, Self::Day];
+pub type Tally = HashMap<SlotKey, SlotValues, RandomState>;
 
-    pub fn minutes(self) -> i16 {
-        match self {
-            Self::Minute => 1,
-            Self::HalfHour => 30,
-            Self::Day => 1440,
+/// The logs of a stretch of time, in slots of this width. All of it is held: ask for half an hour at most.
+pub async fn tally_logs(
+    db: &impl GenericClient,
+    size: SlotSize,
+    [from, until]: [DateTime<Utc>; 2],
+) -> Result<Tally, RowError> {
+    let sql = format!("SELECT {COLUMNS} FROM request_logs WHERE created_at >= $1 AND created_at < $2");
+    let rows = db.query_raw(&sql, [from, until]).await?;
+    pin_mut!(rows);
+    let mut tally = Tally::default();
+    while let Some(row) = rows.try_next().await? {
+        let call = CountedCall::read(&row)?;
+        let slot = size.beginning(call.created_at);
+        for dimension in SlotDimension::EVERY {
+            let Some(value) = dimension.value(&call) else { continue };
+            let (organisation_id, workspace_id) = (call.organisation_id, call.workspace_id);
+            let key = SlotKey { organisation_id, workspace_id, slot, dimension };
+            if let Some(figures) = tally.entry(key).or_default().entry(value) {
+                figures.add_call(&call);
+            }
         }
     }
+    Ok(tally)
+}
 
-    pub fn width(self) -> TimeDelta {
-        TimeDelta::minutes(self.minutes().into())
+/// A slot from those that it is made of, which are all there.
+pub async fn merge_smaller(
+    db: &impl GenericClient,
+    size: SlotSize,
+    slot: DateTime<Utc>,
+) -> Result<Vec<PackedSlot>, RowError> {
+    // In the order of keys, so that one of them is held at a time.
+    const SMALLER: &str = "SELECT organisation_id, workspace_id, dimension, slot, figures FROM usage_slots
+        WHERE size = $1 AND slot >= $2 AND slot < $3 ORDER BY organisation_id, workspace_id, dimension";
+    let (width, until) = (size.smaller().minutes(), slot + size.width());
+    let values: [&(dyn ToSql + Sync); 3] = [&width, &slot, &until];
+    let rows = db.query_raw(SMALLER, values).await?;
+    pin_mut!(rows);
+    let (mut held, mut merged): (Option<(SlotKey, SlotValues)>, Vec<PackedSlot>) = (None, Vec::new());
+    let mut packer = Packer::default();
+    while let Some(row) = rows.try_next().await? {
+        let Some(dimension) = SlotDimension::named(row.try_get("dimension")?) else { continue };
+        let (organisation_id, workspace_id) = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
+        let key = SlotKey { organisation_id, workspace_id, slot, dimension };
+        if held.as_ref().is_some_and(|(one, _)| *one != key) {
+            merged.extend(held.take().map(|(key, values)| PackedSlot::new(key, &values, &mut packer)));
+        }
+        let (_, values) = held.get_or_insert_with(|| (key, SlotValues::default()));
+        values.merge(row.try_get("figures")?, row.try_get("slot")?)?;
     }
+    merged.extend(held.map(|(key, values)| PackedSlot::new(key, &values, &mut packer)));
+    Ok(merged)
+}
 
-    pub(super) fn smaller(self) -> Self {
-        match self {
-            Self::Minute | Self::HalfHour => Self::Minute,
-            Self::Day => Self::HalfHour,
+/// What was counted, as it is stored.
+pub fn packed(tally: &Tally) -> Vec<PackedSlot> {
+    let mut packer = Packer::default();
+    tally.iter().map(|(key, values)| PackedSlot::new(*key, values, &mut packer)).collect()
+}
+
+/// Adds half hours up to a day, without asking for them again.
+pub fn add_to_day(day: &mut Tally, half_hours: &Tally) {
+    for (key, values) in half_hours {
+        let sum = day.entry(SlotKey { slot: SlotSize::Day.beginning(key.slot), ..*key }).or_default();
+        match values {
+            SlotValues::TooMany => *sum = SlotValues::TooMany,
+            SlotValues::Kept(kept) => {
+                for (value, figures) in kept {
+                    if let Some(sum) = sum.entry(Cow::Borrowed(value)) {
+                        sum.merge(figures);
+                    }
+                }
+            }
         }
     }
+}
 
-    pub(super) fn wider(self) -> Option<Self> {
-        match self {
-            Self::Minute => Some(Self::HalfHour),
-            Self::HalfHour => Some(Self::Day),
-            Self::Day => None,
-        }
+/// A row of `usage_slots`, but for its width.
+pub struct PackedSlot {
+    pub key: SlotKey,
+    pub figures: Vec<u8>,
+}
+
+impl PackedSlot {
+    fn new(key: SlotKey, values: &SlotValues, packer: &mut Packer) -> Self {
+        Self { key, figures: pack::stored(&values.payload(key.slot), packer) }
     }
 }
 
-/// Names, and what they are of a log. A null is not counted under the name; users have a letter before theirs, so that an empty
-/// name is not the same as none.
-static DIMENSIONS: &[(&str, &str)] = &[
-    ("", "''"),
-    ("ai_service", "coalesce(ai_org, '')"),
-    ("model", "coalesce(ai_model, '')"),
-    ("service_model", "ai_org || '__' || ai_model"),
-    ("status_code", "response_status_code::text"),
-    ("api_key", "coalesce(api_key_id::text, '')"),
-    ("config", "coalesce(config, '')"),
-    ("provider", "coalesce(virtual_key, '')"),
-    ("prompt", "coalesce(prompt_slug, '')"),
-    ("prompt_version", "coalesce(prompt_version_id::text, '')"),
-    ("cache_status", "cache_status"),
-    ("retries", "CASE WHEN is_success AND retry_success_count > 0 THEN retry_success_count::text END"),
-    ("user", "coalesce('u' || (metadata ->> '_user'), '')"),
-];
+/// Rows that are sent at once.
+const AT_ONCE: usize = 1000;
 
-/// Figures of slots that are added up.
-const SUMS: &[&str] = &[
-    "requests",
-    "user_requests",
-    "errors",
-    "req_units",
-    "res_units",
-    "cost",
-    "simple_hits",
-    "semantic_hits",
-    "simple_saved",
-    "semantic_saved",
-    "saved",
-    "response_time",
-    "hit_time",
-    "retried",
-    "fallen",
-];
-
-fn columns() -> String {
-    format!(
-        "organisation_id, workspace_id, size, slot, dimension, value, {}, first_seen, last_seen, buckets, counts",
-        SUMS.join(", ")
-    )
-}
-
-/// `$1` are the beginnings of slots, `$2` their width in minutes.
-pub fn build_from_logs() -> String {
-    let dimensions: Vec<String> =
-        DIMENSIONS.iter().map(|(name, sql)| format!("('{name}', left({sql}, 500))")).collect();
-    let by_bucket = format!(
-        "SELECT organisation_id, workspace_id, piece.slot, by.dimension, by.value, latency_bucket(response_time) AS bucket,
-             count(*) AS requests, count(metadata ->> '_user') AS user_requests,
-             count(*) FILTER (WHERE NOT is_success) AS errors, sum(req_units) AS req_units, sum(res_units) AS res_units,
-             coalesce(sum(cost), 0) AS cost, count(*) FILTER (WHERE cache_status = 'HIT') AS simple_hits,
-             count(*) FILTER (WHERE cache_status = 'SEMANTIC HIT') AS semantic_hits,
-             coalesce(sum(cache_saved_cost) FILTER (WHERE cache_status = 'HIT'), 0) AS simple_saved,
-             coalesce(sum(cache_saved_cost) FILTER (WHERE cache_status = 'SEMANTIC HIT'), 0) AS semantic_saved,
-             coalesce(sum(cache_saved_cost), 0) AS saved, sum(response_time) AS response_time,
-             coalesce(sum(response_time) FILTER (WHERE cache_status IN ('HIT', 'SEMANTIC HIT')), 0) AS hit_time,
-             count(*) FILTER (WHERE is_success AND retry_success_count > 0) AS retried,
-             count(*) FILTER (WHERE is_success AND attempt > 0) AS fallen,
-             min(created_at) AS first_seen, max(created_at) AS last_seen
-         FROM unnest($1::timestamptz[]) AS piece (slot)
-         JOIN request_logs ON created_at >= piece.slot AND created_at < piece.slot + make_interval(mins => $2::smallint::int)
-         CROSS JOIN LATERAL (VALUES {}) AS by (dimension, value)
-         WHERE by.value IS NOT NULL
-         GROUP BY 1, 2, 3, 4, 5, 6",
-        dimensions.join(", ")
-    );
-    inserted(&format!("SELECT *, requests AS calls FROM ({by_bucket}) AS by_bucket"))
-}
-
-/// `$1` are the beginnings of slots, `$2` their width, `$3` that of the slots they are added up from. Sums stand with one of
-/// the buckets, because each counts once.
-pub fn build_from_smaller() -> String {
-    let once: Vec<String> =
-        SUMS.iter().map(|name| format!("CASE WHEN place = 1 THEN {name} ELSE 0 END AS {name}")).collect();
-    inserted(&format!(
-        "SELECT organisation_id, workspace_id, piece.slot, dimension, value, bucket, calls, {}, first_seen, last_seen
-         FROM unnest($1::timestamptz[]) AS piece (slot)
-         JOIN usage_slots s ON s.size = $3::smallint AND s.slot >= piece.slot
-             AND s.slot < piece.slot + make_interval(mins => $2::smallint::int)
-         CROSS JOIN LATERAL unnest(s.buckets, s.counts) WITH ORDINALITY AS sketch (bucket, calls, place)",
-        once.join(", ")
-    ))
-}
-
-/// Adds up by slot and value what `select` has by bucket.
-fn inserted(select: &str) -> String {
-    let sums = |name: &&str| format!("sum({name}) AS {name}");
-    let (inner, outer): (Vec<_>, Vec<_>) =
-        (SUMS.iter().map(sums).collect(), SUMS.iter().map(|name| format!("sum({name})")).collect());
-    format!(
-        "INSERT INTO usage_slots ({})
-         SELECT organisation_id, workspace_id, $2::smallint, slot, dimension, value, {},
-             min(first_seen), max(last_seen), array_agg(bucket ORDER BY bucket),
-             array_agg(least(calls, 2147483647)::integer ORDER BY bucket)
-         FROM (SELECT organisation_id, workspace_id, slot, dimension, value, bucket, sum(calls) AS calls, {},
-                   min(first_seen) AS first_seen, max(last_seen) AS last_seen
-               FROM ({select}) AS parts GROUP BY 1, 2, 3, 4, 5, 6) AS merged
-         GROUP BY organisation_id, workspace_id, slot, dimension, value",
-        columns(),
-        outer.join(", "),
-        inner.join(", "),
-    )
+pub async fn store(db: &impl GenericClient, size: SlotSize, packed: &[PackedSlot]) -> Result<(), Error> {
+    const STORE: &str = "INSERT INTO usage_slots (organisation_id, workspace_id, size, slot, dimension, figures)
+        SELECT organisation, workspace, $1::smallint, slot, dimension, figures
+        FROM unnest($2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[], $6::bytea[])
+            AS packed (organisation, workspace, slot, dimension, figures)";
+    for packed in packed.chunks(AT_ONCE) {
+        let organisations: Vec<Uuid> = packed.iter().map(|one| one.key.organisation_id).collect();
+        let workspaces: Vec<Uuid> = packed.iter().map(|one| one.key.workspace_id).collect();
+        let slots: Vec<DateTime<Utc>> = packed.iter().map(|one| one.key.slot).collect();
+        let dimensions: Vec<&str> = packed.iter().map(|one| one.key.dimension.name()).collect();
+        let figures: Vec<&[u8]> = packed.iter().map(|one| one.figures.as_slice()).collect();
+        db.execute(STORE, &[&size.minutes(), &organisations, &workspaces, &slots, &dimensions, &figures]).await?;
+    }
+    Ok(())
 }

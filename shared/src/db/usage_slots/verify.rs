@@ -1,10 +1,13 @@
 //! Proves that slots are what their logs add up to, a day at a time, and builds those again that are not. A day that slots do not
 //! reach back to is built, so that they begin earlier.
 
-use super::{Kept, SlotSize, day_of, lock, rebuild};
+use super::build::{PackedSlot, SlotKey, Tally, add_to_day, merge_smaller, packed, tally_logs};
+use super::{Kept, SlotDimension, SlotSize, day_of, lock, pack, rebuild};
+use crate::db::table::RowError;
 use chrono::{DateTime, TimeDelta, Utc};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use tokio_postgres::{Error, GenericClient};
+use tokio_postgres::GenericClient;
 
 /// What was found of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +15,7 @@ pub enum DayVerdict {
     /// Slots and logs agree.
     Sound,
     /// So many figures did not, and do now.
-    Mended { figures: i64 },
+    Mended { figures: u64 },
     /// It had no slots, and has some now.
     Built,
     /// Its logs are gone, or it is not over.
@@ -31,7 +34,7 @@ impl fmt::Display for DayVerdict {
 }
 
 /// Looks at the day (UTC) that a moment is in. Whoever goes through several begins with the latest: slots have no gaps.
-pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<DayVerdict, Error> {
+pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<DayVerdict, RowError> {
     const BEGIN: &str = "UPDATE usage_slots_kept SET begins_at = $1";
     lock(transaction).await?;
     let now: DateTime<Utc> = transaction.query_one("SELECT now()", &[]).await?.try_get(0)?;
@@ -45,7 +48,7 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
         build_day(transaction, day).await?;
         return Ok(DayVerdict::Built);
     }
-    let figures = differing(transaction, day).await?;
+    let figures = differing(transaction, day, &kept).await?;
     if figures == 0 {
         return Ok(DayVerdict::Sound);
     }
@@ -53,42 +56,89 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
     Ok(DayVerdict::Mended { figures })
 }
 
-/// All of its slots, from the narrowest on.
-async fn build_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<(), Error> {
-    for size in SlotSize::ALL {
-        let count = 1440 / i32::from(size.minutes());
-        let slots: Vec<DateTime<Utc>> = (0..count).map(|n| day + size.width() * n).collect();
-        rebuild(transaction, size, &slots).await?;
+/// All of its slots, from the narrowest on; its week is stale then.
+async fn build_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<(), RowError> {
+    for size in [SlotSize::Minute, SlotSize::HalfHour, SlotSize::Day] {
+        rebuild(transaction, size, &slots_of(day, size)).await?;
     }
     Ok(())
 }
 
-/// How many figures of slots are not those of the logs. What is known to be stale is not asked.
-async fn differing(db: &impl GenericClient, day: DateTime<Utc>) -> Result<i64, Error> {
-    const DIFFERING: &str = "
-        WITH sizes AS (
-            SELECT size, make_interval(mins => size) AS width FROM (VALUES (1), (30), (1440)) AS sizes (size)
-            WHERE size > 1 OR $1::timestamptz >= (SELECT minutes_from FROM usage_slots_kept)),
-        stale AS (SELECT DISTINCT size, slot FROM usage_stale WHERE slot >= $1 AND slot < $1 + interval '1 day'),
-        logs AS (
-            SELECT size, date_bin(width, created_at, $1) AS slot, workspace_id, count(*) AS requests,
-                count(*) FILTER (WHERE NOT is_success) AS errors, sum(req_units) AS req_units, sum(res_units) AS res_units,
-                coalesce(sum(cost), 0) AS cost, sum(response_time) AS response_time, max(created_at) AS last_seen
-            FROM request_logs CROSS JOIN sizes WHERE created_at >= $1 AND created_at < $1 + interval '1 day' GROUP BY 1, 2, 3),
-        expected AS (SELECT * FROM logs CROSS JOIN (VALUES (''), ('model'), ('ai_service'), ('provider'), ('config'), ('prompt'),
-            ('status_code'), ('api_key'), ('cache_status'), ('prompt_version'), ('user')) AS by (dimension)),
-        found AS (
-            SELECT s.size::int AS size, s.slot, s.workspace_id, s.dimension, sum(s.requests) AS requests, sum(s.errors) AS errors,
-                sum(s.req_units) AS req_units, sum(s.res_units) AS res_units, sum(s.cost) AS cost,
-                sum(s.response_time) AS response_time, max(s.last_seen) AS last_seen
-            FROM usage_slots s JOIN sizes ON sizes.size = s.size
-            WHERE s.slot >= $1 AND s.slot < $1 + interval '1 day' AND s.dimension NOT IN ('service_model', 'retries')
-            GROUP BY 1, 2, 3, 4)
-        SELECT count(*) FROM (
-            SELECT size AS width, slot AS beginning FROM expected e FULL JOIN found f USING (size, slot, workspace_id, dimension)
-            WHERE (e.requests, e.errors, e.req_units, e.res_units, e.cost, e.response_time, e.last_seen)
-                IS DISTINCT FROM (f.requests, f.errors, f.req_units, f.res_units, f.cost, f.response_time, f.last_seen)) AS wrong
-        WHERE NOT EXISTS (SELECT FROM stale WHERE stale.size <= wrong.width AND stale.slot >= wrong.beginning
-            AND stale.slot < wrong.beginning + make_interval(mins => wrong.width))";
-    db.query_one(DIFFERING, &[&day]).await?.try_get(0)
+fn slots_of(day: DateTime<Utc>, size: SlotSize) -> Vec<DateTime<Utc>> {
+    (0..1440 / i32::from(size.minutes())).map(|n| day + size.width() * n).collect()
+}
+
+/// How many sets of figures of slots are not those of the logs. What is known to be stale is not asked.
+async fn differing(db: &impl GenericClient, day: DateTime<Utc>, kept: &Kept) -> Result<u64, RowError> {
+    let stale = StaleSlots::read(db, day).await?;
+    let (mut differing, mut whole) = (0, Tally::default());
+    for slot in slots_of(day, SlotSize::HalfHour) {
+        let piece = [slot, slot + SlotSize::HalfHour.width()];
+        if day >= kept.minutes_from {
+            let minutes = tally_logs(db, SlotSize::Minute, piece).await?;
+            differing += compared(db, SlotSize::Minute, piece, &packed(&minutes), &stale).await?;
+        }
+        let half_hour = tally_logs(db, SlotSize::HalfHour, piece).await?;
+        differing += compared(db, SlotSize::HalfHour, piece, &packed(&half_hour), &stale).await?;
+        add_to_day(&mut whole, &half_hour);
+    }
+    let piece = [day, day + SlotSize::Day.width()];
+    differing += compared(db, SlotSize::Day, piece, &packed(&whole), &stale).await?;
+    let week = SlotSize::Week.beginning(day);
+    let piece = [week, week + SlotSize::Week.width()];
+    // With its last day, all that it is made of is there.
+    if piece[1] == day + SlotSize::Day.width() && week >= kept.begins_at {
+        let merged = merge_smaller(db, SlotSize::Week, week).await?;
+        differing += compared(db, SlotSize::Week, piece, &merged, &StaleSlots::read(db, week).await?).await?;
+    }
+    Ok(differing)
+}
+
+/// How many rows of a stretch of time are not what they should be, too many and missing ones included.
+async fn compared(
+    db: &impl GenericClient,
+    size: SlotSize,
+    [from, until]: [DateTime<Utc>; 2],
+    expected: &[PackedSlot],
+    stale: &StaleSlots,
+) -> Result<u64, RowError> {
+    const STORED: &str = "SELECT organisation_id, workspace_id, dimension, slot, figures FROM usage_slots
+        WHERE size = $1 AND slot >= $2 AND slot < $3";
+    let expected: HashMap<SlotKey, &[u8]> = expected.iter().map(|one| (one.key, one.figures.as_slice())).collect();
+    let (mut wrong, mut found) = (0, HashSet::new());
+    for row in db.query(STORED, &[&size.minutes(), &from, &until]).await? {
+        let slot: DateTime<Utc> = row.try_get("slot")?;
+        if stale.has(size, slot) {
+            continue;
+        }
+        let key = SlotDimension::named(row.try_get("dimension")?).map(|dimension| -> Result<_, RowError> {
+            let (organisation_id, workspace_id) = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
+            Ok(SlotKey { organisation_id, workspace_id, slot, dimension })
+        });
+        let key = key.transpose()?;
+        let should = key.and_then(|key| expected.get(&key)).map(|figures| pack::unpacked(figures)).transpose()?;
+        let is = pack::unpacked(row.try_get("figures")?).ok();
+        wrong += u64::from(should.is_none() || should != is);
+        found.extend(key);
+    }
+    let missing = expected.keys().filter(|key| !found.contains(*key) && !stale.has(size, key.slot)).count();
+    Ok(wrong + missing as u64)
+}
+
+/// Slots of a week, from some day on, that are known to be stale.
+struct StaleSlots(HashSet<(i16, DateTime<Utc>)>);
+
+impl StaleSlots {
+    async fn read(db: &impl GenericClient, from: DateTime<Utc>) -> Result<Self, RowError> {
+        const STALE: &str = "SELECT DISTINCT size, slot FROM usage_stale WHERE slot >= $1 AND slot < $1::timestamptz + interval '168 hours'";
+        let rows = db.query(STALE, &[&from]).await?;
+        let stale = rows.iter().map(|row| Ok((row.try_get("size")?, row.try_get("slot")?)));
+        Ok(Self(stale.collect::<Result<_, tokio_postgres::Error>>()?))
+    }
+
+    /// A slot is stale with anything in it.
+    fn has(&self, size: SlotSize, slot: DateTime<Utc>) -> bool {
+        let until = slot + size.width();
+        self.0.iter().any(|(width, stale)| *width <= size.minutes() && *stale >= slot && *stale < until)
+    }
 }

@@ -1,4 +1,4 @@
-//! What a check says that somebody else answers, where nobody was asked. One has no code at all yet: naming it is refused.
+//! What a check says that somebody else answers, where nobody was asked.
 
 use crate::guardrails::check::Check;
 use crate::guardrails::fault::Fault;

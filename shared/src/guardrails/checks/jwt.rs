@@ -2,6 +2,10 @@
 //! given with the check (`jwks`), or stand behind an address (`jwksUri`): then whoever has a dialer fetches and keeps them. Or
 //! whoever issued the token is asked about it each time (`introspectEndpoint`, RFC 7662). Why a token is refused is told in
 //! general words, and nothing of it is repeated.
+//!
+//! Claims may become headers for the checks behind it (`extractClaims`): see `extracted`.
+
+mod extracted;
 
 use super::listed::Expected;
 use crate::guardrails::check::Check;
@@ -11,6 +15,7 @@ use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteCall, Rem
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 use crate::identity::jwt::{Unverified, WebKeySet};
+use extracted::ExtractedClaims;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -18,6 +23,8 @@ use std::time::Duration;
 
 /// A fetch of keys has its own, shorter limit.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Keys that were withdrawn, and tokens, are good for no longer, whatever the check says.
+const LONGEST_KEPT: u64 = 24 * 60 * 60;
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
 /// How an issuer takes a token that it is asked about.
@@ -25,11 +32,16 @@ pub const INTROSPECTION_TYPES: &[&str] = &[FORM, JSON];
 
 enum Keys {
     Given(WebKeySet),
-    Behind(String),
+    Behind {
+        url: String,
+        kept: Duration,
+    },
     /// Nobody's: the issuer says whether the token holds, and what it claims.
     Asked {
         url: String,
         is_json: bool,
+        /// How long an answer is given again; none is if this is nothing.
+        kept: Duration,
     },
 }
 
@@ -45,6 +57,7 @@ struct Jwt {
     values: Vec<(String, Expected)>,
     /// Claims that a header of the same name must repeat.
     repeated: Vec<HeaderName>,
+    extracted: ExtractedClaims,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
@@ -57,10 +70,14 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let given = given.transpose().map_err(|why| unusable("jwks", format!("is not a key set: {why}")))?;
     let keys = match (given, parameters.get("jwksUri"), parameters.get("introspectEndpoint")) {
         (Some(set), ..) => Keys::Given(set),
-        (None, Some(_), _) => Keys::Behind(super::webhook::address(parameters, "jwksUri")?),
+        (None, Some(_), _) => Keys::Behind {
+            url: super::webhook::address(parameters, "jwksUri")?,
+            kept: kept(parameters, "cacheMaxAge", LONGEST_KEPT),
+        },
         (None, None, Some(_)) => Keys::Asked {
             url: super::webhook::address(parameters, "introspectEndpoint")?,
             is_json: parameters.text("introspectContentType") == Some(JSON),
+            kept: kept(parameters, "introspectCacheMaxAge", 0),
         },
         (None, None, None) => {
             let why = "is required, the key set itself, or `jwksUri`, its address, or `introspectEndpoint`";
@@ -96,14 +113,19 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         longest_age: Some(longest_age),
         required: parameters.texts("requiredClaims"),
         values,
+        extracted: ExtractedClaims::read(parameters)?,
     }))
+}
+
+fn kept(parameters: &Parameters<'_>, name: &str, usual: u64) -> Duration {
+    Duration::from_secs(parameters.count(name, usual).min(LONGEST_KEPT))
 }
 
 impl Check for Jwt {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
         match &self.keys {
             Keys::Given(keys) => self.verify(subject, keys),
-            Keys::Behind(_) | Keys::Asked { .. } => super::elsewhere::not_asked(),
+            Keys::Behind { .. } | Keys::Asked { .. } => super::elsewhere::not_asked(),
         }
     }
 
@@ -121,8 +143,11 @@ impl RemoteCheck for Jwt {
     fn ask(&self, subject: &Subject<'_>, _: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
         match &self.keys {
             Keys::Given(_) => Err(self.run(subject).into()),
-            Keys::Behind(url) => Ok(Question::KeySet { url: url.clone(), kid: self.token(subject)?.kid().to_owned() }),
-            Keys::Asked { url, is_json } => {
+            Keys::Behind { url, kept } => {
+                let kid = self.token(subject)?.kid().to_owned();
+                Ok(Question::KeySet { url: url.clone(), kid, kept: *kept })
+            }
+            Keys::Asked { url, is_json, kept } => {
                 let token = self.sent(subject)?;
                 let text =
                     std::str::from_utf8(token).ok().filter(|text| !text.is_empty() && text.len() <= LONGEST_TOKEN);
@@ -132,7 +157,10 @@ impl RemoteCheck for Jwt {
                     call.body = format!("token={}", escaped(text)).into_bytes();
                     call.put(CONTENT_TYPE, HeaderValue::from_static(FORM));
                 }
-                Ok(Question::Calls(vec![call]))
+                Ok(match kept.is_zero() {
+                    true => Question::Calls(vec![call]),
+                    false => Question::KeptCall { call, kept: *kept },
+                })
             }
         }
     }
@@ -140,8 +168,10 @@ impl RemoteCheck for Jwt {
     fn read(&self, subject: &Subject<'_>, answers: &Answers) -> Verdict {
         match answers {
             Answers::KeySet(keys) => self.verify(subject, keys),
-            Answers::Addresses(_) => RemoteAnswer::senseless("it is no key set"),
-            Answers::Calls(_) if matches!(self.keys, Keys::Behind(_)) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Addresses(_) | Answers::Images(_) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Calls(_) if matches!(self.keys, Keys::Behind { .. }) => {
+                RemoteAnswer::senseless("it is no key set")
+            }
             Answers::Calls(answers) => match answers.first() {
                 Some(answer) => self.introspected(subject, answer),
                 None => RemoteAnswer::senseless("there is none"),
@@ -196,7 +226,10 @@ impl Jwt {
 
     fn admitted(&self, subject: &Subject<'_>, claims: &Map<String, Value>, needs_issue: bool) -> Verdict {
         match self.judge(claims, subject.now, needs_issue).and_then(|()| self.compare(claims, subject)) {
-            Ok(()) => Verdict::new(true, "The token is valid.", json!({ "claims": claims.keys().collect::<Vec<_>>() })),
+            Ok(()) => Verdict {
+                headers: self.extracted.headers(claims),
+                ..Verdict::new(true, "The token is valid.", json!({ "claims": claims.keys().collect::<Vec<_>>() }))
+            },
             Err(why) => Self::refuse(&why),
         }
     }

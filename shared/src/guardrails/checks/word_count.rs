@@ -25,7 +25,7 @@ impl Check for WordCount {
         if text.trim().is_empty() {
             return Verdict::no_text();
         }
-        let count = text.split_whitespace().count() as u64;
+        let count = words(&text) as u64;
         let is_between = (self.least..=self.most).contains(&count);
         let explanation = format!(
             "The text has {count} words; {} {} to {} are allowed.",
@@ -38,10 +38,28 @@ impl Check for WordCount {
     }
 }
 
+/// What stands between spaces. Bytes say it as well where there is nothing but ASCII.
+fn words(text: &str) -> usize {
+    if !text.is_ascii() {
+        return text.split_whitespace().count();
+    }
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let begins = text.bytes().zip(text.bytes().skip(1)).filter(|&(before, byte)| is_space(before) && !is_space(byte));
+    begins.count() + usize::from(text.bytes().next().is_some_and(|first| !is_space(first)))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::words;
     use crate::guardrails::subject::testing::{run_text, said};
     use serde_json::json;
+
+    #[test]
+    fn bytes_and_characters_count_alike() {
+        for text in ["", " ", "a", " a", "a ", "a b", "a\u{b}b\u{c}c", "a\u{1c}b\u{85}c", "\r\n a\t\tb", "a\u{0}b"] {
+            assert_eq!(words(text), text.split_whitespace().count(), "{text:?}");
+        }
+    }
 
     #[test]
     fn words_are_what_stands_between_spaces() {

@@ -4,6 +4,7 @@ use super::super::verdict::Verdict;
 use serde_json::Value;
 use std::fmt;
 
+#[derive(Clone)]
 pub struct RemoteAnswer {
     pub status: u16,
     /// At most `LONGEST_ANSWER`.

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// A set is fetched again after this long.
+/// A set is fetched again after this long, unless whoever asks says a shorter time. In the last 24th of it, which is an hour of
+/// a day, it is fetched in the background.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// So long before, it is fetched in the background.
-const AHEAD: Duration = Duration::from_secs(60 * 60);
+const AHEAD: u32 = 24;
 /// Between two fetches that unknown key ids cause.
 const REFETCH: Duration = Duration::from_secs(30);
 /// After a fetch that failed.
@@ -101,15 +101,29 @@ impl KeyRing {
         kid: &str,
         now: Instant,
     ) -> Result<Current, Rejection> {
+        self.keys_within(organisation, source, kid, now, KEPT).await
+    }
+
+    /// The same where a set is to be no older than this. Shorter times than those between two fetches that strangers can cause
+    /// are not kept to.
+    pub async fn keys_within(
+        &self,
+        organisation: Uuid,
+        source: &KeySource,
+        kid: &str,
+        now: Instant,
+        kept: Duration,
+    ) -> Result<Current, Rejection> {
+        let kept = kept.clamp(REFETCH, KEPT);
         let entry = self.entry(organisation, source)?;
         let flight = {
             let mut state = entry.state.lock();
-            match state.step(kid, now) {
-                KeySetStep::Use(keys) => return Ok(state.current(keys, now)),
+            match state.step(kid, now, kept) {
+                KeySetStep::Use(keys) => return Ok(state.current(keys, now, kept)),
                 KeySetStep::UseAndRefresh(keys) => {
                     // Nobody waits for it.
                     drop(self.depart(&entry, &mut state, now));
-                    return Ok(state.current(keys, now));
+                    return Ok(state.current(keys, now, kept));
                 }
                 KeySetStep::Refuse(rejection) => return Err(rejection),
                 KeySetStep::Wait => self.depart(&entry, &mut state, now),
@@ -118,8 +132,8 @@ impl KeyRing {
         flight.await;
         let state = entry.state.lock();
         match (&state.keys, &state.failed) {
-            (Some(keys), None) => Ok(state.current(keys.clone(), now)),
-            (Some(keys), Some(_)) if keys.contains(kid) => Ok(state.current(keys.clone(), now)),
+            (Some(keys), None) => Ok(state.current(keys.clone(), now, kept)),
+            (Some(keys), Some(_)) if keys.contains(kid) => Ok(state.current(keys.clone(), now, kept)),
             (_, Some((_, why))) => Err(Rejection::KeySetUnreachable(why.clone())),
             (None, None) => Err(Rejection::KeySetUnreachable("it was not answered".into())),
         }
@@ -176,7 +190,7 @@ impl KeyRing {
 }
 
 impl KeySetState {
-    fn step(&self, kid: &str, now: Instant) -> KeySetStep {
+    fn step(&self, kid: &str, now: Instant, kept: Duration) -> KeySetStep {
         let since = |moment: Option<Instant>| moment.map_or(Duration::MAX, |then| now.saturating_duration_since(then));
         let failed = since(self.failed.as_ref().map(|(then, _)| *then));
         let Some(keys) = &self.keys else {
@@ -193,8 +207,8 @@ impl KeySetState {
         match keys.contains(kid) {
             _ if is_inline => KeySetStep::Use(keys.clone()),
             // After a failure nobody waits for an address that is away.
-            true if age >= KEPT && self.failed.is_none() => KeySetStep::Wait,
-            true if age >= KEPT - AHEAD && is_rested && self.flight.is_none() => {
+            true if age >= kept && self.failed.is_none() => KeySetStep::Wait,
+            true if age >= kept - kept / AHEAD && is_rested && self.flight.is_none() => {
                 KeySetStep::UseAndRefresh(keys.clone())
             }
             true => KeySetStep::Use(keys.clone()),
@@ -203,9 +217,9 @@ impl KeySetState {
         }
     }
 
-    fn current(&self, keys: Arc<WebKeySet>, now: Instant) -> Current {
+    fn current(&self, keys: Arc<WebKeySet>, now: Instant, kept: Duration) -> Current {
         let fresh_for = match self.fetched {
-            Some(fetched) => (fetched + KEPT).saturating_duration_since(now).max(RETRY),
+            Some(fetched) => (fetched + kept).saturating_duration_since(now).max(RETRY),
             None => Duration::MAX,
         };
         Current { keys, fresh_for }

@@ -106,6 +106,60 @@ fn an_issuer_is_asked_about_a_token_in_the_form_it_takes_and_its_word_counts() {
 }
 
 #[test]
+fn keys_and_answers_are_kept_for_as_long_as_the_check_says_and_never_longer_than_a_day() {
+    let mut headers = HeaderMap::new();
+    let token = signer().token(&json!({ "iat": 1, "exp": 2 }));
+    headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+    let request = json!({});
+    let subject = Subject { headers: &headers, ..subject(&request, None) };
+    let issuer = json!({ "introspectEndpoint": "https://issuer.test/introspect" });
+    let keys = json!({ "jwksUri": "https://issuer.test/keys" });
+    for (address, more, expected) in [
+        (&keys, json!({}), Some(86_400)),
+        (&keys, json!({ "cacheMaxAge": 60 }), Some(60)),
+        (&keys, json!({ "cacheMaxAge": 864_000 }), Some(86_400)),
+        (&issuer, json!({}), None),
+        (&issuer, json!({ "introspectCacheMaxAge": 0 }), None),
+        (&issuer, json!({ "introspectCacheMaxAge": 300 }), Some(300)),
+        (&issuer, json!({ "introspectCacheMaxAge": 864_000 }), Some(86_400)),
+    ] {
+        let mut parameters = address.clone();
+        parameters.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let check = compile("jwt", &parameters).unwrap();
+        let kept = match check.remote().unwrap().ask(&subject, &RemoteContext::default()) {
+            Ok(Question::KeySet { kept, .. } | Question::KeptCall { kept, .. }) => Some(kept.as_secs()),
+            Ok(Question::Calls(calls)) if calls.len() == 1 => None,
+            _ => panic!("{parameters}"),
+        };
+        assert_eq!(kept, expected, "{parameters}");
+    }
+}
+
+#[test]
+fn what_a_valid_token_claims_becomes_headers_and_of_another_nothing_does() {
+    const NOW: i64 = 1_700_000_000;
+    let good = json!({ "iat": NOW - 60, "exp": NOW + 60, "sub": "ada" });
+    let parameters = json!({ "jwks": { "keys": [signer().jwk()] }, "extractClaims": ["sub", "team"] });
+    let check = compile("jwt", &parameters).unwrap();
+    for (token, expected) in [
+        (signer().token(&good), vec![("x-jwt-sub", Some("ada")), ("x-jwt-team", None)]),
+        (stranger().token(&good), vec![]),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let request = json!({});
+        let verdict = check.run(&Subject { headers: &headers, ..subject(&request, None) });
+        let told: Vec<_> = verdict
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_ref().and_then(|value| value.to_str().ok())))
+            .collect();
+        assert_eq!(told, expected);
+        assert!(!verdict.to_json().to_string().contains("ada"), "claims are not told");
+    }
+}
+
+#[test]
 fn keys_that_are_not_there_and_ages_that_are_none_are_refused() {
     let jwks = json!({ "keys": [] });
     for parameters in [
@@ -151,7 +205,8 @@ fn keys_behind_an_address_are_asked_for_by_id_and_only_for_what_can_be_a_token()
         let request = json!({});
         let subject = Subject { headers: &headers, ..subject(&request, None) };
         let verdict = match remote.ask(&subject, &RemoteContext::default()) {
-            Ok(Question::KeySet { url, kid }) => {
+            Ok(Question::KeySet { url, kid, kept }) => {
+                assert_eq!(kept.as_secs(), 86_400);
                 assert!(asks && url == "https://issuer.test/keys" && !kid.is_empty(), "{token:?}");
                 remote.read(&subject, &Answers::KeySet(keys.clone()))
             }

@@ -91,6 +91,21 @@ async fn a_set_is_fetched_once_and_then_again_before_a_day_is_over_without_makin
 }
 
 #[tokio::test]
+async fn whoever_asks_may_want_a_younger_set_but_not_a_fetch_for_each_token() {
+    let site = Site::serving(&["a"]);
+    let source = KeySource::Url("https://keys.example".into());
+    for (after, kept, fetches) in [(0, 60, 1), (57, 60, 1), (60, 60, 2), (61, 0, 2), (89, 0, 2), (90, 0, 3)] {
+        let now = site.now + SECOND * after;
+        let current = site.ring.keys_within(site.organisation, &source, "a", now, SECOND * kept).await.unwrap();
+        assert_eq!(site.fetches(), fetches, "{after} {kept}");
+        assert!(current.fresh_for <= SECOND * kept.max(30));
+    }
+    let longer = SECOND * 864_000;
+    let current = site.ring.keys_within(site.organisation, &source, "a", site.now + SECOND * 90, longer).await;
+    assert_eq!(current.unwrap().fresh_for, KEPT);
+}
+
+#[tokio::test]
 async fn a_key_that_was_withdrawn_verifies_nothing_once_its_set_is_a_day_old() {
     let site = Site::serving(&["a", "b"]);
     site.find_at(Duration::ZERO, "a").await.unwrap();

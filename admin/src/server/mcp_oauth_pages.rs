@@ -1,0 +1,137 @@
+//! The pages on which a person connects to an MCP server: `/mcp-oauth/start` asks whether they mean it,
+//! `/mcp-oauth/callback` is where authorisation servers send them back to. What they decide is in `mcp_oauth::flow`; here
+//! is the browser's part: the cookie that binds both pages to one browser, and the refusal of forms that another site
+//! submitted. Nothing that came from outside is shown but names, and those escaped.
+
+use crate::app::App;
+use crate::http::Query;
+use crate::mcp_oauth::flow::{self, FlowError, LIFE, Question, Return};
+use crate::server::plain_page::{escaped, is_own_form, page};
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+/// Of whatever comes in a form.
+const LONGEST_FORM: usize = 4096;
+
+/// `GET /mcp-oauth/start?state=…`
+pub async fn start(State(app): State<App>, RawQuery(query): RawQuery) -> Response {
+    let query = Query::parse(query.as_deref()).unwrap_or_default();
+    let state = query.text("state").unwrap_or_default();
+    match flow::question(&app, state).await {
+        Ok(question) => page(StatusCode::OK, "Connect", &asked(&question, state)),
+        Err(fault) => told(&fault),
+    }
+}
+
+/// `POST /mcp-oauth/start`: the person agreed.
+pub async fn agree(State(app): State<App>, headers: HeaderMap, body: Bytes) -> Response {
+    if !is_own_form(&headers, &app.public_url) || body.len() > LONGEST_FORM {
+        return told(&FlowError::Unknown);
+    }
+    let form = std::str::from_utf8(&body).ok().and_then(|form| Query::parse(Some(form)).ok()).unwrap_or_default();
+    let state = form.text("state").unwrap_or_default();
+    let cookie = flow::random();
+    match flow::agree(&app, state, &cookie).await {
+        Ok(url) => sent_on(&app, state, &cookie, &url),
+        Err(fault) => told(&fault),
+    }
+}
+
+/// `GET /mcp-oauth/callback`
+pub async fn callback(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let query = Query::parse(query.as_deref()).unwrap_or_default();
+    let state = query.text("state").unwrap_or_default();
+    let back = Return {
+        state,
+        cookie: cookie(&headers, &cookie_name(state)).unwrap_or_default(),
+        code: query.text("code"),
+        error: query.text("error"),
+        issuer: query.text("iss"),
+    };
+    match flow::finish(&app, back).await {
+        Ok(()) => page(StatusCode::OK, "Connected", "<p>You are connected. You can close this window.</p>"),
+        Err(fault) => told(&fault),
+    }
+}
+
+/// To the authorisation server, with the cookie that proves on the way back that this is the same browser.
+fn sent_on(app: &App, state: &str, cookie: &str, url: &str) -> Response {
+    let secure = if app.public_url.starts_with("https://") { "; Secure" } else { "" };
+    let cookie = format!(
+        "{}={cookie}; Path=/mcp-oauth; Max-Age={}; HttpOnly; SameSite=Lax{secure}",
+        cookie_name(state),
+        LIFE.num_seconds()
+    );
+    let (Ok(cookie), Ok(location)) = (HeaderValue::try_from(cookie), HeaderValue::try_from(url)) else {
+        return told(&FlowError::Internal);
+    };
+    let headers = [
+        (header::SET_COOKIE, cookie),
+        (header::LOCATION, location),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// Each way has a cookie of its own, so that two at once do not disturb each other.
+fn cookie_name(state: &str) -> String {
+    format!("mcp_oauth_{}", &hex::encode(Sha256::digest(state))[..16])
+}
+
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let pairs = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = pairs.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(one, _)| *one == name).map(|(_, value)| value)
+}
+
+fn asked(question: &Question, state: &str) -> String {
+    let Question { person, server, organisation, asked } = question;
+    let texts: [&str; 5] = [person, server, organisation, asked, state];
+    let [person, server, organisation, asked, state] = texts.map(escaped);
+    format!(
+        "<p>This connects <strong>{person}</strong> of <strong>{organisation}</strong> with the MCP server \
+         <strong>{server}</strong>. You will be asked by <strong>{asked}</strong>.</p>\
+         <p>Go on only if this is you, and you asked for it: whoever is named here will be able to use the account with \
+         which you sign in there.</p>\
+         <form method=\"post\" action=\"start\"><input type=\"hidden\" name=\"state\" value=\"{state}\">\
+         <button type=\"submit\">Go on</button></form>"
+    )
+}
+
+fn told(fault: &FlowError) -> Response {
+    let status = match fault {
+        FlowError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        FlowError::Failed(_) => StatusCode::BAD_GATEWAY,
+        FlowError::NoAccess => StatusCode::FORBIDDEN,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    page(status, "Not connected", &format!("<p>{}</p>", escaped(&fault.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_found_among_others() {
+        let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static("a=1; mcp=x; b=2"))]);
+        assert_eq!((cookie(&headers, "mcp"), cookie(&headers, "mc")), (Some("x"), None));
+        assert_ne!(cookie_name("one"), cookie_name("other"));
+    }
+
+    #[test]
+    fn names_are_shown_as_text() {
+        let question = Question {
+            person: "<script>@x.test".into(),
+            server: "\"A\"".into(),
+            organisation: "B&C".into(),
+            asked: "https://as.example".into(),
+        };
+        let shown = asked(&question, "'><script>");
+        assert!(!shown.contains("<script>") && shown.contains("B&amp;C") && shown.contains("&quot;A&quot;"), "{shown}");
+    }
+}

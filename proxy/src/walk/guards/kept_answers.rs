@@ -1,0 +1,135 @@
+//! What issuers said about tokens, given again for as long as a check allows. A token is kept as its digest alone, under its
+//! organisation: what one was told another does not see. Bounded, so that a flood of tokens costs its own organisation calls.
+
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use shared::guardrails::remote::{RemoteAnswer, RemoteCall};
+use shared::id::OrganisationId;
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// Of one organisation, and of all.
+const MOST_EACH: usize = 2048;
+const MOST: usize = 8192;
+/// Longer answers are not kept.
+const LONGEST: usize = 4 << 10;
+
+#[derive(Default)]
+pub struct KeptAnswers {
+    kept: Mutex<HashMap<OrganisationId, HashMap<AnswerKey, KeptAnswer>>>,
+}
+
+type AnswerKey = [u8; 32];
+
+struct KeptAnswer {
+    answer: RemoteAnswer,
+    until: Instant,
+}
+
+impl KeptAnswers {
+    /// What tells this call from every other.
+    pub fn key(call: &RemoteCall) -> AnswerKey {
+        let mut hash = Sha256::new();
+        hash.update((call.url.len() as u64).to_be_bytes());
+        hash.update(&call.url);
+        hash.update(&call.body);
+        hash.finalize().into()
+    }
+
+    pub fn find(&self, organisation: OrganisationId, key: &AnswerKey, now: Instant) -> Option<RemoteAnswer> {
+        let kept = self.kept.lock();
+        let found = kept.get(&organisation)?.get(key)?;
+        (now < found.until).then(|| found.answer.clone())
+    }
+
+    /// Keeps an answer until then. One that is no success says nothing of the token.
+    pub fn keep(
+        &self,
+        organisation: OrganisationId,
+        key: AnswerKey,
+        answer: &RemoteAnswer,
+        until: Instant,
+        now: Instant,
+    ) {
+        if !answer.is_success() || answer.body.len() > LONGEST {
+            return;
+        }
+        let mut kept = self.kept.lock();
+        if kept.values().map(HashMap::len).sum::<usize>() >= MOST {
+            kept.values_mut().for_each(|own| own.retain(|_, one| now < one.until));
+            kept.retain(|_, own| !own.is_empty());
+            // Whoever has most makes room.
+            if kept.values().map(HashMap::len).sum::<usize>() >= MOST {
+                let largest = kept.iter().max_by_key(|(_, own)| own.len()).map(|(organisation, _)| *organisation);
+                largest.and_then(|largest| kept.remove(&largest));
+            }
+        }
+        let own = kept.entry(organisation).or_default();
+        if own.len() >= MOST_EACH {
+            own.retain(|_, one| now < one.until);
+        }
+        if own.len() >= MOST_EACH {
+            own.clear();
+        }
+        own.insert(key, KeptAnswer { answer: answer.clone(), until });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::time::Duration;
+    use uuid::Uuid;
+
+    fn call(token: &str) -> RemoteCall {
+        RemoteCall::post("https://issuer.test/introspect".into(), &json!({ "token": token }))
+    }
+
+    #[test]
+    fn an_answer_is_given_again_to_its_own_organisation_until_its_time_is_over() {
+        let (kept, now) = (KeptAnswers::default(), Instant::now());
+        let (one, other) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        let key = KeptAnswers::key(&call("a"));
+        kept.keep(one, key, &RemoteAnswer::new(200, "{}"), now + Duration::from_secs(60), now);
+        for (organisation, token, after, is_found) in [
+            (one, "a", 0, true),
+            (one, "a", 59, true),
+            (one, "a", 60, false),
+            (one, "b", 0, false),
+            (other, "a", 0, false),
+        ] {
+            let found = kept.find(organisation, &KeptAnswers::key(&call(token)), now + Duration::from_secs(after));
+            assert_eq!(found.is_some(), is_found, "{organisation:?} {token} {after}");
+        }
+        for (token, answer) in
+            [("b", RemoteAnswer::new(500, "{}")), ("c", RemoteAnswer::new(200, vec![b' '; LONGEST + 1]))]
+        {
+            let key = KeptAnswers::key(&call(token));
+            kept.keep(one, key, &answer, now + Duration::from_secs(60), now);
+            assert!(kept.find(one, &key, now).is_none(), "{token}");
+        }
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for_and_one_that_floods_loses_its_own() {
+        let (kept, now) = (KeptAnswers::default(), Instant::now());
+        let (flood, quiet) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        let (answer, until) = (RemoteAnswer::new(200, "{}"), now + Duration::from_secs(60));
+        let key = |n: usize| KeptAnswers::key(&call(&n.to_string()));
+        kept.keep(quiet, key(0), &answer, until, now);
+        for n in 0..3 * MOST_EACH {
+            kept.keep(flood, key(n), &answer, until, now);
+        }
+        let held = kept.kept.lock()[&flood].len();
+        assert!(held <= MOST_EACH && kept.find(flood, &key(3 * MOST_EACH - 1), now).is_some(), "{held}");
+        assert!(kept.find(quiet, &key(0), now).is_some());
+        for organisation in 10..18_u128 {
+            for n in 0..MOST_EACH {
+                kept.keep(Uuid::from_u128(organisation).into(), key(n), &answer, until, now);
+            }
+        }
+        assert!(kept.kept.lock().values().map(HashMap::len).sum::<usize>() <= MOST);
+        assert!(kept.find(quiet, &key(0), now).is_some());
+    }
+}

@@ -1,0 +1,290 @@
+//! The figures of all values of a slot as bytes: numbers of variable length, one value after the other in the order of their texts,
+//! compressed where that is shorter. A row for each value would take many times the room, most of it for zeros and keys.
+
+use super::figures::Figures;
+use super::sketch::Sketch;
+use crate::db::table::RowError;
+use crate::log_store::{Packer, unpack};
+use chrono::{DateTime, Utc};
+use foldhash::fast::RandomState;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Figures by value.
+pub type ByValue = HashMap<String, Figures, RandomState>;
+
+/// Of one slot, divided by one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SlotValues {
+    Kept(ByValue),
+    /// More than are worth keeping: whoever asks counts logs.
+    TooMany,
+}
+
+/// Values that a slot is divided into, at most.
+pub const MOST_VALUES: usize = 100_000;
+
+/// What the first byte says of the others.
+const PLAIN: u8 = 0;
+const COMPRESSED: u8 = 1;
+/// Shorter ones gain little.
+const WORTH_COMPRESSING: usize = 256;
+/// Of a pack that is not compressed.
+const LONGEST: usize = 256 << 20;
+
+impl Default for SlotValues {
+    fn default() -> Self {
+        Self::Kept(ByValue::default())
+    }
+}
+
+impl SlotValues {
+    /// The figures of a value, to add to; none once there are too many.
+    pub fn entry(&mut self, value: Cow<'_, str>) -> Option<&mut Figures> {
+        let is_full = matches!(self, Self::Kept(kept) if kept.len() >= MOST_VALUES && !kept.contains_key(&*value));
+        if is_full {
+            *self = Self::TooMany;
+        }
+        match self {
+            // Two looks instead of a text for each call.
+            Self::Kept(kept) if kept.contains_key(&*value) => kept.get_mut(&*value),
+            Self::Kept(kept) => Some(kept.entry(value.into_owned()).or_default()),
+            Self::TooMany => None,
+        }
+    }
+
+    /// Everything in some stored bytes.
+    pub fn merge(&mut self, stored: &[u8], slot: DateTime<Utc>) -> Result<(), RowError> {
+        let is_whole = read(stored, slot, |value, figures| {
+            if let Some(sum) = self.entry(Cow::Borrowed(value)) {
+                sum.merge(figures);
+            }
+        })?;
+        if !is_whole {
+            *self = Self::TooMany;
+        }
+        Ok(())
+    }
+
+    /// The same bytes for the same figures; none at all for too many.
+    pub fn payload(&self, slot: DateTime<Utc>) -> Vec<u8> {
+        let Self::Kept(kept) = self else { return Vec::new() };
+        let mut values: Vec<(&String, &Figures)> = kept.iter().collect();
+        values.sort_unstable_by_key(|(value, _)| *value);
+        let mut bytes = Vec::with_capacity(values.len() * 48 + 8);
+        put(&mut bytes, values.len() as u128);
+        for (value, figures) in values {
+            put(&mut bytes, value.len() as u128);
+            bytes.extend_from_slice(value.as_bytes());
+            put_figures(&mut bytes, figures, slot);
+        }
+        bytes
+    }
+}
+
+/// As it is stored.
+pub fn stored(payload: &[u8], packer: &mut Packer) -> Vec<u8> {
+    let packed = (payload.len() >= WORTH_COMPRESSING).then(|| packer.pack(payload).ok()).flatten();
+    match packed.filter(|packed| packed.len() < payload.len()) {
+        Some(packed) => [&[COMPRESSED][..], &packed[..]].concat(),
+        None => [&[PLAIN][..], payload].concat(),
+    }
+}
+
+/// The payload of what is stored.
+pub fn unpacked(stored: &[u8]) -> Result<Cow<'_, [u8]>, RowError> {
+    match stored.split_first() {
+        Some((&PLAIN, payload)) => Ok(Cow::Borrowed(payload)),
+        Some((&COMPRESSED, packed)) => unpack(packed, LONGEST).map(Cow::Owned).map_err(|_| damaged()),
+        _ => Err(damaged()),
+    }
+}
+
+/// Calls `each` with every value and its figures. False for a slot that has too many of them.
+pub fn read(stored: &[u8], slot: DateTime<Utc>, mut each: impl FnMut(&str, &Figures)) -> Result<bool, RowError> {
+    let payload = unpacked(stored)?;
+    if payload.is_empty() {
+        return Ok(false);
+    }
+    let mut left = &payload[..];
+    let mut figures = Figures::default();
+    for _ in 0..take(&mut left)? {
+        let length = usize::try_from(take(&mut left)?).map_err(|_| damaged())?;
+        let (value, rest) = left.split_at_checked(length).ok_or_else(damaged)?;
+        left = rest;
+        take_figures(&mut left, &mut figures, slot)?;
+        each(std::str::from_utf8(value).map_err(|_| damaged())?, &figures);
+    }
+    if left.is_empty() { Ok(true) } else { Err(damaged()) }
+}
+
+fn put_figures(bytes: &mut Vec<u8>, figures: &Figures, slot: DateTime<Utc>) {
+    let Figures { requests, user_requests, errors, req_units, res_units, cost, simple_hits, semantic_hits, .. } =
+        figures;
+    let Figures { simple_saved, semantic_saved, saved, response_time, hit_time, retried, fallen, sketch, .. } = figures;
+    for number in [requests, user_requests, errors, req_units, res_units, simple_hits, semantic_hits] {
+        put(bytes, (*number).into());
+    }
+    for money in [cost, simple_saved, semantic_saved, saved] {
+        put(bytes, *money);
+    }
+    for number in [response_time, hit_time, retried, fallen] {
+        put(bytes, (*number).into());
+    }
+    let first = figures.first_seen - slot.timestamp_micros();
+    put(bytes, first.max(0).unsigned_abs().into());
+    put(bytes, (figures.last_seen - figures.first_seen).max(0).unsigned_abs().into());
+    put(bytes, sketch.buckets.len() as u128);
+    let mut last = -1;
+    for (bucket, calls) in &sketch.buckets {
+        put(bytes, (bucket - last).max(0).unsigned_abs().into());
+        put(bytes, (*calls).into());
+        last = *bucket;
+    }
+}
+
+fn take_figures(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Result<(), RowError> {
+    into.requests = take(left)?;
+    into.user_requests = take(left)?;
+    into.errors = take(left)?;
+    into.req_units = take(left)?;
+    into.res_units = take(left)?;
+    into.simple_hits = take(left)?;
+    into.semantic_hits = take(left)?;
+    into.cost = take_wide(left)?;
+    into.simple_saved = take_wide(left)?;
+    into.semantic_saved = take_wide(left)?;
+    into.saved = take_wide(left)?;
+    into.response_time = take(left)?;
+    into.hit_time = take(left)?;
+    into.retried = take(left)?;
+    into.fallen = take(left)?;
+    into.first_seen = slot.timestamp_micros().saturating_add_unsigned(take(left)?);
+    into.last_seen = into.first_seen.saturating_add_unsigned(take(left)?);
+    take_sketch(left, &mut into.sketch)
+}
+
+fn take_sketch(left: &mut &[u8], into: &mut Sketch) -> Result<(), RowError> {
+    into.buckets.clear();
+    let mut last: i16 = -1;
+    for _ in 0..take(left)? {
+        let step = i16::try_from(take(left)?).map_err(|_| damaged())?;
+        last = last.checked_add(step).ok_or_else(damaged)?;
+        into.buckets.push((last, take(left)?));
+    }
+    Ok(())
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that there are more.
+fn put(bytes: &mut Vec<u8>, mut number: u128) {
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take(left: &mut &[u8]) -> Result<u64, RowError> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = left.split_first().ok_or_else(damaged)?;
+        *left = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(damaged())
+}
+
+fn take_wide(left: &mut &[u8]) -> Result<u128, RowError> {
+    let mut number = 0_u128;
+    for shift in (0..128).step_by(7) {
+        let (byte, rest) = left.split_first().ok_or_else(damaged)?;
+        *left = rest;
+        number |= u128::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(damaged())
+}
+
+fn damaged() -> RowError {
+    RowError::Shape("figures of a slot cannot be read".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slot() -> DateTime<Utc> {
+        "2026-01-15T10:30:00Z".parse().unwrap()
+    }
+
+    fn any_figures() -> impl Strategy<Value = Figures> {
+        let times = proptest::collection::vec(-5..100_000_i32, 1..20);
+        let money = any::<u64>();
+        (any::<[u64; 11]>(), [money, any::<u64>(), any::<u64>(), any::<u64>()], times, 0..1_800_000_000_i64).prop_map(
+            |([requests, a, b, c, d, e, f, g, h, i, j], [cost, simple, semantic, saved], times, later)| {
+                let mut sketch = Sketch::default();
+                times.iter().for_each(|time| sketch.add(*time));
+                Figures {
+                    requests: requests.max(1),
+                    user_requests: a,
+                    errors: b,
+                    req_units: c,
+                    res_units: d,
+                    cost: u128::from(cost) * 1_000_000,
+                    simple_hits: e,
+                    semantic_hits: f,
+                    simple_saved: simple.into(),
+                    semantic_saved: semantic.into(),
+                    saved: saved.into(),
+                    response_time: g,
+                    hit_time: h,
+                    retried: i,
+                    fallen: j,
+                    first_seen: slot().timestamp_micros(),
+                    last_seen: slot().timestamp_micros() + later,
+                    sketch,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_read_again(kept in proptest::collection::hash_map(".{0,12}", any_figures(), 0..40)) {
+            let kept: ByValue = kept.into_iter().collect();
+            let values = SlotValues::Kept(kept);
+            let bytes = stored(&values.payload(slot()), &mut Packer::default());
+            let mut again = SlotValues::default();
+            again.merge(&bytes, slot()).unwrap();
+            prop_assert_eq!(&again, &values);
+            prop_assert_eq!(again.payload(slot()), values.payload(slot()));
+        }
+
+        #[test]
+        fn damaged_bytes_are_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes, slot(), |_, _| {});
+        }
+    }
+
+    #[test]
+    fn too_many_values_are_not_kept() {
+        let mut values = SlotValues::default();
+        for n in 0..=MOST_VALUES {
+            if let Some(figures) = values.entry(n.to_string().into()) {
+                figures.requests += 1;
+            }
+        }
+        assert_eq!(values, SlotValues::TooMany);
+        let bytes = stored(&values.payload(slot()), &mut Packer::default());
+        assert!(!read(&bytes, slot(), |_, _| {}).unwrap());
+        let mut merged = SlotValues::default();
+        merged.merge(&bytes, slot()).unwrap();
+        assert_eq!(merged, SlotValues::TooMany);
+    }
+}
