@@ -222,7 +222,8 @@ impl BatchRecords {
         .await?;
         if saved == 0 {
             let BatchRecord { provider_batch, provider_batch_id, provider_input_file_id, .. } = batch;
-            let theirs = [&batch.id as &(dyn ToSql + Sync), &lease, provider_batch, provider_batch_id, provider_input_file_id];
+            let theirs =
+                [&batch.id as &(dyn ToSql + Sync), &lease, provider_batch, provider_batch_id, provider_input_file_id];
             bounded(lent.client.execute(SAVE_PROVIDERS, &theirs)).await?;
         }
         lent.give_back();

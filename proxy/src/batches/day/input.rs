@@ -54,7 +54,8 @@ impl Engine {
         let found = files.rows.find(batch.owner, batch.input_file).await?;
         let input = found.ok_or_else(|| Trouble::lasting("input_file_gone", "the input file was deleted"))?;
         let begun = files.rows.begin(batch.owner, batch.api_key, input.bytes).await?;
-        let full = || BatchError::new("no_room", "the workspace has no room for a copy of the input: delete some files");
+        let full =
+            || BatchError::new("no_room", "the workspace has no room for a copy of the input: delete some files");
         let id = begun.ok_or_else(|| Trouble::Passing(full()))?;
         let written = self.write_rows(job, batch, files, &input, id, rows).await;
         if written.is_err() {
@@ -149,12 +150,7 @@ async fn written_row(
 
 fn denied(custom_id: &str, why: &str) -> RowResult {
     let line = failed_row(custom_id, "hooks_failed", why);
-    RowResult {
-        custom_id: custom_id.to_owned(),
-        is_answered: false,
-        line: Bytes::from(line.to_string()),
-        cost: None,
-    }
+    RowResult { custom_id: custom_id.to_owned(), is_answered: false, line: Bytes::from(line.to_string()), cost: None }
 }
 
 /// It was found good before.
