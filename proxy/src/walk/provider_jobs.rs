@@ -50,6 +50,11 @@ impl JobTarget {
         self.plan.leaves().nth(self.place)
     }
 
+    /// What its rows name: the account may have a deployment of the model.
+    pub fn sent_model(&self) -> &str {
+        self.target.placed("deployment").filter(|name| *name != "{model}").unwrap_or(&self.model)
+    }
+
     /// None where batches are OpenAI's own.
     pub fn codec(&self) -> Option<&'static dyn JobCodec> {
         match self.target.provider.row.way(Family::Batches, "") {

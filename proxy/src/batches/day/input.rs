@@ -134,7 +134,7 @@ async fn written_row(
         },
     }
     let fields = Fields::parse_object(&body).map_err(|refusal| changed(&refusal.message))?;
-    let model = (fields.text("model").as_deref() != Some(job.model.as_str())).then_some(job.model.as_str());
+    let model = Some(job.sent_model()).filter(|model| fields.text("model").as_deref() != Some(*model));
     let edited = match job.leaf() {
         Some(leaf) => leaf.edits.apply(&body, &fields, model),
         None => body.clone(),
