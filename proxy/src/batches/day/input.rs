@@ -134,9 +134,8 @@ async fn written_row(
         },
     }
     let fields = Fields::parse_object(&body).map_err(|refusal| changed(&refusal.message))?;
-    let model = Some(job.sent_model()).filter(|model| fields.text("model").as_deref() != Some(*model));
     let edited = match job.leaf() {
-        Some(leaf) => leaf.edits.apply(&body, &fields, model),
+        Some(leaf) => leaf.edits.apply(&body, &fields, Some(job.sent_model())),
         None => body.clone(),
     };
     let text = std::str::from_utf8(&edited).map_err(|error| changed(&error.to_string()))?;
