@@ -49,7 +49,10 @@ impl Shelf {
             ("POST", ["files"]) => kept.upload(body, id)?,
             ("GET", ["files", file]) => kept.files.get(*file).map(|kept| file_object(file, kept))?,
             ("GET", ["files", file, "content"]) => {
-                return kept.files.get(*file).map(|kept| Payload::Typed("application/octet-stream", kept.bytes.clone()));
+                return kept
+                    .files
+                    .get(*file)
+                    .map(|kept| Payload::Typed("application/octet-stream", kept.bytes.clone()));
             }
             ("DELETE", ["files", file]) => {
                 kept.files.remove(*file)?;
@@ -108,7 +111,11 @@ impl Kept {
                 for (id, field, rows) in [(output, "output_file_id", good), (errors, "error_file_id", bad)] {
                     if !rows.is_empty() {
                         object.insert(field.into(), json!(id));
-                        let file = KeptFile { name: format!("{id}.jsonl"), purpose: "batch_output".into(), bytes: rows.into() };
+                        let file = KeptFile {
+                            name: format!("{id}.jsonl"),
+                            purpose: "batch_output".into(),
+                            bytes: rows.into(),
+                        };
                         self.files.insert(id, file);
                     }
                 }
@@ -254,7 +261,10 @@ mod tests {
         let batch = text(shelf.answer(&Method::POST, "/batches", asked.as_bytes(), 2));
         let path = format!("/batches/{}", batch["id"].as_str().unwrap());
         let looks: Vec<Value> = (0..2).map(|_| text(shelf.answer(&Method::GET, &path, b"", 3))).collect();
-        assert_eq!([&batch["status"], &looks[0]["status"], &looks[1]["status"]], ["validating", "in_progress", "completed"]);
+        assert_eq!(
+            [&batch["status"], &looks[0]["status"], &looks[1]["status"]],
+            ["validating", "in_progress", "completed"]
+        );
         assert_eq!(looks[1]["request_counts"], json!({ "total": 2, "completed": 1, "failed": 1 }));
         let output = format!("/files/{}/content", looks[1]["output_file_id"].as_str().unwrap());
         let output = text(shelf.answer(&Method::GET, &output, b"", 4));

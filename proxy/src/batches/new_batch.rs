@@ -34,8 +34,7 @@ impl AskedBatch {
             wrong("endpoint", &format!("endpoint must be one of {known}"))
         })?;
         let window = text("completion_window").and_then(Mode::parse);
-        let mode =
-            window.ok_or_else(|| wrong("completion_window", "completion_window must be immediate or 24h"))?;
+        let mode = window.ok_or_else(|| wrong("completion_window", "completion_window must be immediate or 24h"))?;
         let named = text("input_file_id")
             .ok_or_else(|| wrong("input_file_id", "input_file_id is required: the id of an uploaded file"))?;
         let input_file = file_id(named)?;
@@ -47,7 +46,9 @@ impl AskedBatch {
         }
         let model = match body.get("model") {
             None | Some(Value::Null) => None,
-            Some(Value::String(model)) if !model.is_empty() && model.len() <= LONGEST_MODEL && !model.contains('\0') => {
+            Some(Value::String(model))
+                if !model.is_empty() && model.len() <= LONGEST_MODEL && !model.contains('\0') =>
+            {
                 Some(model.clone())
             }
             Some(_) => return Err(wrong("model", "model must be the name of a model")),
@@ -124,7 +125,10 @@ mod tests {
     #[test]
     fn a_whole_body_is_read() {
         let asked = read(&whole()).unwrap();
-        assert_eq!((asked.mode, asked.endpoint, asked.input_file), (Mode::Immediate, BatchEndpoint::Embeddings, Uuid::nil()));
+        assert_eq!(
+            (asked.mode, asked.endpoint, asked.input_file),
+            (Mode::Immediate, BatchEndpoint::Embeddings, Uuid::nil())
+        );
         assert_eq!(Value::Object(asked.metadata.unwrap()), json!({ "a": "b" }));
     }
 

@@ -99,7 +99,8 @@ impl BatchOptions {
         for (name, value) in &head.headers {
             let Some((suffix, _)) = aliases.suffix(name.as_str()) else { continue };
             let is_ours = suffix == "provider" && value.as_bytes().trim_ascii() == b"gateway";
-            if !is_ours && is_option(suffix)
+            if !is_ours
+                && is_option(suffix)
                 && let Ok(text) = value.to_str()
             {
                 options.put(suffix, text)?;
@@ -290,7 +291,8 @@ mod tests {
 
     #[test]
     fn a_key_of_ours_is_no_option() {
-        let options = read(&[("authorization", "Bearer pk_mine"), ("x-gateway-provider", "gateway")], json!({})).unwrap();
+        let options =
+            read(&[("authorization", "Bearer pk_mine"), ("x-gateway-provider", "gateway")], json!({})).unwrap();
         assert!(options.shown.is_empty() && options.sealed.is_empty(), "{options:?}");
     }
 

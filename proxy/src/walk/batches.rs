@@ -10,7 +10,7 @@ use super::files::deliver;
 use super::{Delivered, Engine, KnownRequest, NextStep, RelayAsk, wrong_path};
 use crate::batches::new_batch::LONGEST_BODY;
 use crate::batches::query::{BatchPath, BatchQuery};
-use crate::batches::record::{BatchRecord, PREFIX};
+use crate::batches::record::{BatchRecord, Mode, PREFIX};
 use crate::files::FileOwner;
 use crate::identity::identify::Principal;
 use crate::metrics::Lane;
@@ -23,7 +23,7 @@ use crate::visit::Visit;
 use bytes::Bytes;
 use http::Method;
 use pingora_http::RequestHeader;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::providers::Family;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -38,12 +38,7 @@ pub struct BatchesRequest {
 
 /// Whether the gateway's own batches are meant: by an id of ours, by its name in place of a provider's, or because nothing
 /// names anybody else. A new one may also be told by its file, see `read_ahead` and `kept`.
-pub(super) fn is_managed(
-    path: &str,
-    head: &RequestHeader,
-    headers: &GatewayHeaders<'_>,
-    plan: &Arc<Plan>,
-) -> bool {
+pub(super) fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
     let Some((Family::Batches, rest)) = Family::from_path(&head.method, path) else { return false };
     BatchPath::is_ours(rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
 }
@@ -118,6 +113,24 @@ impl Engine {
             }
         };
         Ok(self.create_batch(&asked.caller, client.head(), &body).await?)
+    }
+
+    /// Of a request for a batch at a provider that is named: the batch, if the file is one of ours. What only the gateway does
+    /// is refused for others.
+    pub(super) async fn divert_creation(
+        &self,
+        caller: &Principal,
+        head: &RequestHeader,
+        text: &[u8],
+        body: &Map<String, Value>,
+    ) -> Result<Option<Value>, Refusal> {
+        let said = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+        match said("input_file_id").starts_with(crate::files::PREFIX) {
+            true if text.len() > LONGEST_BODY => Err(Refusal::body_too_large(LONGEST_BODY)),
+            true => self.create_batch(caller, head, text).await.map(Some),
+            false if said("completion_window") == Mode::Immediate.as_str() => Err(Refusal::only_managed_is_immediate()),
+            false => Ok(None),
+        }
     }
 
     /// What needs no body.

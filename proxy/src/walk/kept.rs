@@ -8,8 +8,6 @@ use super::passage::Passage;
 use super::translate::{fill, refusal};
 use super::{Delivered, Engine, NextStep, RelayAsk, Router};
 use crate::answer::error_in_openai_form;
-use crate::batches::new_batch::LONGEST_BODY;
-use crate::batches::record::Mode;
 use crate::catalog::models::upstream::{self, Told};
 use crate::catalog::target::{Credential, Target};
 use crate::codecs::jobs::{
@@ -137,19 +135,12 @@ impl Engine {
             move || read_fields(&fields)
         })
         .await??;
-        if verb == JobVerb::Create && *family == Family::Batches {
-            let said = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
-            if said("input_file_id").starts_with(crate::files::PREFIX) {
-                if fields.len() > LONGEST_BODY {
-                    return Err(Refusal::body_too_large(LONGEST_BODY).into());
-                }
-                let made = self.create_batch(caller, head, &fields).await?;
-                let body = Bytes::from(made.to_string());
-                return Ok((KeptAnswer { status: 200, kind: "application/json", body }, share));
-            }
-            if said("completion_window") == Mode::Immediate.as_str() {
-                return Err(Refusal::only_managed_is_immediate().into());
-            }
+        if verb == JobVerb::Create
+            && *family == Family::Batches
+            && let Some(made) = self.divert_creation(caller, head, &fields, &body).await?
+        {
+            let body = Bytes::from(made.to_string());
+            return Ok((KeptAnswer { status: 200, kind: "application/json", body }, share));
         }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
         let said = |names: [&str; 2]| names.into_iter().find_map(|name| headers.placement(name)).map(str::to_owned);

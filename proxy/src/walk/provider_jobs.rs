@@ -33,9 +33,8 @@ const ANSWER: Duration = Duration::from_secs(120);
 /// A provider's account, and how it is asked.
 pub(crate) struct JobTarget {
     pub target: Target,
-    /// The model, as the provider calls it, and as it was asked for.
+    /// The model, as the provider calls it.
     pub model: String,
-    pub asked_model: String,
     pub caller: Principal,
     pub metadata: Map<String, Value>,
     pub config: Option<Arc<SavedConfig>>,
@@ -51,16 +50,17 @@ impl JobTarget {
         self.plan.leaves().nth(self.place)
     }
 
+    /// What its rows name: the account may have a deployment of the model.
+    pub fn sent_model(&self) -> &str {
+        self.target.placed("deployment").filter(|name| *name != "{model}").unwrap_or(&self.model)
+    }
+
     /// None where batches are OpenAI's own.
     pub fn codec(&self) -> Option<&'static dyn JobCodec> {
         match self.target.provider.row.way(Family::Batches, "") {
             Some(Way::Mapped(wire)) => jobs::by_name(&wire.codec),
             _ => None,
         }
-    }
-
-    pub fn headers(&self) -> &http::HeaderMap {
-        &self.head.headers
     }
 }
 
@@ -96,11 +96,11 @@ impl Engine {
             match resolver.resolve(leaf, &headers, caller, Some(&asked_model)) {
                 Err(refusal) => refused = refused.or(Some(refusal)),
                 Ok(resolved) => {
-                    let model = resolved.model.unwrap_or_else(|| asked_model.clone());
+                    let model = resolved.model.unwrap_or(asked_model);
                     let target = resolved.target;
                     let plan = found.plan.clone();
                     let (caller, config) = (caller.clone(), found.saved.clone());
-                    return Ok(JobTarget { target, model, asked_model, caller, metadata, config, plan, place, head });
+                    return Ok(JobTarget { target, model, caller, metadata, config, plan, place, head });
                 }
             }
         }

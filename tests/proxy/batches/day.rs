@@ -4,7 +4,7 @@
 use super::{begin, ended, id, results, row};
 use crate::families::application;
 use crate::routing::target;
-use harness::{Stack, chat};
+use harness::Stack;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -14,9 +14,12 @@ fn decimal(value: &Value) -> Decimal {
 
 /// Status and cost of each row of the batch in the log.
 async fn logged(stack: &Stack, batch: &str, count: usize) -> Vec<(i32, Option<Decimal>)> {
-    const ROWS: &str = "SELECT response_status_code::int, cost FROM request_logs WHERE metadata->>'_batch_id' = $1 ORDER BY 1";
+    const ROWS: &str =
+        "SELECT response_status_code::int, cost FROM request_logs WHERE metadata->>'_batch_id' = $1 ORDER BY 1";
     let database = stack.database.client().await;
-    stack.until("the rows are in the log", async || database.query(ROWS, &[&batch]).await.unwrap().len() >= count).await;
+    stack
+        .until("the rows are in the log", async || database.query(ROWS, &[&batch]).await.unwrap().len() >= count)
+        .await;
     let rows = database.query(ROWS, &[&batch]).await.unwrap();
     assert_eq!(rows.len(), count);
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
@@ -71,23 +74,25 @@ async fn a_batch_price_is_charged_where_there_is_one() {
     });
     let made = stack.administrator().post("/integrations", &body).await;
     assert_eq!(made.status, 200, "{}", made.text());
-    let models = json!({ "models": [{ "slug": "gpt-4o-mini", "enabled": true, "is_custom": false,
+    let models = json!({ "models": [{ "slug": "own-model", "enabled": true, "is_custom": true,
         "pricing_config": pricing }] });
     let priced = stack.administrator().put("/integrations/priced/models", &models).await;
     assert_eq!(priced.status, 200, "{}", priced.text());
     let live = application(&stack).with("x-gateway-provider", "@priced");
-    stack.until("the provider is known", async || live.get("/anything").await.status == 200).await;
-    let ask = chat("Hello");
-    let mut question = row("a", "gpt-4o-mini", "Hello");
-    question["body"] = ask.clone();
-    question["body"]["model"] = "gpt-4o-mini".into();
+    let database = stack.database.client().await;
+    const LAST: &str = "SELECT max(changed_xid::text::bigint)::float8 FROM integration_models";
+    let last: f64 = database.query_one(LAST, &[]).await.unwrap().get(0);
+    let arrived = async || stack.metric("gateway_snapshot_cursor").await.is_some_and(|cursor| cursor > last);
+    stack.until("the price has arrived", arrived).await;
+    let question = row("a", "own-model", "Hello");
     let answer = live.post("/chat/completions", &question["body"]).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let batch = begin(&stack, &[question], "24h", json!({ "gateway_options": { "x-gateway-provider": "@priced" } })).await;
+    let batch =
+        begin(&stack, &[question], "24h", json!({ "gateway_options": { "x-gateway-provider": "@priced" } })).await;
     let over = ended(&stack, &batch).await;
     assert_eq!(over["status"], "completed", "{over}");
-    let database = stack.database.client().await;
-    const LIVE: &str = "SELECT cost FROM request_logs WHERE request_url = '/v1/chat/completions' AND NOT metadata ? '_batch_id'";
+    const LIVE: &str =
+        "SELECT cost FROM request_logs WHERE request_url = '/v1/chat/completions' AND NOT metadata ? '_batch_id'";
     stack.until("the live call is logged", async || !database.query(LIVE, &[]).await.unwrap().is_empty()).await;
     let live: Decimal = database.query_one(LIVE, &[]).await.unwrap().get(0);
     assert_eq!((decimal(&over["cost"]) * Decimal::TWO).normalize(), live.normalize(), "{over}");
@@ -97,8 +102,11 @@ async fn a_batch_price_is_charged_where_there_is_one() {
 async fn a_row_that_a_guardrail_denies_is_not_sent_and_others_are() {
     let stack = Stack::start().await;
     let none_of = |word: &str| json!([{ "default.contains": { "words": [word], "operator": "none" }, "deny": true }]);
-    let config = target(&stack, json!({ "input_guardrails": none_of("secret"), "output_guardrails": none_of("forbidden"),
-        "override_params": { "temperature": 0.5 } }));
+    let config = target(
+        &stack,
+        json!({ "input_guardrails": none_of("secret"), "output_guardrails": none_of("forbidden"),
+        "override_params": { "temperature": 0.5 } }),
+    );
     let rows = [
         row("a", "gpt-4o-mini", "Hello"),
         row("b", "gpt-4o-mini", "a secret"),
@@ -125,10 +133,18 @@ async fn what_a_provider_refuses_fails_the_batch_and_what_passes_is_waited_for()
         "authorization": "Bearer sk-bad" });
     let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": options })).await;
     let over = ended(&stack, &batch).await;
-    assert_eq!((&over["status"], &over["errors"]["data"][0]["code"]), (&json!("failed"), &json!("provider_error")), "{over}");
+    assert_eq!(
+        (&over["status"], &over["errors"]["data"][0]["code"]),
+        (&json!("failed"), &json!("provider_error")),
+        "{over}"
+    );
     let nowhere = begin(&stack, &rows, "24h", json!({ "gateway_options": {} })).await;
     let over = ended(&stack, &nowhere).await;
-    assert_eq!((&over["status"], &over["errors"]["data"][0]["code"]), (&json!("failed"), &json!("missing_provider")), "{over}");
+    assert_eq!(
+        (&over["status"], &over["errors"]["data"][0]["code"]),
+        (&json!("failed"), &json!("missing_provider")),
+        "{over}"
+    );
 }
 
 #[tokio::test]

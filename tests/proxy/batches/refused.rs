@@ -31,7 +31,11 @@ async fn each_field_that_is_wrong_is_named_and_nothing_is_started() {
         ("gateway_options", json!({ "x-gateway-api-key": "pk_other" }), 400),
         ("gateway_options", json!({ "host": "example.com" }), 400),
         ("gateway_options", json!({ "completion_url": "https://hooks.example.com" }), 400),
-        ("gateway_options", json!({ "completion_url": "https://169.254.169.254/", "completion_secret": "0123456789abcdef" }), 400),
+        (
+            "gateway_options",
+            json!({ "completion_url": "https://169.254.169.254/", "completion_secret": "0123456789abcdef" }),
+            400,
+        ),
         ("gateway_options", json!({ "completion_url": "no url", "completion_secret": "0123456789abcdef" }), 400),
         ("provider_options", json!("text"), 400),
         ("model", json!(""), 400),

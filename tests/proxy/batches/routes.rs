@@ -43,7 +43,10 @@ async fn a_batch_is_made_listed_shown_and_cancelled() {
     let all = client.get("/batches").await.json();
     assert_eq!((ids(&all), &all["has_more"]), (newest.clone(), &json!(false)));
     let page = client.get(&format!("/batches?limit=1&after={}", newest[0])).await.json();
-    assert_eq!((ids(&page), &page["has_more"], &page["last_id"]), (vec![newest[1].clone()], &json!(true), &json!(newest[1])));
+    assert_eq!(
+        (ids(&page), &page["has_more"], &page["last_id"]),
+        (vec![newest[1].clone()], &json!(true), &json!(newest[1]))
+    );
 
     for batch in &made {
         let cancelled = client.post(&format!("/batches/{}/cancel", id(batch)), &json!({})).await;
@@ -89,13 +92,20 @@ async fn a_file_of_the_gateway_makes_a_managed_batch_whoever_is_named() {
         assert!(id(&made.json()).starts_with("gwb-"), "{slug}");
         assert_eq!(made.json()["gateway_options"]["x-gateway-provider"], slug, "the header is how it is run");
         let own = client.post("/batches", &asked("file-1", "immediate")).await;
-        assert_eq!((own.status.as_u16(), own.json()["error"]["param"].clone()), (400, json!("completion_window")), "{slug}");
+        assert_eq!(
+            (own.status.as_u16(), own.json()["error"]["param"].clone()),
+            (400, json!("completion_window")),
+            "{slug}"
+        );
     }
     assert_eq!(batches_made(&stack).await, 2);
     let creations = stack.mock.requests().into_iter().skip(before).filter(|one| one.path.ends_with("/batches"));
     assert_eq!(creations.count(), 0, "no provider was asked for a batch");
     // An id of ours is ours, and what the workspace has is listed where nobody else is named.
-    let named = stack.client().get(&format!("/batches/{}", id(&application(&stack).get("/batches").await.json()["data"][0]))).await;
+    let named = stack
+        .client()
+        .get(&format!("/batches/{}", id(&application(&stack).get("/batches").await.json()["data"][0])))
+        .await;
     assert_eq!(named.status, 200, "{}", named.text());
     let gateway = application(&stack).with("x-gateway-provider", "gateway").get("/batches").await.json();
     assert_eq!(gateway["data"].as_array().unwrap().len(), 2);
@@ -117,6 +127,9 @@ async fn a_workspace_has_so_many_batches_at_once() {
     let refused = client.post("/batches", &body).await;
     assert_eq!(refused.status, 400, "{}", refused.text());
     assert!(refused.text().contains("100 batches"), "{}", refused.text());
-    database.execute("DELETE FROM batches WHERE ctid = (SELECT ctid FROM batches WHERE status <> 'completed' LIMIT 1)", &[]).await.unwrap();
+    database
+        .execute("DELETE FROM batches WHERE ctid = (SELECT ctid FROM batches WHERE status <> 'completed' LIMIT 1)", &[])
+        .await
+        .unwrap();
     assert_eq!(client.post("/batches", &body).await.status, 200);
 }

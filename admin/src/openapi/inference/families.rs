@@ -198,14 +198,20 @@ fn kept() -> Vec<Family> {
     let object = |kind: &str, id: &str| schema::any_object().eg(json!({ "id": id, "object": kind }));
     let list = || schema::any_object().eg(json!({ "object": "list", "data": [], "has_more": false }));
     let batch = schema::object("BatchRequest")
-        .need("input_file_id", schema::any_text().says("A file of the provider, or of the gateway (`gwf-…`).").eg("file-1"))
+        .need(
+            "input_file_id",
+            schema::any_text().says("A file of the provider, or of the gateway (`gwf-…`).").eg("file-1"),
+        )
         .need("endpoint", schema::any_text().says("What the rows ask for.").eg("/v1/chat/completions"))
         .need(
             "completion_window",
             schema::any_text().says("`24h`, or `immediate`: the gateway runs the rows itself.").eg("24h"),
         )
         .may("metadata", schema::any_object().says("At most 16 pairs of texts: keys of 64 characters, values of 512."))
-        .may("model", schema::any_text().says("The model that is asked for in place of the rows' own.").eg("gpt-4o-mini"))
+        .may(
+            "model",
+            schema::any_text().says("The model that is asked for in place of the rows' own.").eg("gpt-4o-mini"),
+        )
         .may(
             "gateway_options",
             schema::any_object()

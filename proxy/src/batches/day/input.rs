@@ -54,7 +54,8 @@ impl Engine {
         let found = files.rows.find(batch.owner, batch.input_file).await?;
         let input = found.ok_or_else(|| Trouble::lasting("input_file_gone", "the input file was deleted"))?;
         let begun = files.rows.begin(batch.owner, batch.api_key, input.bytes).await?;
-        let full = || BatchError::new("no_room", "the workspace has no room for a copy of the input: delete some files");
+        let full =
+            || BatchError::new("no_room", "the workspace has no room for a copy of the input: delete some files");
         let id = begun.ok_or_else(|| Trouble::Passing(full()))?;
         let written = self.write_rows(job, batch, files, &input, id, rows).await;
         if written.is_err() {
@@ -133,9 +134,8 @@ async fn written_row(
         },
     }
     let fields = Fields::parse_object(&body).map_err(|refusal| changed(&refusal.message))?;
-    let model = (fields.text("model").as_deref() != Some(job.model.as_str())).then_some(job.model.as_str());
     let edited = match job.leaf() {
-        Some(leaf) => leaf.edits.apply(&body, &fields, model),
+        Some(leaf) => leaf.edits.apply(&body, &fields, Some(job.sent_model())),
         None => body.clone(),
     };
     let text = std::str::from_utf8(&edited).map_err(|error| changed(&error.to_string()))?;
@@ -149,12 +149,7 @@ async fn written_row(
 
 fn denied(custom_id: &str, why: &str) -> RowResult {
     let line = failed_row(custom_id, "hooks_failed", why);
-    RowResult {
-        custom_id: custom_id.to_owned(),
-        is_answered: false,
-        line: Bytes::from(line.to_string()),
-        cost: None,
-    }
+    RowResult { custom_id: custom_id.to_owned(), is_answered: false, line: Bytes::from(line.to_string()), cost: None }
 }
 
 /// It was found good before.

@@ -105,12 +105,7 @@ impl Engine {
     }
 
     /// The budgets that a row of the batch is charged to.
-    fn day_budgets(
-        &self,
-        job: &JobTarget,
-        batch: &BatchRecord,
-        metadata: &Map<String, Value>,
-    ) -> Vec<ApplicableLimit> {
+    fn day_budgets(&self, job: &JobTarget, batch: &BatchRecord, metadata: &Map<String, Value>) -> Vec<ApplicableLimit> {
         let request = LimitedRequest {
             caller: &job.caller,
             metadata,

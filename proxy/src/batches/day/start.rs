@@ -65,8 +65,8 @@ impl Engine {
         }
         let listed = object(&self.ask_job(job, asked(batch, JobVerb::List, "")).await?)?;
         let ours = public_id(batch);
-        let data = listed["data"].as_array().into_iter().flatten();
-        Ok(data.into_iter().find(|one| one["metadata"][OURS].as_str() == Some(&*ours)).cloned())
+        let mut data = listed["data"].as_array().into_iter().flatten();
+        Ok(data.find(|one| one["metadata"][OURS].as_str() == Some(&*ours)).cloned())
     }
 }
 

@@ -52,7 +52,8 @@ impl Engine {
             return Ok(DayStep::Wait(AT_ONCE));
         };
         if written.file.bytes > MOST_HELD {
-            let message = format!("this provider takes no more than {MOST_HELD} bytes in a batch that the gateway runs");
+            let message =
+                format!("this provider takes no more than {MOST_HELD} bytes in a batch that the gateway runs");
             return Err(Trouble::lasting("file_too_large", &message));
         }
         let bytes = whole(files, batch, &written.file).await?;

@@ -50,10 +50,9 @@ mod tests {
 
     #[test]
     fn a_collection_may_have_a_query() {
-        for (place, one, page) in [
-            ("/batches", "/batches/b", "/batches?limit=2"),
-            ("/batches?v=1", "/batches/b?v=1", "/batches?v=1&limit=2"),
-        ] {
+        for (place, one, page) in
+            [("/batches", "/batches/b", "/batches?limit=2"), ("/batches?v=1", "/batches/b?v=1", "/batches?v=1&limit=2")]
+        {
             assert_eq!((below(place, "/b"), listed(place, "?limit=2")), (one.to_owned(), page.to_owned()));
         }
         assert_eq!(listed("/batches", ""), "/batches");

@@ -57,8 +57,7 @@ impl Engine {
         let target = &batch.target;
         self.calls.secrets.gather(target).await?;
         let meant = ProviderHeaders::from_headers(headers);
-        let (mut request, unsigned) =
-            upstream_head(target, &batch.path_and_query, head, &meant, None, &self.aliases)?;
+        let (mut request, unsigned) = upstream_head(target, &batch.path_and_query, head, &meant, None, &self.aliases)?;
         request.method = Method::GET;
         request.remove(&header::CONTENT_TYPE);
         if let Some(credential) = unsigned {
