@@ -6,11 +6,14 @@ pub mod metrics;
 use crate::backpressure::db_queue::DbQueue;
 use crate::backpressure::log_queries::LogQueries;
 use crate::backpressure::request_limit::RequestLimit;
+use crate::identity::cookies::CookieNames;
+use crate::identity::oidc::OidcClient;
 use crate::identity::tokens::Tokens;
 use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
 use crate::outbound::model_configs::ModelConfigFetcher;
+use crate::saml::providers::Providers as SamlProviders;
 use crate::settings::Settings;
 use ipnet::IpNet;
 use metrics::Metrics;
@@ -23,6 +26,9 @@ use shared::seal::{MasterKeys, Sealer};
 use shared::settings::config_limits::ConfigLimits;
 use shared::settings::{DeploymentLimits, Features, Retention};
 use std::sync::Arc;
+
+/// Of one client address: enough for an office behind one, too few to try out addresses of people.
+const SIGN_INS_PER_MINUTE: u32 = 60;
 
 #[derive(Clone)]
 pub struct App {
@@ -51,8 +57,16 @@ pub struct App {
     /// Connects to addresses that customers name.
     pub outbound: Arc<Outbound>,
     pub tokens: Arc<Tokens>,
+    /// Identity providers that are described at an address of theirs.
+    pub saml_providers: Arc<SamlProviders>,
+    /// Talks to identity providers.
+    pub oidc: Arc<OidcClient>,
+    /// How often one address may try to sign in.
+    pub sign_in_limit: Arc<RequestLimit>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
+    /// The cookies of people who sign in.
+    pub cookies: CookieNames,
     /// Where MCP clients reach the proxy; no slash at its end.
     pub mcp_base_url: Arc<str>,
     /// Most connections held open at once.
@@ -95,7 +109,11 @@ impl App {
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
+            saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
+            oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
+            sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             outbound,
+            cookies: CookieNames::new(&public_url),
             mcp_base_url: public_url.clone(),
             public_url,
             max_connections: settings.listen.admin_max_connections as usize,

@@ -64,7 +64,7 @@ impl AuditRecord {
             workspace_id: key.workspace_id.map(Id::uuid),
             user_id: Some(key.user_id.map_or(key.id.uuid(), Id::uuid)),
             user_type: if key.user_id.is_some() || is_token { "user" } else { "api_key" },
-            api_key_id: (!is_token).then_some(key.id.uuid()),
+            api_key_id: (!is_token && !origin.is_by_session).then_some(key.id.uuid()),
             ..Self::for_visitor(origin, key.organisation_id.uuid())
         }
     }

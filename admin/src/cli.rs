@@ -3,7 +3,9 @@
 
 mod arguments;
 mod commands;
+mod domains;
 mod leases;
+mod login_link;
 mod unconfirmed;
 
 pub use arguments::Arguments;
@@ -13,7 +15,7 @@ use crate::logs::erase::ErasureSubject;
 use crate::server;
 use crate::settings::Settings;
 use anyhow::Context as _;
-use arguments::{AnalyticsCommand, AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
+use arguments::{AnalyticsCommand, AuditCommand, Command, DomainsCommand, KeysCommand, LimitsCommand, LogsCommand};
 use chrono::NaiveDate;
 use shared::bootstrap::FirstKeys;
 use shared::db::usage_slots::DayVerdict;
@@ -28,6 +30,15 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Migrate) => commands::migrate(settings).await?,
         Some(Command::CreateOrganisation { name, owner_email }) => {
             show(&commands::create_organisation(settings, name, owner_email).await?);
+        }
+        Some(Command::Domains { command: DomainsCommand::Verify { organisation, domain } }) => {
+            say(&domains::verify(settings, *organisation, domain).await?);
+        }
+        Some(Command::Domains { command: DomainsCommand::Release { domain } }) => {
+            say(&domains::release(settings, domain).await?);
+        }
+        Some(Command::LoginLink { email, organisation }) => {
+            say(&login_link::create(settings, email, *organisation).await?);
         }
         Some(Command::Audit { command: AuditCommand::Verify { organisation, anchor } }) => {
             return Ok(tell(&commands::verify_audit(settings, *organisation, *anchor).await?));

@@ -13,6 +13,7 @@ mod expire_exports;
 mod expire_files;
 mod expire_logs;
 mod expire_metrics;
+mod expire_sessions;
 mod export_logs;
 mod log_days;
 mod make_data_keys;
@@ -50,6 +51,7 @@ pub static JOBS: &[Job] = &[
     expire::SECRETS,
     expire_logs::JOB,
     expire_metrics::JOB,
+    expire_sessions::JOB,
     export_logs::JOB,
     log_days::JOB,
     make_data_keys::JOB,

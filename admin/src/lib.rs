@@ -13,12 +13,14 @@
 //! | `outbound` | connections to addresses outside, guarded |
 //! | `openapi` | how operations describe themselves, and the document made of that |
 //! | `identity` | who calls, with which role and scopes, and whose objects they may touch |
+//! | `saml` | the protocol of SAML: messages, signatures, whether an answer is to be believed |
 //! | `limits` | rate and usage limits as the interface takes and shows them |
 //! | `mail` | messages, and the SMTP server that they are handed to |
 //! | `app` | the state that every handler may use: database, settings, services, metrics |
 //! | `audit` | the trail of who did what, chained by hashes and verified |
 //! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
 //! | `cache_purges` | the rows by which kept answers are purged |
+//! | `login` | how people sign in: who they are here, their sessions, OIDC |
 //! | `logs` | logs of calls: search, show, add, price, erase, export |
 //! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
 //! | `analytics` | figures about calls: series over time, groups by what they have in common |
@@ -38,12 +40,14 @@ pub mod http;
 pub mod identity;
 pub mod jobs;
 pub mod limits;
+pub mod login;
 pub mod logs;
 pub mod mail;
 pub mod mcp_oauth;
 pub mod openapi;
 pub mod outbound;
 pub mod resources;
+pub mod saml;
 pub mod server;
 pub mod settings;
 

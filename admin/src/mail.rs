@@ -4,6 +4,7 @@
 
 pub mod budget;
 pub mod invitation;
+pub mod login_link;
 pub mod recipients;
 pub mod reminder;
 pub mod webhook;

@@ -89,6 +89,7 @@ fn security_schemes() -> Value {
     json!({
         "apiKey": { "type": "apiKey", "in": "header", "name": "x-gateway-api-key", "description": "An API key or a JWT." },
         "bearer": { "type": "http", "scheme": "bearer", "description": "An API key or a JWT that the organisation's key set signs; read when x-gateway-api-key is absent." },
+        "session": { "type": "apiKey", "in": "cookie", "name": "__Host-gateway_session", "description": "A person's session, begun under /auth; `gateway_session` where the gateway is reached by plain HTTP. Calls that change something repeat its `csrf_token` in `x-gateway-csrf-token`." },
         "scimToken": { "type": "http", "scheme": "bearer", "description": "The organisation's SCIM token." },
     })
 }

@@ -2,12 +2,13 @@
 //! proxy's dialer obeys, the address that was judged is the one that is dialled, certificates are always verified,
 //! redirects are answers like any other, and what is read is bounded.
 
+pub mod dns_txt;
 pub mod mcp;
 pub mod model_configs;
 pub mod oauth;
 
 use anyhow::Context as _;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, Method, Request, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use hyper_util::rt::TokioIo;
@@ -23,6 +24,7 @@ use tokio_openssl::SslStream;
 
 pub struct Outbound {
     guard: Guard,
+    dns_server: Option<SocketAddr>,
     connector: SslConnector,
 }
 
@@ -60,12 +62,18 @@ impl Outbound {
         Ok(Self {
             guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?
                 .allowing_plain(settings.plain_custom_hosts),
+            dns_server: settings.dns_server,
             connector: builder.build(),
         })
     }
 
     pub fn guard(&self) -> &Guard {
         &self.guard
+    }
+
+    /// Whom proofs of domains are asked from; none for the system's own.
+    pub fn dns_server(&self) -> Option<SocketAddr> {
+        self.dns_server
     }
 
     /// The body behind a URL, or a few words that say why not. Whoever calls it sets the time limit.
@@ -103,13 +111,29 @@ impl Outbound {
         body: Vec<u8>,
         longest: usize,
     ) -> Result<(u16, Vec<u8>), PostError> {
+        self.exchange(Method::POST, url, headers, body, longest).await
+    }
+
+    /// The same by GET.
+    pub async fn get_with(&self, url: &str, headers: &HeaderMap, longest: usize) -> Result<(u16, Vec<u8>), PostError> {
+        self.exchange(Method::GET, url, headers, Vec::new(), longest).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &HeaderMap,
+        body: Vec<u8>,
+        longest: usize,
+    ) -> Result<(u16, Vec<u8>), PostError> {
         let (origin, path) = self.guard.custom_url(url).map_err(|rule| PostError::Forbidden(rule.to_string()))?;
         let stream = self.connect(&origin).await.map_err(PostError::Broken)?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| PostError::Broken(broken(error)))?;
         // Ended with the call, also by whoever stops waiting for it.
         let _connection = AbortOnDrop(tokio::spawn(async move { drop(connection.await) }));
-        let mut request = Request::post(path.as_str()).body(Full::new(Bytes::from(body)));
+        let mut request = Request::builder().method(method).uri(path.as_str()).body(Full::new(Bytes::from(body)));
         if let Ok(request) = &mut request {
             *request.headers_mut() = headers.clone();
             request.headers_mut().insert(header::HOST, origin.authority_value().clone());

@@ -9,10 +9,12 @@ pub mod accepted;
 mod analytics;
 mod api_keys;
 mod audit_logs;
+mod auth;
 mod cache;
 mod collections;
 mod configs;
 mod deployments;
+mod domains;
 mod explain;
 mod feedback;
 mod guardrails;
@@ -31,6 +33,7 @@ mod plugins;
 mod policies;
 mod prompts;
 mod providers;
+mod saml;
 mod scim;
 mod secret_references;
 mod users;
@@ -59,11 +62,13 @@ pub fn routes() -> Routes {
     Routes::default()
         .merge(analytics::routes())
         .merge(audit_logs::routes())
+        .merge(auth::routes())
         .merge(api_keys::routes())
         .merge(cache::routes())
         .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
+        .merge(domains::routes())
         .merge(explain::routes())
         .merge(feedback::routes())
         .merge(guardrails::routes())
@@ -79,6 +84,7 @@ pub fn routes() -> Routes {
         .merge(plugins::routes())
         .merge(policies::routes())
         .merge(prompts::routes())
+        .merge(saml::routes())
         .merge(scim::routes())
         .merge(secret_references::routes())
         .merge(users::routes())

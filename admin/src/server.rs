@@ -6,6 +6,7 @@ mod connections;
 mod gate;
 mod health;
 mod invite_page;
+mod link_page;
 mod mcp_login_pages;
 mod mcp_oauth_pages;
 mod observe;

@@ -14,6 +14,8 @@ pub struct Settings {
     #[command(flatten)]
     pub jwt: settings::Jwt,
     #[command(flatten)]
+    pub sign_in: settings::SignIn,
+    #[command(flatten)]
     pub outbound: settings::Outbound,
     #[command(flatten)]
     pub features: settings::Features,

@@ -26,6 +26,7 @@ mod propagation;
 mod redis;
 mod report;
 mod rotation;
+mod scim;
 mod stack;
 mod storm;
 mod streams;
@@ -148,6 +149,13 @@ pub enum Proof {
         #[arg(long, default_value_t = 20)]
         versions: u32,
     },
+    /// A directory provisioned by SCIM: how soon everybody is there, and what a change of a large group writes.
+    Scim {
+        #[arg(long, default_value_t = 5_000)]
+        users: usize,
+        #[arg(long, default_value_t = 500)]
+        groups: usize,
+    },
     /// Three proxies and more clients than limits allow, in calm, with a proxy killed and with the store restarted.
     Storm,
     /// Steady load for minutes with default settings: what storing logs and bodies does to the slowest calls.
@@ -218,6 +226,7 @@ impl Proof {
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
             Self::Prompts { .. } => "prompts",
+            Self::Scim { .. } => "scim",
             Self::Storm => "storm",
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
@@ -250,6 +259,7 @@ impl Proof {
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
             Self::Prompts { prompts, versions } => prompts::prove(prompts, versions, &mut report).await?,
+            Self::Scim { users, groups } => scim::prove(users, groups, &mut report).await?,
             Self::Storm => storm::prove(&mut report).await?,
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,

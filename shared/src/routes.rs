@@ -11,6 +11,7 @@ mod keys;
 mod mcp;
 mod meant;
 mod operation;
+mod sign_in;
 mod template;
 mod tenancy;
 
@@ -23,6 +24,8 @@ pub enum Lookup {
     Operation(&'static Operation),
     /// The path is the control plane's, the method is not one of its methods: admin answers 405.
     WrongMethod,
+    /// No operation, but of a protocol that is wholly the control plane's: admin answers 404 in that protocol's form.
+    Unknown,
     /// Inference or pass-through.
     NotControlPlane,
 }
@@ -33,7 +36,9 @@ pub enum Lookup {
 /// method and never deletes a guardrail called `checks`.
 pub fn find(method: &str, path: &str) -> Lookup {
     let path = path.strip_suffix('/').unwrap_or(path);
-    let Some(template) = template_of(path) else { return Lookup::NotControlPlane };
+    let Some(template) = template_of(path) else {
+        return if path.starts_with("/scim/") { Lookup::Unknown } else { Lookup::NotControlPlane };
+    };
     let found = group_of(path).iter().find(|one| one.path == template && one.method.as_str() == method);
     found.map_or(Lookup::WrongMethod, Lookup::Operation)
 }
@@ -65,6 +70,7 @@ fn group_of(path: &str) -> &'static [Operation] {
         b"workspaces" => tenancy::WORKSPACES,
         b"workspace-exclusions" => tenancy::WORKSPACE_EXCLUSIONS,
         b"scim" => tenancy::SCIM,
+        b"auth" => sign_in::AUTH,
         b"api-keys" => keys::API_KEYS,
         b"integrations" => catalog::INTEGRATIONS,
         b"providers" => catalog::PROVIDERS,
@@ -119,6 +125,7 @@ static GROUPS: &[&[Operation]] = &[
     data::CACHE,
     data::AUDIT_LOGS,
     tenancy::SCIM,
+    sign_in::AUTH,
     data::OPENAPI,
 ];
 

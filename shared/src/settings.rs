@@ -31,6 +31,7 @@ pub mod retention;
 pub mod sealing;
 pub mod secrets;
 pub mod semantic_cache;
+pub mod sign_in;
 pub mod snapshot;
 pub mod traces;
 pub mod upstream;
@@ -63,6 +64,7 @@ pub use retention::Retention;
 pub use sealing::Sealing;
 pub use secrets::Secrets;
 pub use semantic_cache::SemanticCache;
+pub use sign_in::SignIn;
 pub use snapshot::Snapshot;
 pub use traces::Traces;
 pub use upstream::Upstream;
@@ -80,6 +82,8 @@ pub struct AllSettings {
     pub identity: Identity,
     #[command(flatten)]
     pub jwt: Jwt,
+    #[command(flatten)]
+    pub sign_in: SignIn,
     #[command(flatten)]
     pub features: Features,
     #[command(flatten)]

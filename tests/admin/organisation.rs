@@ -192,7 +192,8 @@ async fn auth_settings_are_checked_and_never_show_a_secret() {
     assert_eq!(seen["scim"], scim);
     assert_eq!(
         seen["allowed_domains"],
-        json!([{ "domain": "acme.test", "verified": true, "allow_subdomains": false }])
+        json!([{ "domain": "acme.test", "verified": false, "allow_subdomains": false }]),
+        "a client's word proves nothing"
     );
     assert_eq!(seen["jwks_json"]["keys"][0]["kid"], "1");
     let stored =

@@ -321,6 +321,10 @@ pub static FURTHER: &[&str] = &[
     "/logs",
     "/logs/erase",
     "/cache",
+    "/admin/domains",
+    "/admin/domains/{domainId}",
+    "/admin/domains/{domainId}/verify",
+    "/auth/saml/{organisationId}/acs",
     "/scim/workspaces",
     "/scim/workspaces/{mappingId}",
     "/scim/Users",
@@ -330,6 +334,11 @@ pub static FURTHER: &[&str] = &[
     "/scim/Bulk",
     "/policies/usage-limits/{id}/entities/reset",
     "/policies/usage-limits/{id}/entities/{entityId}/reset",
+    "/auth/link",
+    "/auth/sessions",
+    "/auth/sessions/{sessionId}",
+    "/auth/logout",
+    "/auth/backchannel-logout/{organisationId}",
 ];
 
 /// The sample's body with its number.

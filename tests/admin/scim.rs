@@ -1,6 +1,8 @@
 //! SCIM over HTTP, with requests as the two big identity providers send them: who is made, who ends, which workspaces
 //! follow, and that one organisation's token reaches nobody of another.
 
+mod shapes;
+
 use crate::service::Service;
 use harness::{Answer, Client, client::whole};
 use http::Method;
@@ -9,29 +11,29 @@ use shared::bootstrap::FirstKeys;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
-const AUTH: &str = "/admin/organisation/auth-settings";
-const TOKEN: &str = "scim-0123456789abcdef0123456789abcdef";
+pub const AUTH: &str = "/admin/organisation/auth-settings";
+pub const TOKEN: &str = "scim-0123456789abcdef0123456789abcdef";
 
-async fn provider(service: &Service, organisation: &FirstKeys, token: &str) -> Client {
+pub async fn provider(service: &Service, organisation: &FirstKeys, token: &str) -> Client {
     let admin = service.client().with_key(&organisation.admin_key.key);
     let set = admin.put(AUTH, &json!({ "scim": { "enabled": true, "token": token } })).await;
     assert_eq!(set.status, 200, "{}", set.text());
     service.client().with("authorization", format!("Bearer {token}"))
 }
 
-async fn patch(client: &Client, path: &str, operations: Value) -> Answer {
+pub async fn patch(client: &Client, path: &str, operations: Value) -> Answer {
     let schemas = ["urn:ietf:params:scim:api:messages:2.0:PatchOp"];
     whole(client.request(Method::PATCH, path).json(&json!({ "schemas": schemas, "Operations": operations }))).await
 }
 
-async fn made(client: &Client, path: &str, body: Value) -> String {
+pub async fn made(client: &Client, path: &str, body: Value) -> String {
     let answer = client.post(path, &body).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// As Okta sends it.
-fn person(name: &str) -> Value {
+pub fn person(name: &str) -> Value {
     json!({
         "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
         "userName": format!("{name}@acme.test"),

@@ -115,6 +115,16 @@ impl Caller<'_> {
             self.put(&one, json!({ "role": "member" })).await;
             self.delete(&one, Value::Null).await;
         }
+        let domain = self.post("/admin/domains", json!({ "domain": "acme.test" })).await;
+        let path = format!("/admin/domains/{}", domain["id"].as_str().unwrap());
+        self.get("/admin/domains").await;
+        // As if the DNS had been asked; that is in `domains`.
+        const PROVE: &str = "WITH claim AS (DELETE FROM domain_claims RETURNING id, organisation_id, domain)
+            INSERT INTO verified_domains (id, organisation_id, domain, method)
+            SELECT id, organisation_id, domain, 'operator' FROM claim";
+        self.service.database.client().await.execute(PROVE, &[]).await.unwrap();
+        self.post(&format!("{path}/verify"), json!({})).await;
+        self.delete(&path, Value::Null).await;
         let mapping =
             json!({ "workspace_id": self.service.home.workspace_id, "role": "Member", "scim_group_name": "G" });
         let mapping = self.post("/scim/workspaces", mapping).await;
@@ -382,8 +392,8 @@ async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     caller.policies().await;
     caller.logs(&place).await;
     caller.public().await;
-    // What an identity provider calls is in `scim`.
-    let built = operations().filter(|one| one.access != Access::ScimToken);
+    // What an identity provider calls is in `scim`, how people sign in in `login`.
+    let built = operations().filter(|one| one.access != Access::ScimToken && !one.path.starts_with("/auth/"));
     let built = built.filter(|one| admin::resources::is_built(one) && one.path != NEVER_SUCCEEDS);
     let missing: Vec<_> =
         built.map(|one| (one.method.as_str(), one.path)).filter(|one| !caller.called.contains(one)).collect();

@@ -7,6 +7,7 @@ pub mod database;
 pub mod embedder;
 pub mod guard;
 pub mod issuer;
+pub mod node;
 pub mod process;
 pub mod python;
 pub mod sink;

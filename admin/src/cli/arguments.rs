@@ -30,6 +30,21 @@ pub enum Command {
         #[arg(long)]
         owner_email: String,
     },
+    /// Mail domains of organisations.
+    Domains {
+        #[command(subcommand)]
+        command: DomainsCommand,
+    },
+    /// Print a link by which somebody signs in once, within ten minutes. For the first owner, and for whoever their identity
+    /// provider keeps out.
+    LoginLink {
+        /// E-mail address of the person.
+        #[arg(long)]
+        email: String,
+        /// The organisation, where the person is in several.
+        #[arg(long, value_name = "UUID")]
+        organisation: Option<Uuid>,
+    },
     /// The keys that stored secrets are sealed with.
     Keys {
         #[command(subcommand)]
@@ -54,6 +69,24 @@ pub enum Command {
     Audit {
         #[command(subcommand)]
         command: AuditCommand,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum DomainsCommand {
+    /// Vouch for an organisation's domain, as if its DNS record had been seen.
+    Verify {
+        #[arg(long, value_name = "UUID")]
+        organisation: Uuid,
+        /// As example.com.
+        #[arg(long)]
+        domain: String,
+    },
+    /// Take a domain from the organisation that has it, so that it can be proved anew. Its people stay.
+    Release {
+        /// As example.com.
+        #[arg(long)]
+        domain: String,
     },
 }
 

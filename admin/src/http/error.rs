@@ -34,6 +34,9 @@ pub enum ApiError {
     MissingScope { needs: Scopes },
     #[error("{0}")]
     Forbidden(&'static str),
+    /// A login that came to nothing, in words that repeat nothing that was sent.
+    #[error("{0}")]
+    SignInRefused(String),
     #[error("{0}")]
     Unauthenticated(&'static str),
     #[error("{0}")]
@@ -119,7 +122,9 @@ impl ApiError {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NoSuchPath { .. } => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) | Self::SignInRefused(_) => {
+                StatusCode::FORBIDDEN
+            }
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
@@ -139,7 +144,7 @@ impl ApiError {
         match self {
             Self::Invalid { .. } | Self::Faults(_) | Self::Config(_) | Self::TooLarge { .. } => "AB01",
             Self::NoSuchPath { .. } | Self::WrongMethod { .. } => "AB02",
-            Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
+            Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) | Self::SignInRefused(_) => "AB03",
             Self::Internal | Self::Unavailable | Self::TooSlow | Self::NoMasterKey => "AB04",
             Self::Scim { status, .. } if *status == StatusCode::CONFLICT => "AB07",
             Self::Scim { .. } => "AB01",

@@ -33,6 +33,8 @@ pub struct RequestOrigin {
     pub body: Bytes,
     /// Whether it uses a prefix of another product's headers: what we do not know is then ignored with a warning.
     pub is_lenient: bool,
+    /// Whether a session's cookie is the credential: the caller's key is then none that is stored.
+    pub is_by_session: bool,
     warnings: Mutex<Vec<String>>,
     is_recorded: AtomicBool,
 }
@@ -64,6 +66,7 @@ impl RequestOrigin {
             query: Query::default(),
             body: Bytes::new(),
             is_lenient: false,
+            is_by_session: false,
             warnings: Mutex::default(),
             is_recorded: AtomicBool::new(false),
         }

@@ -2,6 +2,7 @@
 
 use crate::http::ApiError;
 use crate::identity::access::{self, Standing, security};
+use crate::identity::cookies::CallerSession;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::id::Id;
@@ -20,6 +21,8 @@ pub struct Caller {
     pub standing: Option<Arc<Standing>>,
     /// What the token says, if the caller came with one instead of a key.
     pub token: Option<Arc<VerifiedToken>>,
+    /// The session of a person who came with a cookie; `key` is then what the session stands for, and stored nowhere.
+    pub session: Option<Arc<CallerSession>>,
     /// The scopes that count: those of the key, for a person's key narrowed by role and security settings.
     pub scopes: Arc<[String]>,
 }
@@ -30,7 +33,7 @@ impl Caller {
             Some(standing) => access::effective_scopes(&key.scopes, standing),
             None => key.scopes.to_vec(),
         };
-        Self { key: Arc::new(key), standing: standing.map(Arc::new), token: None, scopes: scopes.into() }
+        Self { key: Arc::new(key), standing: standing.map(Arc::new), token: None, session: None, scopes: scopes.into() }
     }
 
     pub fn organisation_id(&self) -> Uuid {

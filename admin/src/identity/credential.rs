@@ -19,7 +19,13 @@ impl std::fmt::Debug for Credential<'_> {
     }
 }
 
+/// The credential, or a refusal where there is none.
 pub fn credential<'a>(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Credential<'a>, ApiError> {
+    sent(headers, aliases)?.ok_or(ApiError::Unauthenticated("No valid credential was sent"))
+}
+
+/// None where there is none: a session's cookie may stand in for it.
+pub fn sent<'a>(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Option<Credential<'a>>, ApiError> {
     let names = aliases.prefixes().map(|prefix| format!("{prefix}api-key"));
     let mut keys =
         names.flat_map(|name| headers.get_all(name)).map(|value| value.as_bytes()).filter(|value| !value.is_empty());
@@ -27,10 +33,11 @@ pub fn credential<'a>(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Crede
         Some(key) if keys.any(|other| other != key) => {
             return Err(ApiError::Unauthenticated("Two different API keys were sent"));
         }
-        Some(key) => key,
-        None => bearer(headers).ok_or(ApiError::Unauthenticated("No valid credential was sent"))?,
+        Some(key) => Some(key),
+        None => bearer(headers),
     };
-    Ok(if looks_like_jwt(value) { Credential::Jwt(value) } else { Credential::ApiKey(value) })
+    let read = |value| if looks_like_jwt(value) { Credential::Jwt(value) } else { Credential::ApiKey(value) };
+    Ok(value.map(read))
 }
 
 pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {

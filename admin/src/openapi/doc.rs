@@ -19,6 +19,8 @@ pub struct Doc {
     pub(super) file: &'static [&'static str],
     /// Types that it answers with instead of JSON where they are asked for.
     pub(super) also_as: &'static [&'static str],
+    /// Sends the client elsewhere instead of answering; where to.
+    pub(super) redirects: Option<&'static str>,
     /// Refusals beyond those that follow from the route table.
     pub(super) also: Vec<u16>,
 }
@@ -52,6 +54,7 @@ impl Doc {
             answer: schema::any_object(),
             file: &[],
             also_as: &[],
+            redirects: None,
             also: Vec::new(),
         }
     }
@@ -95,6 +98,12 @@ impl Doc {
     /// Answers with one of these types instead where `Accept` asks for it.
     pub fn also_as(mut self, kinds: &'static [&'static str]) -> Self {
         self.also_as = kinds;
+        self
+    }
+
+    /// Sends the client elsewhere.
+    pub fn redirects(mut self, whereto: &'static str) -> Self {
+        self.redirects = Some(whereto);
         self
     }
 

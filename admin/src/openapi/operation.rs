@@ -20,7 +20,9 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "x-implemented": is_built,
         "x-body-limit": operation.body_limit,
     });
-    if let Some(doc) = doc {
+    if let Some(whereto) = doc.and_then(|doc| doc.redirects) {
+        rendered["responses"]["303"] = redirect(whereto);
+    } else if let Some(doc) = doc {
         rendered["responses"]["200"] = if doc.file.is_empty() { success(&doc.answer) } else { file(doc.file) };
         for kind in doc.also_as {
             rendered["responses"]["200"]["content"][*kind] = json!({ "schema": schema::any_text().json });
@@ -55,6 +57,12 @@ pub fn success(answer: &Schema) -> Value {
     json!({ "description": "Done.", "headers": headers(), "content": content })
 }
 
+fn redirect(whereto: &str) -> Value {
+    let mut headers = headers();
+    headers["Location"] = json!({ "description": whereto, "schema": schema::any_text().json });
+    json!({ "description": whereto, "headers": headers })
+}
+
 fn file(kinds: &[&str]) -> Value {
     let content: Map<String, Value> =
         kinds.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": schema::any_text().json }))).collect();
@@ -81,6 +89,7 @@ fn description(operation: &Operation, doc: Option<&Doc>) -> String {
     let needs = match (operation.access, operation.scopes) {
         (Access::Public, _) => "Needs no credential.".to_owned(),
         (Access::ScimToken, _) => "Needs the organisation's SCIM token.".to_owned(),
+        (Access::Session, _) => "Needs a person's session, which is a cookie.".to_owned(),
         (Access::Keys(_), Scopes::Any([]) | Scopes::All([])) => "Needs a valid key and no scope.".to_owned(),
         (Access::Keys(_), Scopes::Any([one])) => format!("Needs the scope `{one}`."),
         (Access::Keys(_), Scopes::Any(names)) => format!("Needs one of the scopes {}.", quoted(names)),
@@ -133,6 +142,7 @@ fn security(access: Access) -> Value {
     match access {
         Access::Public => json!([]),
         Access::ScimToken => json!([{ "scimToken": [] }]),
+        Access::Session => json!([{ "session": [] }]),
         Access::Keys(_) => json!([{ "apiKey": [] }, { "bearer": [] }]),
     }
 }

@@ -86,7 +86,7 @@ pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map
         (400, "Invalid", true),
         (401, "Unauthenticated", operation.access != Access::Public),
         (402, "FeatureOff", is_by_key || operation.feature.is_some()),
-        (403, "Forbidden", is_by_key || is_scim),
+        (403, "Forbidden", is_by_key || is_scim || operation.access == Access::Session),
         (404, missing, is_by_key || operation.path.contains('{')),
         (409, "Conflict", (is_by_key || is_scim) && is_write),
         (413, "TooLarge", true),

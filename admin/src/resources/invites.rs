@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource, Routes};
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
+use crate::resources::api_keys::issue::PromisedKey;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::de::IgnoredAny;
@@ -141,6 +142,12 @@ impl Resource for Invite {
         }
         Ok(filter)
     }
+}
+
+/// The key that an invitation promised, as its row has it, for who accepts it by signing in.
+pub fn promised_key(details: &Value) -> Option<PromisedKey> {
+    let details: KeyDetails = serde_json::from_value(details.clone()).ok()?;
+    Some(accept::promise(&details))
 }
 
 impl Invite {

@@ -21,6 +21,9 @@ pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>,
     if let Some(token) = &call.caller.token {
         return Ok(Json(described(&call, token)));
     }
+    if call.caller.session.is_some() {
+        return Ok(Json(described_session(&call)));
+    }
     let db = app.db.get().await?;
     let row = db.query_one(DESCRIBE, &[&call.caller.key.id, &call.caller.organisation_id()]).await?;
     Ok(Json(description(&call, &row)?))
@@ -69,5 +72,21 @@ fn described(call: &Call, token: &VerifiedToken) -> Value {
         "status": key.status,
         "scopes": call.caller.scopes,
         "expires_at": Time(token.expires_at),
+    })
+}
+
+/// A session stands for a key that is stored nowhere; `GET /auth/session` tells the rest.
+fn described_session(call: &Call) -> Value {
+    let key = &call.caller.key;
+    json!({
+        "object": "api-key",
+        "id": key.id,
+        "name": "Session",
+        "type": key.kind.as_str(),
+        "organisation_id": key.organisation_id,
+        "workspace_id": key.workspace_id,
+        "user_id": key.user_id,
+        "status": key.status,
+        "scopes": call.caller.scopes,
     })
 }

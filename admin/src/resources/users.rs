@@ -5,6 +5,7 @@ use super::organisation::refuse_if_scim_only;
 use crate::crud::{self, Action, Resource, Routes, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
+use crate::login::sessions;
 use crate::openapi::{Doc, choices, schema};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -175,8 +176,9 @@ impl Resource for User {
     }
 }
 
-/// What goes with a person who leaves: memberships, and the keys that acted for them.
+/// What goes with a person who leaves: sessions, memberships, and the keys that acted for them.
 pub async fn leave(action: &Action<'_>, user: Uuid) -> Result<(), ApiError> {
+    sessions::end_all(&action.tx, action.organisation_id(), user).await?;
     const MEMBERSHIPS: &str = "DELETE FROM workspace_members WHERE user_id = $1";
     const KEYS: &str = "UPDATE api_keys SET status = 'archived', last_updated_at = now()
                         WHERE user_id = $1 AND status <> 'archived'";

@@ -7,12 +7,11 @@ use crate::audit::mask;
 use crate::http::{ApiError, FieldFault, json, schema_check};
 use crate::identity::call::RequestOrigin;
 use crate::resources::accepted::{self, Accepted};
-use shared::routes::{Access, Method};
+use shared::routes::Method;
 
 /// Runs before the handler, and after everything that decides whether there may be one.
 pub fn conform(origin: &RequestOrigin) -> Result<(), ApiError> {
-    // The protocol bids servers to pass over what they do not know.
-    if origin.operation.access == Access::ScimToken {
+    if origin.operation.is_of_protocol() {
         return Ok(());
     }
     let Some(accepted) = accepted::by(origin.operation) else { return Ok(()) };

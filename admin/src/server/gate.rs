@@ -6,13 +6,15 @@ use crate::audit;
 use crate::http::{ApiError, ErrorExtension, Query, body};
 use crate::identity::call::{ClientInfo, RequestOrigin};
 use crate::identity::caller::{AuthFailure, authenticate};
-use crate::identity::credential::{Credential, credential};
+use crate::identity::cookies::{CallerSession, Cookie};
+use crate::identity::credential::{self, Credential};
+use crate::identity::session::{self, CookieRequest};
 use crate::identity::{Call, Caller, scim_token};
 use crate::resources::is_built;
 use crate::server::conform::conform;
 use crate::server::panics::shielded;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
@@ -49,7 +51,12 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
 
 async fn answered(app: App, operation: &'static Operation, request: Request, next: Next) -> Response {
     let mut origin = origin_of(&app, operation, &request);
-    let (response, key) = match admit(&app, operation, request.headers()).await {
+    let admitted = admit(&app, operation, request.headers()).await;
+    let session = admitted.as_ref().ok().and_then(Option::as_ref).and_then(|caller| caller.session.clone());
+    if let (Some(_), Some(origin)) = (&session, Arc::get_mut(&mut origin)) {
+        origin.is_by_session = true;
+    }
+    let (mut response, key) = match admitted {
         Err(stranger) => {
             audit::token(&app, &origin, stranger.organisation_id, &stranger.refused).await;
             (refuse(stranger.refused, request), stranger.key.map(Arc::new))
@@ -60,7 +67,8 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
             match is_within_limit.and_then(|()| permit(operation, caller.as_ref(), &app.features)) {
                 // Left out of the audit trail: whoever calls too often would fill it.
                 Err(refused @ ApiError::RateLimited { .. }) => {
-                    return tagged(refuse(refused, request), GateOutcome { operation, key });
+                    let response = with_cookie(refuse(refused, request), session.as_deref());
+                    return tagged(response, GateOutcome { operation, key });
                 }
                 Err(refused) => {
                     if let Some(token) = caller.as_ref().and_then(|caller| caller.token.as_ref()) {
@@ -72,6 +80,7 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
             }
         }
     };
+    response = with_cookie(response, session.as_deref());
     if let Some(key) = &key {
         let refusal = response.extensions().get::<ErrorExtension>().cloned();
         audit::attempt(&app, &origin, key, response.status(), refusal.as_ref().map(|refusal| &*refusal.0)).await;
@@ -117,11 +126,21 @@ fn operation_of(request: &Request) -> Result<&'static Operation, ApiError> {
     let path = relative(whole).ok_or_else(lost)?;
     match routes::find(method, path) {
         Lookup::Operation(operation) => Ok(operation),
-        Lookup::NotControlPlane => Err(lost()),
+        Lookup::Unknown if path.ends_with("/.search") => Err(no_search()),
+        Lookup::Unknown | Lookup::NotControlPlane => Err(lost()),
         Lookup::WrongMethod => {
             let allow: Vec<_> = routes::allowed(path).map(routes::Method::as_str).collect();
             Err(ApiError::WrongMethod { allow: allow.join(", "), hint: routes::hint(method, whole) })
         }
+    }
+}
+
+/// SCIM's search by POST over several kinds of resources: 501 is how a server says that it has none.
+fn no_search() -> ApiError {
+    ApiError::Scim {
+        status: StatusCode::NOT_IMPLEMENTED,
+        kind: "",
+        detail: "Resources are searched by GET with a filter, one kind at a time".into(),
     }
 }
 
@@ -137,14 +156,41 @@ async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<
     match operation.access {
         Access::Public => Ok(None),
         Access::ScimToken => scim_token::authenticate(headers, &*app.db.get().await?).await.map(Some),
+        Access::Session => by_session(app, operation, headers).await.map(Some),
         Access::Keys(_) => {
-            let caller = match credential(headers, &app.aliases)? {
-                Credential::Jwt(token) => app.tokens.authenticate(&app.db, token, Utc::now()).await,
-                Credential::ApiKey(key) => authenticate(key, &*app.db.get().await?, Utc::now()).await,
+            let caller = match credential::sent(headers, &app.aliases)? {
+                Some(Credential::Jwt(token)) => app.tokens.authenticate(&app.db, token, Utc::now()).await,
+                Some(Credential::ApiKey(key)) => authenticate(key, &*app.db.get().await?, Utc::now()).await,
+                // Whoever sends a key means the key, whatever cookies their browser adds.
+                None => by_session(app, operation, headers).await,
             };
             caller.map(Some)
         }
     }
+}
+
+async fn by_session(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Caller, AuthFailure> {
+    let Some(token) = app.cookies.sent(headers, Cookie::Session) else {
+        return Err(ApiError::Unauthenticated("No valid credential was sent").into());
+    };
+    let request = CookieRequest {
+        method: operation.method,
+        headers,
+        cookies: app.cookies,
+        aliases: &app.aliases,
+        public_url: &app.public_url,
+        is_in_workspace: operation.access != Access::Session,
+    };
+    session::authenticate(&request, token, &*app.db.get().await?).await
+}
+
+/// A replaced token goes to the browser with whatever the answer is, unless the handler sets the cookie itself.
+fn with_cookie(mut response: Response, session: Option<&CallerSession>) -> Response {
+    let renewed = session.and_then(|session| session.renewed.clone());
+    if let Some(cookie) = renewed.filter(|_| !response.headers().contains_key(header::SET_COOKIE)) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
 }
 
 /// Feature, then kind of key, then scope: the most general reason first.
@@ -153,7 +199,8 @@ fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> R
         return Err(ApiError::FeatureOff { setting: off.setting() });
     }
     let (Access::Keys(kinds), Some(caller)) = (operation.access, caller) else { return Ok(()) };
-    if !flags.api_access_enabled {
+    // People come by the console; the switch is about programs.
+    if !flags.api_access_enabled && caller.session.is_none() {
         return Err(ApiError::FeatureOff { setting: "API_ACCESS_ENABLED" });
     }
     if !kinds.contains(caller.key.kind) {

@@ -7,6 +7,7 @@ use crate::resources;
 use crate::server::gate::gate;
 use crate::server::health;
 use crate::server::invite_page;
+use crate::server::link_page;
 use crate::server::mcp_login_pages;
 use crate::server::mcp_oauth_pages;
 use crate::server::observe::observe;
@@ -30,6 +31,7 @@ pub fn router(app: App) -> Router {
         .route("/metrics", get(health::metrics))
         .route("/docs", docs_page::route(&app.public_url))
         .route("/invites/accept", get(invite_page::show))
+        .route("/auth/link", get(link_page::show))
         .route("/mcp-oauth/start", get(mcp_oauth_pages::start).post(mcp_oauth_pages::agree))
         .route("/mcp-oauth/callback", get(mcp_oauth_pages::callback))
         .route("/.well-known/oauth-authorization-server", get(mcp_login_pages::metadata))

@@ -126,8 +126,8 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
             // One client looks for prices at the host's root.
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
-            // Where links of invitations lead.
-            ("/invites/accept", &Method::GET) => Route::ControlPlane,
+            // Where links of invitations and of logins lead.
+            ("/invites/accept" | "/auth/link", &Method::GET) => Route::ControlPlane,
             // Where people connect to MCP servers, and where MCP clients log in.
             ("/mcp-oauth/start" | "/oauth/authorize", &Method::GET | &Method::POST)
             | ("/mcp-oauth/callback" | "/.well-known/oauth-authorization-server", &Method::GET)
@@ -157,7 +157,7 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         return Route::Prompt(reference);
     }
     match routes::find(method.as_str(), rest) {
-        Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
+        Lookup::Operation(_) | Lookup::WrongMethod | Lookup::Unknown => return Route::ControlPlane,
         Lookup::NotControlPlane => {}
     }
     if *method == Method::GET

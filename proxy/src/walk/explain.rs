@@ -307,7 +307,7 @@ fn model(leaf: &Leaf, fields: &Fields<'_>) -> Option<String> {
 fn longest_question() -> usize {
     match routes::find("POST", "/explain") {
         Lookup::Operation(operation) => operation.body_limit,
-        Lookup::WrongMethod | Lookup::NotControlPlane => LONGEST_PAST,
+        Lookup::WrongMethod | Lookup::Unknown | Lookup::NotControlPlane => LONGEST_PAST,
     }
 }
 

@@ -61,7 +61,9 @@ pub enum Access {
     Public,
     /// The organisation's SCIM token, which is not an API key.
     ScimToken,
-    /// An API key or JWT of one of these kinds.
+    /// A person's session and nothing else: it is about the person.
+    Session,
+    /// An API key or JWT of one of these kinds; a session counts as a user's key.
     Keys(KeySet),
 }
 
@@ -214,6 +216,12 @@ const fn with_object(method: Method, operation: Operation) -> Operation {
 }
 
 impl Operation {
+    /// Called by another party in a protocol that bids to pass over what is not known.
+    pub fn is_of_protocol(&self) -> bool {
+        const PATHS: [&str; 3] = ["/auth/callback/", "/auth/backchannel-logout/", "/auth/saml/"];
+        self.access == Access::ScimToken || PATHS.iter().any(|path| self.path.starts_with(path))
+    }
+
     /// Lists a collection, instead of reading the object that the path names.
     pub fn is_list(&self) -> bool {
         self.method == Method::Get && !self.path.ends_with('}')

@@ -19,6 +19,7 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "secret_references", column: "sealed_auth_config", organisation: "organisation_id" },
     SealedColumn { table: "plugins", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "mcp_integrations", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "saml_keys", column: "sealed_key", organisation: "organisation_id" },
     SealedColumn { table: "mcp_clients", column: "access_token", organisation: "organisation_id" },
     SealedColumn { table: "mcp_clients", column: "client_secret", organisation: "organisation_id" },
     SealedColumn { table: "mcp_connections", column: "access_token", organisation: "organisation_id" },
@@ -26,6 +27,7 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "mcp_oauth_states", column: "verifier", organisation: "organisation_id" },
     SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
     SealedColumn { table: "batches", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "sessions", column: "id_token", organisation: "organisation_id" },
 ];
 
 /// A column of JSON in which single texts are sealed, see `config::credentials`.

@@ -166,7 +166,7 @@ function inside(doc, path, method, operation) {
     node.append(make("h3", { text: type === "multipart/form-data" ? "Form" : "Body" }), make("p", { class: "dim", text: type }), ...shape(doc, body.schema));
     if (type === "application/json") node.append(pretty(body.example));
   }
-  const success = resolve(doc, operation.responses["200"] || operation.responses["101"]);
+  const success = resolve(doc, operation.responses["200"] || operation.responses["101"] || operation.responses["303"]);
   if (success) {
     node.append(make("h3", { text: "Answer" }), make("p", { class: "dim", text: success.description + " " + Object.keys(success.content || {}).join(", ") }));
     const json = success.content && success.content["application/json"];
@@ -174,10 +174,10 @@ function inside(doc, path, method, operation) {
     const rows = Object.entries(success.headers || {}).map(([name, one]) => make("tr", {}, make("td", {}, make("code", { text: name })), make("td", {}, ...rich(one.description))));
     if (rows.length) node.append(table(["Header", "Meaning"], rows));
   }
-  const refusals = Object.entries(operation.responses).filter(([status]) => status !== "200" && status !== "101");
+  const refusals = Object.entries(operation.responses).filter(([status]) => !["200", "101", "303"].includes(status));
   const rows = refusals.map(([status, reference]) => make("tr", {}, make("td", {}, make("code", { text: status })), make("td", {}, ...rich(resolve(doc, reference).description))));
   node.append(make("h3", { text: "Refusals" }), table(["Status", "Reason"], rows), make("h3", { text: "Try it" }), curl(doc, path, method, operation));
-  if (operation["x-implemented"] && !operation.responses["101"]) node.append(attempt(doc, path, method, operation));
+  if (operation["x-implemented"] && !operation.responses["101"] && !operation.responses["303"]) node.append(attempt(doc, path, method, operation));
   return node;
 }
 

@@ -132,7 +132,7 @@ async fn sit(
     Ok(made.map(|made| issue::shown(workspace, user, &made, is_shown)))
 }
 
-fn promise(details: &KeyDetails) -> PromisedKey {
+pub(super) fn promise(details: &KeyDetails) -> PromisedKey {
     let metadata = details.metadata.as_ref();
     PromisedKey {
         scopes: details.scopes.clone(),

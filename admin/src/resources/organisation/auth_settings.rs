@@ -1,16 +1,22 @@
 //! How an organisation's people and tokens are recognised: JWKS for tokens, OIDC or SAML for sign-in, SCIM for its
-//! directory. Only stored and checked here. Of the SCIM token a hash is kept, the OIDC client secret is sealed.
+//! directory. Only stored and checked here. Of the SCIM token a hash is kept, OIDC client secrets are sealed.
 
+mod claim_rules;
 mod client_secret;
 mod jwks;
+mod oidc_providers;
+pub mod saml;
 mod scim_tokens;
 mod sign_in;
+mod verified;
 
 use super::{Organisation, current, merge};
 use crate::app::App;
 use crate::crud::{Action, Answer, Change, RowLock};
 use crate::http::{ApiError, Field, text};
 use crate::identity::Call;
+use crate::resources::saml::service_key;
+use crate::saml::SamlSettings;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -26,7 +32,10 @@ struct AuthChange {
     jwt_issuer: Field<String>,
     jwt_audiences: Field<Vec<String>>,
     oidc: Field<sign_in::Oidc>,
-    saml: Field<sign_in::Saml>,
+    oidc_providers: Field<Vec<oidc_providers::DomainProvider>>,
+    claim_rules: Field<Vec<claim_rules::ClaimRule>>,
+    disable_login_links: Field<bool>,
+    saml: Field<SamlSettings>,
     allowed_domains: Field<Vec<sign_in::Domain>>,
     disable_auto_provision_user: Field<bool>,
     session_settings: Field<SessionSettings>,
@@ -37,6 +46,7 @@ struct AuthChange {
 #[serde(deny_unknown_fields)]
 struct SessionSettings {
     max_session_ttl: Option<i64>,
+    idle_timeout: Option<i64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -50,7 +60,9 @@ struct ScimChange {
 }
 
 pub async fn read_auth_settings(State(app): State<App>, call: Call) -> Answer {
-    Ok(Json(shown(&current(&app, &call).await?.auth_settings)))
+    let mut settings = shown(&current(&app, &call).await?.auth_settings);
+    verified::mark(&*app.db.get().await?, call.caller.organisation_id(), &mut [&mut settings]).await?;
+    Ok(Json(settings))
 }
 
 pub async fn update(State(app): State<App>, call: Call) -> Answer {
@@ -68,14 +80,31 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
     let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.auth_settings;
-    let secret = client_secret::taken(&mut change.oidc, &before["oidc"])?;
+    let general = client_secret::taken(&mut change.oidc, &before["oidc"])?;
+    let sent = std::mem::take(&mut change.oidc_providers);
+    let (providers, secrets) = oidc_providers::split(
+        sent.try_map(|all| oidc_providers::checked(all, &before["oidc_providers"], app.outbound.guard()))?,
+    );
+    let rules = match std::mem::take(&mut change.claim_rules) {
+        Field::Value(rules) => Field::Value(claim_rules::checked(&action, rules).await?),
+        Field::Absent => Field::Absent,
+        Field::Null => Field::Null,
+    };
     let mut after = changed(&before, change, app.outbound.guard())?;
-    client_secret::keep(&action, secret, &before["oidc"], &mut after["oidc"]).await?;
+    if let Value::Object(settings) = &mut after {
+        merge(settings, "claim_rules", rules);
+        merge(settings, "oidc_providers", providers);
+    }
+    oidc_providers::refuse_shared_issuer(&after)?;
+    client_secret::show(after.get_mut("oidc"), client_secret::masked(&general, &before["oidc"]));
+    client_secret::keep(&action, general, secrets).await?;
+    service_key::ensure(&action, &after["saml"]).await?;
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     if let Some(hash) = token.sent() {
         scim_tokens::replace(&action, hash).await?;
     }
-    let (before, after) = (shown(&before), shown(&after));
+    let (mut before, mut after) = (shown(&before), shown(&after));
+    verified::mark(&action.tx, id, &mut [&mut before, &mut after]).await?;
     action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after.clone()) }).await?;
     Ok(Json(after))
 }
@@ -93,10 +122,11 @@ fn changed(stored: &Value, change: AuthChange, guard: &Guard) -> Result<Value, A
         change.jwt_issuer.try_map(|issuer| text::sized("jwt_issuer", issuer, 1..=2048))?,
     );
     merge(&mut settings, "jwt_audiences", change.jwt_audiences.try_map(audiences)?);
-    merge(&mut settings, "oidc", change.oidc.try_map(sign_in::Oidc::checked)?);
-    merge(&mut settings, "saml", change.saml.try_map(sign_in::Saml::checked)?);
+    merge(&mut settings, "oidc", change.oidc.try_map(|oidc| oidc.checked(guard))?);
+    merge(&mut settings, "saml", change.saml.try_map(|sent| saml::checked(sent, guard))?);
     merge(&mut settings, "allowed_domains", change.allowed_domains.try_map(sign_in::domains)?);
     merge(&mut settings, "disable_auto_provision_user", change.disable_auto_provision_user);
+    merge(&mut settings, "disable_login_links", change.disable_login_links);
     merge(&mut settings, "session_settings", change.session_settings.try_map(SessionSettings::checked)?);
     let scim = change.scim.try_map(|scim| scim.merged(&stored["scim"]))?;
     merge(&mut settings, "scim", scim);
@@ -128,6 +158,9 @@ impl AuthChange {
             || self.jwt_issuer.is_sent()
             || self.jwt_audiences.is_sent()
             || self.oidc.is_sent()
+            || self.oidc_providers.is_sent()
+            || self.claim_rules.is_sent()
+            || self.disable_login_links.is_sent()
             || self.saml.is_sent()
             || self.allowed_domains.is_sent()
             || self.disable_auto_provision_user.is_sent()
@@ -139,12 +172,13 @@ impl AuthChange {
 
 impl SessionSettings {
     fn checked(self) -> Result<Value, ApiError> {
-        match self.max_session_ttl {
-            Some(ttl) if !(900..=31_536_000).contains(&ttl) => {
-                Err(ApiError::field("session_settings.max_session_ttl", "must be 900 to 31536000 seconds"))
-            }
-            ttl => Ok(json!({ "max_session_ttl": ttl })),
+        if self.max_session_ttl.is_some_and(|ttl| !(900..=31_536_000).contains(&ttl)) {
+            return Err(ApiError::field("session_settings.max_session_ttl", "must be 900 to 31536000 seconds"));
         }
+        if self.idle_timeout.is_some_and(|idle| !(300..=31_536_000).contains(&idle)) {
+            return Err(ApiError::field("session_settings.idle_timeout", "must be 300 to 31536000 seconds"));
+        }
+        Ok(json!({ "max_session_ttl": self.max_session_ttl, "idle_timeout": self.idle_timeout }))
     }
 }
 
@@ -186,7 +220,13 @@ fn shown(stored: &Value) -> Value {
         "saml": stored["saml"],
         "allowed_domains": or(&stored["allowed_domains"], json!([])),
         "disable_auto_provision_user": or(&stored["disable_auto_provision_user"], json!(false)),
-        "session_settings": { "max_session_ttl": stored["session_settings"]["max_session_ttl"] },
+        "oidc_providers": or(&stored["oidc_providers"], json!([])),
+        "claim_rules": or(&stored["claim_rules"], json!([])),
+        "disable_login_links": or(&stored["disable_login_links"], json!(false)),
+        "session_settings": {
+            "max_session_ttl": stored["session_settings"]["max_session_ttl"],
+            "idle_timeout": stored["session_settings"]["idle_timeout"],
+        },
         "scim": {
             "enabled": or(&scim["enabled"], json!(false)),
             "masked_token": scim["masked_token"],
@@ -238,6 +278,7 @@ mod tests {
             (json!({ "jwt_audiences": vec!["a"; 21] }), "jwt_audiences"),
             (json!({ "jwt_audiences": ["a", ""] }), "jwt_audiences[1]"),
             (json!({ "session_settings": { "max_session_ttl": 899 } }), "session_settings.max_session_ttl"),
+            (json!({ "session_settings": { "idle_timeout": 299 } }), "session_settings.idle_timeout"),
             (json!({ "session_settings": { "ttl": 900 } }), "session_settings.ttl"),
             (json!({ "scim": { "workspace_prefix": "" } }), "scim.workspace_prefix"),
             (json!({ "scim": { "secret": "" } }), "scim.secret"),

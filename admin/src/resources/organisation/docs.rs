@@ -119,6 +119,15 @@ fn change() -> Schema {
         .may("metadata_schemas", metadata_schemas().titled("MetadataSchemasChange").closed().or_null())
 }
 
+const IDLE: &str = "Seconds after which a session that nobody uses ends; null: eight hours.";
+const CLAIM: &str = "The claim that is looked at: its name, or the path to it with dots.";
+const CLAIM_VALUE: &str = "What the claim must be, or have among its values.";
+const CLAIM_ROLE: &str = "The role that it gives: `admin` or `member` of the organisation, or any of a workspace.";
+const CLAIM_RULES: &str = "Roles and workspaces that claims of the identity provider give, at each login.";
+const LINKS: &str = "Whether nobody is mailed one-time links; the operator's command still makes them.";
+const PROVIDERS: &str = "Further OIDC providers, each for people of certain mail domains.";
+const TRUST_EMAIL: &str = "Whether addresses count as verified where the provider says nothing of it.";
+
 fn auth() -> Schema {
     let text = |example: &str| schema::any_text().eg(example).or_null();
     let domain = schema::object("Domain")
@@ -131,7 +140,14 @@ fn auth() -> Schema {
         .need("workspace_prefix", schema::any_text().eg("ws-"))
         .need("role_separator", schema::any_text().eg("-role-"))
         .need("group_based_user_provisioning", schema::flag());
-    let session = schema::object("").need("max_session_ttl", schema::whole(900..=31_536_000).eg(86400).or_null());
+    let session = schema::object("")
+        .need("max_session_ttl", schema::whole(900..=31_536_000).eg(86400).or_null())
+        .need("idle_timeout", schema::whole(300..=31_536_000).eg(28800).or_null().says(IDLE));
+    let rule = schema::object("ClaimRule")
+        .need("claim", schema::any_text().eg("groups").says(CLAIM))
+        .need("value", schema::any_text().eg("platform").says(CLAIM_VALUE))
+        .may("workspace_id", schema::uuid().says("The workspace that it gives; without it, the organisation."))
+        .need("role", schema::choice(&["admin", "manager", "member"]).says(CLAIM_ROLE));
     schema::object("AuthSettings")
         .need("jwks_url", text("https://id.example.com/keys"))
         .need("jwks_json", schema::any_object().or_null().eg(Value::Null))
@@ -141,6 +157,9 @@ fn auth() -> Schema {
             "oidc",
             schema::any_object().eg(json!({ "issuer": "https://id.example.com", "client_id": "gateway" })).or_null(),
         )
+        .need("oidc_providers", schema::list(schema::any_object()).says(PROVIDERS).eg(json!([])))
+        .need("claim_rules", schema::list(rule).says(CLAIM_RULES))
+        .need("disable_login_links", schema::flag().says(LINKS))
         .need("saml", schema::any_object().or_null().eg(Value::Null))
         .need("allowed_domains", schema::list(domain))
         .need("disable_auto_provision_user", schema::flag())
@@ -151,7 +170,7 @@ fn auth() -> Schema {
 fn auth_change() -> Schema {
     let url = || schema::text(1..=2048).eg("https://id.example.com/keys").or_null().says("https, without credentials.");
     let oidc = schema::object("OidcChange")
-        .need("issuer", schema::text(1..=2048).eg("https://id.example.com"))
+        .need("issuer", schema::text(1..=1024).eg("https://id.example.com"))
         .need("client_id", schema::text(1..=255).eg("gateway"))
         .may("client_secret", schema::text(1..=4096).eg("s3cr3t-0123").or_null().says("Sealed; shown as a mask."))
         .may(
@@ -159,9 +178,21 @@ fn auth_change() -> Schema {
             schema::choice(&["client_secret_basic", "client_secret_post", "none"]).or_null(),
         )
         .may("scopes", schema::list(schema::text(1..=255).eg("groups")).at_most(100).or_null())
+        .may("trust_email", schema::flag().or_null().says(TRUST_EMAIL));
+    let domains = schema::list(schema::text(1..=253).eg("example.com")).at_least(1).at_most(100);
+    let provider = oidc
+        .clone()
+        .titled("OidcProviderChange")
+        .need("domains", domains.says("The mail domains whose people it is for."))
         .closed();
-    let saml =
-        schema::object("SamlChange").may("metadata_url", url()).may("metadata_xml", schema::any_text().or_null());
+    let oidc = oidc.closed();
+    let rule = schema::object("ClaimRuleChange")
+        .need("claim", schema::text(1..=255).eg("groups").says(CLAIM))
+        .need("value", schema::text(1..=255).eg("platform").says(CLAIM_VALUE))
+        .may("workspace_id", schema::any_text().eg("ws-market-3f9a01").or_null().says("Id or slug of a workspace."))
+        .need("role", schema::choice(&["admin", "manager", "member"]).says(CLAIM_ROLE))
+        .closed();
+    let saml = super::auth_settings::saml::docs(url());
     let domain = schema::object("DomainChange")
         .need("domain", schema::text(1..=253).eg("example.com"))
         .may("verified", schema::flag())
@@ -176,6 +207,7 @@ fn auth_change() -> Schema {
         .closed();
     let session = schema::object("SessionSettingsChange")
         .may("max_session_ttl", schema::whole(900..=31_536_000).eg(86400).or_null())
+        .may("idle_timeout", schema::whole(300..=31_536_000).eg(28800).or_null().says(IDLE))
         .closed();
     let issuer =
         schema::text(1..=2048).eg("https://id.example.com").says("What `iss` of a token must be; null: anything.");
@@ -188,7 +220,10 @@ fn auth_change() -> Schema {
         .may("jwt_issuer", issuer.or_null())
         .may("jwt_audiences", audiences.or_null())
         .may("oidc", oidc.or_null())
-        .may("saml", saml.closed().or_null().eg(Value::Null))
+        .may("oidc_providers", schema::list(provider).at_most(20).or_null().eg(Value::Null).says(PROVIDERS))
+        .may("claim_rules", schema::list(rule).at_most(500).or_null().eg(Value::Null).says(CLAIM_RULES))
+        .may("disable_login_links", schema::flag().or_null().says(LINKS))
+        .may("saml", saml.or_null().eg(Value::Null))
         .may("allowed_domains", schema::list(domain).at_most(1000).or_null())
         .may("disable_auto_provision_user", schema::flag().or_null())
         .may("session_settings", session.or_null())

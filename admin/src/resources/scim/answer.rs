@@ -1,5 +1,6 @@
 //! Answers in the protocol's form: its media type, entity tags, lists, and only the attributes that were asked for.
 
+use crate::app::App;
 use crate::http::{ApiError, Query};
 use crate::identity::Call;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -59,6 +60,11 @@ impl IntoResponse for Done {
         }
         response
     }
+}
+
+/// Where the protocol's resources are.
+pub fn base(app: &App) -> String {
+    format!("{}/v1/scim", app.public_url)
 }
 
 pub fn version(changed: DateTime<Utc>) -> String {

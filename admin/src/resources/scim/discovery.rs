@@ -1,11 +1,10 @@
 //! What this server can do, for identity providers that ask: its abilities, its two kinds of resources and their
 //! schemas. Always the same, but for the address.
 
-use super::answer::{self, Done, Outcome};
+use super::answer::{self, Done, Outcome, base};
 use super::bulk::MOST_OPERATIONS;
 use super::groups::GROUP;
 use super::person::USER;
-use super::users::base;
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::Call;
@@ -169,7 +168,6 @@ fn group() -> Value {
         immutable(attribute("value", "string", "The id of the person.")),
         immutable(reference("The address of the person.", "User")),
         immutable(with(attribute("type", "string", "Always User."), json!({ "canonicalValues": ["User"] }))),
-        with(attribute("display", "string", "The name of the person."), json!({ "mutability": "readOnly" })),
     ];
     json!([
         with(

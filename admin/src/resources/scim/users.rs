@@ -1,7 +1,7 @@
 //! `/scim/Users`: people made, changed, deactivated and brought back by the identity provider. Whoever is deactivated
 //! loses memberships and keys in the same transaction, of which every replica hears by the change feed.
 
-use super::answer::{self, Done, Outcome};
+use super::answer::{self, Done, Outcome, base};
 use super::filter_sql::{Attribute, Column, condition};
 use super::membership::reconcile;
 use super::patch as patching;
@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::crud::{self, Action, Change};
 use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
+use crate::login::domains;
 use crate::resources::users::leave;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -43,11 +44,6 @@ const EMAIL_ROWS: &str = "FROM jsonb_array_elements(coalesce(u.scim_attributes -
 const EMAILS: Column = Column::Many { rows: EMAIL_ROWS, text: "(e.item ->> 'value')" };
 const GROUPS: Column =
     Column::Many { rows: "FROM scim_group_members gm WHERE gm.user_id = u.id", text: "gm.group_id::text" };
-
-/// Where the protocol's resources are.
-pub fn base(app: &App) -> String {
-    format!("{}/v1/scim", app.public_url)
-}
 
 pub async fn list(State(app): State<App>, call: Call) -> Outcome {
     let query = call.query();
@@ -238,23 +234,22 @@ async fn follow_groups(action: &Action<'_>, user: Uuid, sent: Option<Vec<Value>>
     }
 }
 
-/// Where an organisation names domains of mail, only people of a verified one are taken.
+/// People of a domain that the organisation has proved are taken. People of a domain that nobody has proved are, as long
+/// as the organisation names no domains; those of another organisation's never are.
 async fn may_be_of(action: &Action<'_>, email: &str) -> Result<(), ApiError> {
-    const DOMAINS: &str = "SELECT auth_settings -> 'allowed_domains' FROM organisations WHERE id = $1";
-    let row = action.tx.query_one(DOMAINS, &[&action.organisation_id()]).await?;
-    let domains = row.try_get::<_, Option<Value>>(0)?.unwrap_or_default();
-    let domain = email.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
-    let is_of = |one: &Value| {
-        let name = one["domain"].as_str().unwrap_or_default();
-        let is_below = one["allow_subdomains"] == true && domain.ends_with(&format!(".{name}"));
-        one["verified"] == true && !name.is_empty() && (domain == name || is_below)
+    const NAMES_DOMAINS: &str = "SELECT auth_settings -> 'allowed_domains' <> '[]' OR EXISTS (
+            SELECT FROM verified_domains d WHERE d.organisation_id = o.id) FROM organisations o WHERE o.id = $1";
+    let organisation = action.organisation_id();
+    let is_taken = match domains::owner(&action.tx, email).await? {
+        Some(owner) => owner == organisation,
+        None => {
+            let row = action.tx.query_one(NAMES_DOMAINS, &[&organisation]).await?;
+            !row.try_get::<_, Option<bool>>(0)?.unwrap_or(false)
+        }
     };
-    match domains.as_array() {
-        Some(domains) if !domains.is_empty() && !domains.iter().any(is_of) => Err(ApiError::field(
-            "userName",
-            "must be of a verified domain of this organisation (allowed_domains in its auth settings)",
-        )),
-        _ => Ok(()),
+    match is_taken {
+        true => Ok(()),
+        false => Err(ApiError::field("userName", "must be of a verified domain of this organisation (/admin/domains)")),
     }
 }
 

@@ -25,6 +25,7 @@ pub fn settings() -> settings::Upstream {
             plain_custom_hosts: true,
             own_hostnames: vec!["gateway.example".into()],
             upstream_ca_file: None,
+            dns_server: None,
         },
         upstream_connect_timeout_ms: 10_000,
         upstream_first_byte_timeout_ms: 20_000,

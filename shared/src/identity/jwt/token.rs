@@ -37,6 +37,11 @@ pub struct Unverified<'t> {
 
 impl<'t> Unverified<'t> {
     pub fn parse(text: &'t [u8]) -> Result<Self, Rejection> {
+        Self::parse_typed(text, &["JWT"])
+    }
+
+    /// A token whose header calls it one of these types, or says nothing of its type.
+    pub fn parse_typed(text: &'t [u8], types: &[&str]) -> Result<Self, Rejection> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST).ok_or(Rejection::Malformed)?;
         let mut parts = text.split('.');
         let (Some(head), Some(body), Some(signature), None) = (parts.next(), parts.next(), parts.next(), parts.next())
@@ -46,7 +51,7 @@ impl<'t> Unverified<'t> {
         let header = object(head.as_bytes()).ok_or(Rejection::Malformed)?;
         let claims = object(body.as_bytes()).ok_or(Rejection::Malformed)?;
         URL_SAFE_NO_PAD.decode(signature).map_err(|_| Rejection::Malformed)?;
-        let kid = checked(&header)?;
+        let kid = checked(&header, types)?;
         Ok(Self { text, kid, claims })
     }
 
@@ -90,7 +95,7 @@ impl<'t> Unverified<'t> {
 }
 
 /// The key id, once everything else in the header is as it must be.
-fn checked(header: &Map<String, Value>) -> Result<String, Rejection> {
+fn checked(header: &Map<String, Value>, types: &[&str]) -> Result<String, Rejection> {
     let text = |name: &str| header.get(name).and_then(Value::as_str);
     match text("alg") {
         Some("RS256") => {}
@@ -98,7 +103,7 @@ fn checked(header: &Map<String, Value>) -> Result<String, Rejection> {
     }
     match header.get("typ") {
         None => {}
-        Some(typ) if typ.as_str().is_some_and(|typ| typ.eq_ignore_ascii_case("JWT")) => {}
+        Some(typ) if typ.as_str().is_some_and(|typ| types.iter().any(|one| typ.eq_ignore_ascii_case(one))) => {}
         Some(typ) => return Err(Rejection::Type(typ.as_str().unwrap_or_default().to_owned())),
     }
     if header.contains_key("crit") {

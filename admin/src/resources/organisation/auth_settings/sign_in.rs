@@ -1,8 +1,11 @@
-//! Sign-in by OIDC or SAML, and the mail domains whose people may sign in.
+//! Sign-in by OIDC, and the mail domains whose people may sign in.
+
+pub use crate::login::domain_proofs::is_domain;
 
 use crate::http::{ApiError, Field, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::outbound::Guard;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,13 +17,8 @@ pub struct Oidc {
     pub client_secret: Field<String>,
     token_endpoint_auth_method: Option<String>,
     scopes: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Saml {
-    metadata_url: Option<String>,
-    metadata_xml: Option<String>,
+    #[serde(default)]
+    trust_email: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -33,7 +31,6 @@ pub struct Domain {
     allow_subdomains: bool,
 }
 
-const LARGEST_METADATA: usize = 256 << 10;
 static METHODS: &[&str] = &["client_secret_basic", "client_secret_post", "none"];
 
 impl Oidc {
@@ -41,7 +38,7 @@ impl Oidc {
         &self.issuer
     }
 
-    pub fn checked(self) -> Result<Value, ApiError> {
+    pub fn checked(self, guard: &Guard) -> Result<Value, ApiError> {
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic");
         if !METHODS.contains(&method) {
             let message = format!("must be of {}", METHODS.join(", "));
@@ -53,30 +50,25 @@ impl Oidc {
             return Err(ApiError::field("oidc.scopes", "must be at most 100 names without spaces"));
         }
         Ok(json!({
-            "issuer": https("oidc.issuer", self.issuer)?,
+            "issuer": issuer(self.issuer, guard)?,
             "client_id": text::name("oidc.client_id", self.client_id)?,
             "token_endpoint_auth_method": method,
             "scopes": scopes,
+            "trust_email": self.trust_email.unwrap_or(false),
         }))
     }
 }
 
-impl Saml {
-    pub fn checked(self) -> Result<Value, ApiError> {
-        match (self.metadata_url, self.metadata_xml) {
-            (Some(url), None) => Ok(json!({ "metadata_url": https("saml.metadata_url", url)? })),
-            (None, Some(xml)) if xml.len() <= LARGEST_METADATA && xml.trim_start().starts_with('<') => {
-                Ok(json!({ "metadata_xml": xml }))
-            }
-            (None, Some(_)) => {
-                let message = format!("must be XML of at most {LARGEST_METADATA} bytes");
-                Err(ApiError::field("saml.metadata_xml", message))
-            }
-            (Some(_), Some(_)) | (None, None) => {
-                Err(ApiError::field("saml", "must have either metadata_url or metadata_xml"))
-            }
-        }
+/// https, or plain HTTP on a host that the operator trusts. It is kept with every session and person it vouches for.
+fn issuer(issuer: String, guard: &Guard) -> Result<String, ApiError> {
+    const LONGEST: usize = 1024;
+    if issuer.len() > LONGEST || issuer.contains(['?', '#']) {
+        return Err(ApiError::field("oidc.issuer", "must be a URL of at most 1024 bytes without query"));
     }
+    if guard.custom_url(&issuer).is_ok() {
+        return Ok(issuer);
+    }
+    https("oidc.issuer", issuer)
 }
 
 pub fn domains(domains: Vec<Domain>) -> Result<Value, ApiError> {
@@ -109,16 +101,6 @@ pub fn https(field: &str, text: String) -> Result<String, ApiError> {
     Err(ApiError::field(field, "must be an https URL without user and password"))
 }
 
-fn is_domain(domain: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    domain.len() <= 253 && domain.contains('.') && domain.split('.').all(is_label)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,28 +110,21 @@ mod tests {
         let oidc = |more: Value| {
             let mut body = json!({ "issuer": "https://id.test", "client_id": "c" });
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            crate::http::json::parse::<Oidc>(body).and_then(Oidc::checked).is_ok()
+            crate::http::json::parse::<Oidc>(body).and_then(|one| one.checked(&Guard::default())).is_ok()
         };
         for (more, accepted) in [
             (json!({}), true),
             (json!({ "scopes": ["groups"], "token_endpoint_auth_method": "none" }), true),
             (json!({ "issuer": "http://id.test" }), false),
+            (json!({ "issuer": "https://id.test?tenant=1" }), false),
+            (json!({ "issuer": format!("https://id.test/{}", "x".repeat(1024)) }), false),
+            (json!({ "trust_email": true }), true),
             (json!({ "client_id": "" }), false),
             (json!({ "client_secret": "s3cret" }), true),
             (json!({ "token_endpoint_auth_method": "private_key_jwt" }), false),
             (json!({ "scopes": ["a b"] }), false),
         ] {
             assert_eq!(oidc(more.clone()), accepted, "{more}");
-        }
-        for (url, xml, accepted) in [
-            (Some("https://id.test/metadata"), None, true),
-            (None, Some("<EntityDescriptor/>"), true),
-            (None, Some("no xml"), false),
-            (None, None, false),
-            (Some("https://id.test/metadata"), Some("<EntityDescriptor/>"), false),
-        ] {
-            let saml = Saml { metadata_url: url.map(Into::into), metadata_xml: xml.map(Into::into) };
-            assert_eq!(saml.checked().is_ok(), accepted, "{url:?} {xml:?}");
         }
     }
 

@@ -1,0 +1,203 @@
+//! The caller behind a session's cookie: a person, with all scopes of a user key, narrowed by their roles as a key of
+//! theirs would be. Each call looks the session up, so that what ends a session ends it for the next call.
+//!
+//! The token changes while it is used: a stolen one is worth something only until its owner's next call, and when a
+//! replaced one comes back after the overlap, two have it, and the session ends for both.
+
+use crate::http::ApiError;
+use crate::identity::Caller;
+use crate::identity::access::Standing;
+use crate::identity::caller::{AuthFailure, standing};
+use crate::identity::cookies::{CallerSession, Cookie, CookieNames, SameSite};
+use crate::identity::csrf;
+use axum::http::{HeaderMap, HeaderValue};
+use shared::headers::header_prefix::Aliases;
+use shared::identity::api_key::{self, KeyHash};
+use shared::identity::scopes;
+use shared::model::{AccessStatus, ApiKey, KeyKind};
+use shared::routes::Method;
+use std::sync::Arc;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+/// Where the person acts, by id or slug; after the prefix: `x-gateway-workspace`.
+const WORKSPACE: &str = "workspace";
+const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");
+
+/// What of a request decides about its cookie.
+pub struct CookieRequest<'a> {
+    pub method: Method,
+    pub headers: &'a HeaderMap,
+    pub cookies: CookieNames,
+    pub aliases: &'a Aliases,
+    pub public_url: &'a str,
+    /// Whether the operation is about a workspace, and not about the person.
+    pub is_in_workspace: bool,
+}
+
+struct FoundSession {
+    id: Uuid,
+    organisation_id: Uuid,
+    user_id: Uuid,
+    csrf_token: String,
+    is_current: bool,
+    is_in_overlap: bool,
+    is_live: bool,
+    is_due: bool,
+    is_stale: bool,
+}
+
+pub async fn authenticate(
+    request: &CookieRequest<'_>,
+    token: &str,
+    db: &impl GenericClient,
+) -> Result<Caller, AuthFailure> {
+    let hash = KeyHash::from_key(token.as_bytes());
+    let Some(found) = find(&hash, db).await? else { return Err(OVER.into()) };
+    if !found.is_live || !(found.is_current || found.is_in_overlap) {
+        end(&found, db).await?;
+        return Err(OVER.into());
+    }
+    if request.method != Method::Get {
+        if !csrf::is_own_site(request.headers, request.public_url) {
+            return Err(ApiError::Forbidden("A session may be used only by pages of the gateway's own address").into());
+        }
+        if !csrf::is_repeated(request.headers, request.aliases, &found.csrf_token) {
+            return Err(ApiError::Forbidden(
+                "A call with a session must repeat its csrf_token (GET /v1/auth/session) in x-gateway-csrf-token",
+            )
+            .into());
+        }
+    }
+    let renewed = renew(request.cookies, &found, &hash, db).await?;
+    let session = CallerSession { id: found.id, csrf_token: found.csrf_token.clone(), renewed };
+    let mut caller = match request.is_in_workspace {
+        true => in_workspace(request, &found, hash, db).await?,
+        false => Caller::new(acting_key(&found, None, hash, &[]), Some(in_organisation(&found, db).await?)),
+    };
+    caller.session = Some(Arc::new(session));
+    Ok(caller)
+}
+
+async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSession>, ApiError> {
+    const FIND: &str = "SELECT s.id, s.organisation_id, s.user_id, s.csrf_token, s.hash = $1 AS is_current,
+            s.rotated_at > now() - interval '1 minute' AS is_in_overlap,
+            s.rotated_at < now() - interval '15 minutes' AS is_due,
+            s.last_used_at < now() - interval '1 minute' AS is_stale,
+            u.status = 'active'
+            AND s.created_at > now() - make_interval(secs =>
+                coalesce((o.auth_settings #>> '{session_settings,max_session_ttl}')::float8, 86400))
+            AND s.last_used_at > now() - make_interval(secs =>
+                coalesce((o.auth_settings #>> '{session_settings,idle_timeout}')::float8, 28800)) AS is_live
+        FROM sessions s
+        JOIN users u ON u.id = s.user_id AND u.organisation_id = s.organisation_id
+        JOIN organisations o ON o.id = s.organisation_id
+        WHERE s.hash = $1 OR s.previous_hash = $1";
+    let row = db.query_opt(FIND, &[&hash.0.as_slice()]).await?;
+    Ok(row.as_ref().map(FoundSession::from_row).transpose()?)
+}
+
+impl FoundSession {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            organisation_id: row.try_get("organisation_id")?,
+            user_id: row.try_get("user_id")?,
+            csrf_token: row.try_get("csrf_token")?,
+            is_current: row.try_get("is_current")?,
+            is_in_overlap: row.try_get("is_in_overlap")?,
+            is_live: row.try_get("is_live")?,
+            is_due: row.try_get("is_due")?,
+            is_stale: row.try_get("is_stale")?,
+        })
+    }
+}
+
+async fn end(found: &FoundSession, db: &impl GenericClient) -> Result<(), ApiError> {
+    const END: &str = "DELETE FROM sessions WHERE id = $1 AND organisation_id = $2";
+    if found.is_live {
+        tracing::warn!(session_id = %found.id, user_id = %found.user_id, "a replaced token of a session came back: it ends");
+    }
+    db.execute(END, &[&found.id, &found.organisation_id]).await?;
+    Ok(())
+}
+
+/// Replaces the token when it is due; of two calls at once, one does it, and the other goes on with the one before.
+async fn renew(
+    cookies: CookieNames,
+    found: &FoundSession,
+    hash: &KeyHash,
+    db: &impl GenericClient,
+) -> Result<Option<HeaderValue>, ApiError> {
+    const ROTATE: &str = "UPDATE sessions SET previous_hash = hash, hash = $2, rotated_at = now(), last_used_at = now()
+        WHERE id = $1 AND hash = $3";
+    const TOUCH: &str = "UPDATE sessions SET last_used_at = now() WHERE id = $1";
+    if found.is_current && found.is_due {
+        let token = api_key::generate("");
+        let new = KeyHash::from_key(token.as_bytes());
+        let rotated = db.execute(ROTATE, &[&found.id, &new.0.as_slice(), &hash.0.as_slice()]).await?;
+        let mut line = cookies.set(Cookie::Session, &token, SameSite::Lax, None);
+        line.set_sensitive(true);
+        return Ok((rotated == 1).then_some(line));
+    }
+    if found.is_stale {
+        db.execute(TOUCH, &[&found.id]).await?;
+    }
+    Ok(None)
+}
+
+/// In the workspace that the request names, else in the default one, else in the one they joined first.
+async fn in_workspace(
+    request: &CookieRequest<'_>,
+    found: &FoundSession,
+    hash: KeyHash,
+    db: &impl GenericClient,
+) -> Result<Caller, ApiError> {
+    const FIND: &str = "SELECT w.id AS workspace_id, w.security_settings AS workspace_settings,
+            u.role AS organisation_role, m.role AS member_role, o.security_settings AS organisation_settings,
+            o.settings -> 'workspace_overrides' AS overrides
+        FROM users u
+        JOIN organisations o ON o.id = u.organisation_id
+        JOIN workspaces w ON w.organisation_id = u.organisation_id AND w.status = 'active'
+        LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = u.id
+        WHERE u.id = $1 AND u.organisation_id = $2 AND u.status = 'active'
+          AND ($3::text IS NULL OR w.id::text = $3 OR w.slug = $3)
+          AND (m.role IS NOT NULL OR u.role IN ('owner', 'admin'))
+        ORDER BY w.id::text = $3 DESC, w.is_default DESC, m.created_at, w.created_at, w.id LIMIT 1";
+    let sent = request.aliases.prefixes().find_map(|prefix| request.headers.get(format!("{prefix}{WORKSPACE}")));
+    let name = sent.map(|value| value.to_str().unwrap_or("?"));
+    let row = db.query_opt(FIND, &[&found.user_id, &found.organisation_id, &name]).await?;
+    let Some(row) = row else {
+        return Err(ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)"));
+    };
+    let all = scopes::all_for(KeyKind::WorkspaceUser);
+    let key = acting_key(found, row.try_get("workspace_id")?, hash, &all);
+    Ok(Caller::new(key, Some(standing(&row)?)))
+}
+
+/// For what is about the person alone.
+async fn in_organisation(found: &FoundSession, db: &impl GenericClient) -> Result<Standing, ApiError> {
+    const FIND: &str = "SELECT NULL::jsonb AS workspace_settings, u.role AS organisation_role,
+            NULL::text AS member_role, o.security_settings AS organisation_settings,
+            o.settings -> 'workspace_overrides' AS overrides
+        FROM users u JOIN organisations o ON o.id = u.organisation_id WHERE u.id = $1 AND u.organisation_id = $2";
+    Ok(standing(&db.query_one(FIND, &[&found.user_id, &found.organisation_id]).await?)?)
+}
+
+/// The key that the session stands for.
+fn acting_key(found: &FoundSession, workspace: Option<Uuid>, hash: KeyHash, scopes: &[&str]) -> ApiKey {
+    ApiKey {
+        id: found.id.into(),
+        organisation_id: found.organisation_id.into(),
+        workspace_id: workspace.map(Into::into),
+        user_id: Some(found.user_id.into()),
+        kind: KeyKind::WorkspaceUser,
+        hash,
+        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+        status: AccessStatus::Active,
+        expires_at: None,
+        previous: None,
+        limits: None,
+        defaults: None,
+    }
+}

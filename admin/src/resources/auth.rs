@@ -1,0 +1,27 @@
+//! `/auth/…`: people sign in and out, and see their sessions. What an identity provider said is turned into a session in
+//! one place (`finish`), whichever protocol it was said in.
+
+mod backchannel;
+mod callback;
+mod docs;
+pub mod finish;
+mod link;
+mod login;
+pub mod place;
+mod session;
+
+use crate::crud::Routes;
+
+pub fn routes() -> Routes {
+    Routes::default()
+        .get("/auth/login", login::login)
+        .get("/auth/callback/{organisationId}", callback::callback)
+        .post("/auth/backchannel-logout/{organisationId}", backchannel::logout)
+        .post("/auth/link", link::ask)
+        .post("/auth/sessions", link::redeem)
+        .get("/auth/sessions", session::list)
+        .delete("/auth/sessions/{sessionId}", session::end)
+        .get("/auth/session", session::read)
+        .post("/auth/logout", session::logout)
+        .describe(docs::docs())
+}

@@ -1,0 +1,110 @@
+//! One-time links over HTTP: asking for one by mail, and redeeming one. Who asks is told the same whoever they ask for,
+//! and as fast: whether there is such a person is found out after the answer.
+
+use super::place;
+use crate::app::App;
+use crate::audit::{self, AuditRecord};
+use crate::crud::Answer;
+use crate::http::{ApiError, json as body_of, text};
+use crate::identity::call::{PublicCall, RequestOrigin};
+use crate::identity::csrf;
+use crate::login::LoginProvider;
+use crate::login::links::{self, Addressee};
+use crate::login::sessions::{self, NewSession};
+use crate::mail::login_link::LoginLink;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Deserialize)]
+struct LinkRequest {
+    email: String,
+    organisation_id: Option<Uuid>,
+}
+
+#[derive(Deserialize)]
+struct Redemption {
+    token: String,
+}
+
+pub async fn ask(State(app): State<App>, PublicCall(origin): PublicCall) -> Answer {
+    let asked: LinkRequest = body_of::parse_bytes(&origin.body)?;
+    let email = text::email("email", &asked.email)?;
+    place::allow(&app, &origin)?;
+    tokio::spawn(async move {
+        if let Err(error) = send(&app, &origin, &email, asked.organisation_id).await {
+            tracing::error!(%error, "login links could not be made");
+        }
+    });
+    Ok(Json(json!({ "message": "If there is such a person, a link was sent to the address" })))
+}
+
+async fn send(app: &App, origin: &Arc<RequestOrigin>, email: &str, organisation: Option<Uuid>) -> Result<(), ApiError> {
+    let mut db = app.db.get().await?;
+    for to in links::addressees(&*db, email, organisation).await? {
+        if !links::may_mail(&*db, &to).await? {
+            continue;
+        }
+        let tx = db.transaction().await?;
+        let token = links::create(&tx, &to).await?;
+        let mut record = AuditRecord::for_visitor(origin, to.organisation_id);
+        record.resource_id = Some(to.user_id.to_string());
+        record.after = Some(json!({ "user_id": to.user_id, "email": to.email }));
+        audit::record(&tx, &record).await?;
+        tx.commit().await?;
+        let link = links::url(&app.public_url, &token);
+        let (organisation, minutes) = (to.organisation.as_str(), links::MINUTES);
+        app.mail.send(LoginLink { email: &to.email, organisation, link: &link, minutes }.letter());
+    }
+    Ok(())
+}
+
+/// Begins a session with the token of a link. Only pages of ours may: another site could sign a browser in as somebody
+/// else, who then sees what is done there.
+pub async fn redeem(State(app): State<App>, PublicCall(origin): PublicCall) -> Result<Response, ApiError> {
+    let sent: Redemption = body_of::parse_bytes(&origin.body)?;
+    let token = text::sized("token", sent.token, 1..=255)?;
+    place::allow(&app, &origin)?;
+    if !csrf::is_own_site(&origin.headers, &app.public_url) {
+        return Err(ApiError::Forbidden("A link may be used only by pages of the gateway's own address"));
+    }
+    let mut db = app.db.get().await?;
+    let tx = db.transaction().await?;
+    let Some(person) = links::redeem(&tx, &token).await? else {
+        // Also one that is too old is gone now.
+        tx.commit().await?;
+        return Err(ApiError::field("token", "is not valid, or no longer"));
+    };
+    let session = sessions::start(&tx, &app, &origin, by_link(&person)).await?;
+    let mut record = AuditRecord::for_visitor(&origin, person.organisation_id);
+    record.user_id = Some(person.user_id);
+    record.resource_id = Some(session.id.to_string());
+    record.after = Some(json!({ "user_id": person.user_id, "email": person.email, "provider": "link" }));
+    audit::record(&tx, &record).await?;
+    tx.commit().await?;
+    let shown = json!({
+        "object": "session",
+        "id": session.id,
+        "user_id": person.user_id,
+        "organisation_id": person.organisation_id,
+        "return_to": place::HOME,
+    });
+    Ok(([(header::SET_COOKIE, session.cookie)], Json(shown)).into_response())
+}
+
+fn by_link(person: &Addressee) -> NewSession<'static> {
+    NewSession {
+        organisation_id: person.organisation_id,
+        user_id: person.user_id,
+        provider: LoginProvider::Link,
+        issuer: None,
+        subject: None,
+        provider_session: None,
+        id_token: None,
+    }
+}

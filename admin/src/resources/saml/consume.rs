@@ -1,0 +1,186 @@
+//! `POST /auth/saml/{organisationId}/acs`: the browser brings the identity provider's answer. The login must have been
+//! begun in this browser, for this organisation and this identity provider, and not be completed yet; then the answer is
+//! judged, and its assertion taken once.
+
+use super::{ourselves, service_key, settings_of};
+use crate::app::App;
+use crate::http::ApiError;
+use crate::identity::call::{PublicCall, RequestOrigin};
+use crate::identity::cookies::Cookie;
+use crate::identity::tenancy;
+use crate::login::LoginProvider;
+use crate::login::arrival::Arrival;
+use crate::login::attempts::{self, Attempt};
+use crate::resources::auth::finish::{self, ProviderSession, record_refusal};
+use crate::resources::auth::place;
+use crate::saml::SamlSettings;
+use crate::saml::metadata::IdentityProvider;
+use crate::saml::providers::Freshness;
+use crate::saml::response::{self, Expected, Statement, Unbelievable};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use chrono::Utc;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+pub async fn consume(
+    State(app): State<App>,
+    PublicCall(origin): PublicCall,
+    Path(organisation): Path<String>,
+) -> Result<Response, ApiError> {
+    let posted = posted(&origin)?;
+    place::allow(&app, &origin)?;
+    let xml = response::received(&posted).map_err(refused)?;
+    let request_id = response::claimed_request(&xml).map_err(refused)?;
+    let state = request_id.strip_prefix('_').ok_or_else(not_begun)?;
+    let browser = app.cookies.sent(&origin.headers, Cookie::Login).ok_or_else(not_begun)?;
+    let taken = attempts::take(&*app.db.get().await?, LoginProvider::Saml, state, browser).await?;
+    let attempt = taken.ok_or_else(not_begun)?;
+    let answer = SamlAnswer { app: &app, attempt: &attempt, request_id: &request_id, xml: &xml };
+    match answer.arrival(tenancy::id(&organisation)).await {
+        Ok((arrival, session)) => {
+            let session = ProviderSession { id: session.as_deref(), id_token: None };
+            finish::finish(&app, &origin, &arrival, session, &attempt.return_to).await
+        }
+        Err(refused) => {
+            record_refusal(&*app.db.get().await?, &origin, attempt.organisation_id, &refused).await?;
+            Err(refused)
+        }
+    }
+}
+
+/// The field of the form.
+fn posted(origin: &RequestOrigin) -> Result<String, ApiError> {
+    let mut fields = url::form_urlencoded::parse(&origin.body).filter(|(name, _)| name == "SAMLResponse");
+    match (fields.next(), fields.next()) {
+        (Some((_, response)), None) => Ok(response.into_owned()),
+        _ => Err(ApiError::invalid("The form must have one field SAMLResponse")),
+    }
+}
+
+/// One answer for a request that nobody made, that was answered, is too old, or belongs to another browser.
+fn not_begun() -> ApiError {
+    ApiError::SignInRefused("This login was not begun in this browser, is too old, or was completed already".into())
+}
+
+fn refused(why: Unbelievable) -> ApiError {
+    ApiError::SignInRefused(why.to_string())
+}
+
+struct SamlAnswer<'a> {
+    app: &'a App,
+    attempt: &'a Attempt,
+    request_id: &'a str,
+    xml: &'a [u8],
+}
+
+impl SamlAnswer<'_> {
+    /// Who it is, with the identity provider's name for its session.
+    async fn arrival(&self, organisation: Option<Uuid>) -> Result<(Arrival, Option<String>), ApiError> {
+        if organisation != Some(self.attempt.organisation_id) {
+            return Err(ApiError::SignInRefused("This login was begun for another organisation".into()));
+        }
+        let db = self.app.db.get().await?;
+        let settings = settings_of(&*db, self.attempt.organisation_id).await?;
+        drop(db);
+        let gone = || ApiError::SignInRefused("The identity provider is no longer set up".into());
+        let settings = settings.ok_or_else(gone)?;
+        let statement = self.statement(&settings).await?;
+        let db = self.app.db.get().await?;
+        let (organisation, issuer) = (self.attempt.organisation_id, self.attempt.issuer.as_str());
+        if !attempts::take_once(&*db, organisation, issuer, &statement.assertion_id, statement.expires_at).await? {
+            return Err(ApiError::SignInRefused("The assertion was used before".into()));
+        }
+        Ok((arrival(self.attempt, &settings, &statement), statement.session))
+    }
+
+    /// Judged again with fresh metadata when the key is not known: identity providers change their keys.
+    async fn statement(&self, settings: &SamlSettings) -> Result<Statement, ApiError> {
+        let provider = self.app.saml_providers.find(settings, Freshness::Kept).await?;
+        match self.believed(settings, &provider).await {
+            Err(Judged::Unbelievable(Unbelievable::Signature(_))) if settings.metadata_url.is_some() => {
+                let provider = self.app.saml_providers.find(settings, Freshness::Renewed).await?;
+                Ok(self.believed(settings, &provider).await?)
+            }
+            judged => Ok(judged?),
+        }
+    }
+
+    async fn believed(&self, settings: &SamlSettings, provider: &IdentityProvider) -> Result<Statement, Judged> {
+        if provider.entity_id != self.attempt.issuer {
+            return Err(Judged::Failed(ApiError::SignInRefused("The identity provider is no longer set up".into())));
+        }
+        let organisation = self.attempt.organisation_id;
+        let db = self.app.db.get().await.map_err(Judged::Failed)?;
+        let key = service_key::load(self.app, &*db, organisation).await.map_err(Judged::Failed)?;
+        drop(db);
+        let expected = Expected {
+            from: provider,
+            to: &ourselves(self.app, organisation),
+            request_id: self.request_id,
+            key: key.as_ref(),
+            wants_encrypted: settings.want_encrypted == Some(true),
+            now: Utc::now(),
+        };
+        response::believed(self.xml, &expected).map_err(Judged::Unbelievable)
+    }
+}
+
+/// Why there is no statement: the answer, or something of ours.
+enum Judged {
+    Unbelievable(Unbelievable),
+    Failed(ApiError),
+}
+
+impl From<Judged> for ApiError {
+    fn from(judged: Judged) -> Self {
+        match judged {
+            Judged::Unbelievable(why) => refused(why),
+            Judged::Failed(error) => error,
+        }
+    }
+}
+
+const EMAIL: [&str; 5] = [
+    "email",
+    "mail",
+    "emailAddress",
+    "urn:oid:0.9.2342.19200300.100.1.3",
+    "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress",
+];
+const FIRST_NAME: [&str; 4] =
+    ["firstName", "givenName", "urn:oid:2.5.4.42", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname"];
+const LAST_NAME: [&str; 4] =
+    ["lastName", "sn", "urn:oid:2.5.4.4", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname"];
+const TRANSIENT: &str = "urn:oasis:names:tc:SAML:2.0:nameid-format:transient";
+
+/// The organisation's own identity provider vouches for the address, by having been chosen by the organisation.
+fn arrival(attempt: &Attempt, settings: &SamlSettings, statement: &Statement) -> Arrival {
+    let names = settings.attributes.clone().unwrap_or_default();
+    let first = |name: &str| statement.attributes.get(name).and_then(|values| values.first()).cloned();
+    let said = |chosen: &Option<String>, usual: &[&str]| match chosen {
+        Some(name) => first(name),
+        None => usual.iter().find_map(|name| first(name)),
+    };
+    let named = Some(statement.name.clone()).filter(|name| name.contains('@'));
+    let email = said(&names.email, &EMAIL).or(named).unwrap_or_default();
+    // A transient name is another at every login.
+    let subject = match statement.name_format == TRANSIENT {
+        true => email.clone(),
+        false => statement.name.clone(),
+    };
+    let mut claims: Map<String, Value> =
+        statement.attributes.iter().map(|(name, values)| (name.clone(), json!(values))).collect();
+    claims.insert("name_id".into(), json!(statement.name));
+    Arrival {
+        organisation_id: attempt.organisation_id,
+        provider: LoginProvider::Saml,
+        issuer: attempt.issuer.clone(),
+        subject,
+        email,
+        email_verified: true,
+        first_name: said(&names.first_name, &FIRST_NAME),
+        last_name: said(&names.last_name, &LAST_NAME),
+        claims: Value::Object(claims),
+    }
+}

@@ -1,0 +1,94 @@
+//! `GET /auth/saml/{organisationId}/login`: the browser is sent to the identity provider with a request that only this
+//! browser's answer fits.
+
+use super::{ourselves, service_key, settings_of};
+use crate::app::App;
+use crate::http::ApiError;
+use crate::identity::call::PublicCall;
+use crate::identity::cookies::{Cookie, SameSite};
+use crate::identity::tenancy;
+use crate::login::LoginProvider;
+use crate::login::attempts::{self, NewAttempt};
+use crate::resources::auth::{finish, place};
+use crate::saml::message::CannotSign;
+use crate::saml::providers::Freshness;
+use crate::saml::{Binding, escaped};
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{Html, IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::Utc;
+use sha2::{Digest as _, Sha256};
+use shared::identity::api_key;
+
+/// As long as an attempt lasts.
+const COOKIE_SECONDS: u32 = attempts::MINUTES.unsigned_abs() * 60;
+/// What sends the form; its hash is in the policy of the page.
+const SCRIPT: &str = "document.forms[0].submit()";
+
+pub async fn login(
+    State(app): State<App>,
+    PublicCall(origin): PublicCall,
+    Path(organisation): Path<String>,
+) -> Result<Response, ApiError> {
+    place::allow(&app, &origin)?;
+    let return_to = place::return_to(origin.query.text("return_to"))?;
+    let organisation = tenancy::id(&organisation).ok_or(ApiError::NotFound("organisation"))?;
+    let settings = settings_of(&*app.db.get().await?, organisation).await?;
+    let settings = settings.ok_or(ApiError::NotFound("sign-in by SAML in this organisation"))?;
+    let provider = app.saml_providers.find(&settings, Freshness::Kept).await?;
+    let signs = settings.sign_requests == Some(true) || provider.wants_signed_requests;
+    let db = app.db.get().await?;
+    let key = if signs { service_key::load(&app, &*db, organisation).await? } else { None };
+    let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
+    let attempt = NewAttempt {
+        organisation_id: organisation,
+        provider: LoginProvider::Saml,
+        issuer: &provider.entity_id,
+        return_to: &return_to,
+        browser: &browser,
+    };
+    let request_id = format!("_{}", attempts::begin(&*db, attempt).await?);
+    let cookie = app.cookies.set(Cookie::Login, &browser, SameSite::None, Some(COOKIE_SECONDS));
+    let ours = ourselves(&app, organisation);
+    let (key, now) = (key.as_ref(), Utc::now());
+    match (&provider.redirect_url, &provider.post_url, settings.binding) {
+        (_, Some(url), Some(Binding::Post)) | (None, Some(url), _) => {
+            let value = ours.form_value(&request_id, url, key, now).map_err(unsigned)?;
+            Ok(form(url, &value, cookie))
+        }
+        (Some(url), ..) => {
+            let address = ours.redirect(&request_id, url, key, now).map_err(unsigned)?;
+            Ok(finish::redirect(&address, [cookie]))
+        }
+        (None, None, _) => Err(ApiError::NotFound("address to sign in at")),
+    }
+}
+
+fn unsigned(_: CannotSign) -> ApiError {
+    ApiError::Internal
+}
+
+/// A page that posts itself. Both values are written by us, and escaped as if they were not.
+fn form(url: &str, request: &str, cookie: HeaderValue) -> Response {
+    let page = format!(
+        "<!DOCTYPE html><title>Sign in</title><form method=\"post\" action=\"{}\"><input type=\"hidden\" \
+         name=\"SAMLRequest\" value=\"{}\"><noscript><button>Continue</button></noscript></form>\
+         <script>{SCRIPT}</script>",
+        escaped(url),
+        escaped(request),
+    );
+    let hash = STANDARD.encode(Sha256::digest(SCRIPT));
+    let policy = format!("default-src 'none'; script-src 'sha256-{hash}'; base-uri 'none'; frame-ancestors 'none'");
+    let mut response = Html(page).into_response();
+    let headers = response.headers_mut();
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.append(header::SET_COOKIE, cookie);
+    response
+}

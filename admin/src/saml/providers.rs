@@ -1,0 +1,84 @@
+//! Identity providers that are described at an address of theirs: fetched when needed, kept for a while, and fetched again
+//! when a signature is by a key that is not known, because that is what a change of keys looks like.
+
+use super::SamlSettings;
+use super::metadata::{IdentityProvider, LARGEST};
+use super::settings::Described;
+use crate::http::ApiError;
+use crate::outbound::Outbound;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+const KEPT: Duration = Duration::from_secs(600);
+/// Somebody who sends bad signatures makes us fetch no more often than this.
+const SOONEST: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(10);
+/// Descriptions kept at once; beyond that the oldest goes.
+const MOST: usize = 1000;
+
+pub struct Providers {
+    outbound: Arc<Outbound>,
+    kept: Mutex<HashMap<String, (Instant, Arc<IdentityProvider>)>>,
+}
+
+/// How fresh a description must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    Kept,
+    /// As new as it may be: a key was not known.
+    Renewed,
+}
+
+impl Providers {
+    pub fn new(outbound: Arc<Outbound>) -> Self {
+        Self { outbound, kept: Mutex::default() }
+    }
+
+    pub async fn find(&self, settings: &SamlSettings, fresh: Freshness) -> Result<Arc<IdentityProvider>, ApiError> {
+        match settings.described() {
+            Ok(Described::Here(provider)) => Ok(Arc::new(provider)),
+            Ok(Described::At(url)) => self.fetched(&url, fresh).await,
+            Err((field, bad)) => {
+                tracing::warn!(field, %bad, "stored SAML settings are not usable");
+                Err(ApiError::Forbidden("The SAML settings of this organisation are not usable"))
+            }
+        }
+    }
+
+    async fn fetched(&self, url: &str, fresh: Freshness) -> Result<Arc<IdentityProvider>, ApiError> {
+        const FAILED: ApiError = ApiError::Forbidden("The metadata of the identity provider cannot be read");
+        let longest = if fresh == Freshness::Renewed { SOONEST } else { KEPT };
+        if let Some(provider) = self.recent(url, longest) {
+            return Ok(provider);
+        }
+        let fetched = tokio::time::timeout(TIME, self.outbound.get(url, LARGEST)).await;
+        let fetched = fetched.unwrap_or_else(|_| Err("it took too long".into()));
+        let parsed = fetched.and_then(|xml| IdentityProvider::parse(&xml).map_err(|bad| bad.to_string()));
+        match parsed {
+            Ok(provider) => Ok(self.keep(url, Arc::new(provider))),
+            Err(why) => {
+                tracing::warn!(%why, "metadata of an identity provider cannot be read");
+                // What was good a while ago is better than nobody signing in.
+                self.recent(url, KEPT * 144).ok_or(FAILED)
+            }
+        }
+    }
+
+    fn recent(&self, url: &str, longest: Duration) -> Option<Arc<IdentityProvider>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(url).filter(|(since, _)| since.elapsed() < longest).map(|(_, provider)| provider.clone())
+    }
+
+    fn keep(&self, url: &str, provider: Arc<IdentityProvider>) -> Arc<IdentityProvider> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MOST && !kept.contains_key(url) {
+            let oldest = kept.iter().min_by_key(|(_, (since, _))| *since).map(|(url, _)| url.clone());
+            if let Some(oldest) = oldest {
+                kept.remove(&oldest);
+            }
+        }
+        kept.insert(url.to_owned(), (Instant::now(), provider.clone()));
+        provider
+    }
+}

@@ -1,0 +1,200 @@
+//! Answers that are not to be believed, each for its own reason; and that the same answer without the flaw is.
+
+use super::idp::{Facts, Idp, SHA1};
+use chrono::{TimeDelta, Utc};
+
+fn changed(change: impl FnOnce(&mut Facts)) -> Result<String, String> {
+    let idp = Idp::new();
+    let mut facts = Facts::usual(&idp);
+    change(&mut facts);
+    idp.believed(&idp.answer(&facts)).map(|statement| statement.name)
+}
+
+#[test]
+fn an_answer_with_a_signed_assertion_or_response_is_believed() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let assertion = idp.assertion(&facts);
+    for xml in [
+        idp.answer(&facts),
+        idp.sign(&idp.response(&facts, &assertion)),
+        idp.sign(&idp.response(&facts, &idp.sign(&assertion))),
+    ] {
+        let statement = idp.believed(&xml).unwrap();
+        assert_eq!((statement.name.as_str(), statement.session.as_deref()), ("ada", Some("s-1")));
+        assert_eq!(statement.attributes["mail"], ["ada@acme.test"]);
+        assert_eq!(statement.attributes["groups"], ["sales", "ops"]);
+        assert!(statement.expires_at > facts.until);
+    }
+}
+
+#[test]
+fn an_answer_may_be_spelled_otherwise_than_it_was_signed() {
+    let idp = Idp::new();
+    let answer = idp.answer(&Facts::usual(&idp));
+    let spelled = answer
+        .replace("></ds:DigestMethod>", "/>")
+        .replace("<saml:Issuer>", "<saml:Issuer ><!-- who -->")
+        .replace("NotBefore=", "\n  NotBefore=");
+    let spelled = format!("<?xml version=\"1.0\"?>\n<!-- from the provider -->\r\n{spelled}");
+    assert_eq!(idp.believed(&spelled).unwrap().name, "ada");
+}
+
+#[test]
+fn an_unsigned_assertion_is_refused() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let refused = idp.believed(&idp.response(&facts, &idp.assertion(&facts))).unwrap_err();
+    assert_eq!(refused, "Neither the response nor its assertion is signed");
+}
+
+#[test]
+fn a_half_signed_answer_is_refused() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let signed = idp.sign(&idp.assertion(&facts));
+    let without_value = format!(
+        "{}<ds:SignatureValue></ds:SignatureValue></ds:Signature>{}",
+        signed.split_once("<ds:SignatureValue>").unwrap().0,
+        signed.split_once("</ds:Signature>").unwrap().1
+    );
+    // The response's signature holds, the assertion's does not: what is signed badly is not as good as unsigned.
+    let other = Idp::new();
+    let by_a_stranger = other.sign(&idp.assertion(&facts));
+    for (xml, words) in [
+        (idp.response(&facts, &without_value), "none of the identity provider's keys"),
+        (idp.sign(&idp.response(&facts, &by_a_stranger)), "none of the identity provider's keys"),
+        (idp.response(&facts, &signed).replace("ada@acme.test", "eve@acme.test"), "not what was signed"),
+    ] {
+        let refused = idp.believed(&xml).unwrap_err();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+#[test]
+fn a_key_that_only_the_message_names_is_not_believed() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let stranger = Idp::new();
+    let key = format!(
+        "</ds:SignatureValue><ds:KeyInfo><ds:X509Data><ds:X509Certificate>{}</ds:X509Certificate></ds:X509Data>\
+         </ds:KeyInfo>",
+        stranger.certificate
+    );
+    let xml = stranger.answer(&facts).replace("</ds:SignatureValue>", &key);
+    assert!(idp.believed(&xml).unwrap_err().contains("none of the identity provider's keys"));
+}
+
+#[test]
+fn sha1_is_refused() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let assertion = idp.assertion(&facts);
+    let signed =
+        assertion.replacen("</saml:Issuer>", &format!("</saml:Issuer>{}", idp.signature(&assertion, &SHA1)), 1);
+    assert!(idp.believed(&idp.response(&facts, &signed)).unwrap_err().contains("SHA-256"));
+}
+
+#[test]
+fn a_comment_does_not_truncate_the_name() {
+    let idp = Idp::new();
+    let mut facts = Facts::usual(&idp);
+    facts.name = "admin@acme.test.evil.test".into();
+    // What was signed has no comment; with one, the digest is the same and so must the name be.
+    let xml = idp.answer(&facts).replace("admin@acme.test.evil.test", "admin@acme.test<!-- x -->.evil.test");
+    assert_eq!(idp.believed(&xml).unwrap().name, "admin@acme.test.evil.test");
+}
+
+#[test]
+fn an_expired_answer_is_refused_and_clocks_may_differ_a_little() {
+    let now = Utc::now();
+    assert_eq!(changed(|facts| facts.until = now - TimeDelta::seconds(200)).unwrap_err(), "The assertion has expired");
+    assert!(changed(|facts| facts.until = now - TimeDelta::seconds(30)).is_ok());
+    assert_eq!(
+        changed(|facts| facts.from = now + TimeDelta::seconds(200)).unwrap_err(),
+        "The assertion is not valid yet"
+    );
+    assert!(changed(|facts| facts.from = now + TimeDelta::seconds(30)).is_ok());
+}
+
+#[test]
+fn an_answer_for_somebody_else_is_refused() {
+    let other = || "https://other.test/".to_owned();
+    let audience = changed(|facts| facts.audience = other()).unwrap_err();
+    assert_eq!(audience, "The assertion was meant for another audience");
+    let address = changed(|facts| facts.consumer_url = other()).unwrap_err();
+    assert_eq!(address, "The response was meant for another address");
+    let request = changed(|facts| facts.request_id = "_other".into()).unwrap_err();
+    assert_eq!(request, "The response answers another request");
+    let issuer = changed(|facts| facts.issuer = other()).unwrap_err();
+    assert_eq!(issuer, "The response is by another identity provider");
+}
+
+/// The response around an assertion is not signed here, so it says what the attacker likes.
+#[test]
+fn an_assertion_for_somebody_else_is_refused_whatever_stands_around_it() {
+    let idp = Idp::new();
+    let usual = Facts::usual(&idp);
+    let inside = |change: fn(&mut Facts)| {
+        let mut facts = usual.clone();
+        change(&mut facts);
+        idp.believed(&idp.response(&usual, &idp.sign(&idp.assertion(&facts)))).unwrap_err()
+    };
+    assert_eq!(
+        inside(|facts| facts.consumer_url = "https://other.test/".into()),
+        "The assertion was meant for another recipient"
+    );
+    assert_eq!(inside(|facts| facts.request_id = "_other".into()), "The assertion answers another request");
+    assert_eq!(
+        inside(|facts| facts.issuer = "https://other.test/".into()),
+        "The assertion is by another identity provider"
+    );
+}
+
+#[test]
+fn an_assertion_that_does_not_say_what_it_must_is_refused() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let without = |start: &str, end: &str| {
+        let assertion = idp.assertion(&facts);
+        let (before, rest) = assertion.split_once(start).unwrap();
+        let left = format!("{before}{}", rest.split_once(end).unwrap().1);
+        idp.believed(&idp.response(&facts, &idp.sign(&left))).unwrap_err()
+    };
+    for (start, end, words) in [
+        ("<saml:AudienceRestriction>", "</saml:AudienceRestriction>", "another audience"),
+        ("<saml:Conditions", "</saml:Conditions>", "neither for whom"),
+        ("<saml:AuthnStatement", "</saml:AuthnStatement>", "anybody signed in"),
+        ("<saml:SubjectConfirmation ", "</saml:SubjectConfirmation>", "not confirmed"),
+        ("<saml:NameID", "</saml:NameID>", "does not name its subject"),
+        ("<saml:Subject>", "</saml:Subject>", "about nobody"),
+    ] {
+        let refused = without(start, end);
+        assert!(refused.contains(words), "{start}: {refused}");
+    }
+}
+
+#[test]
+fn a_failed_login_is_no_login() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let xml = idp.answer(&facts).replace("status:Success", "status:Responder");
+    assert_eq!(idp.believed(&xml).unwrap_err(), "The identity provider did not sign anybody in");
+}
+
+#[test]
+fn bombs_and_external_entities_are_refused() {
+    let idp = Idp::new();
+    let answer = idp.answer(&Facts::usual(&idp));
+    let bomb: String = (1..20).map(|n| format!("<!ENTITY e{n} \"{}\">", format!("&e{};", n - 1).repeat(10))).collect();
+    for head in [
+        format!("<!DOCTYPE r [<!ENTITY e0 \"lol\">{bomb}]>"),
+        "<!DOCTYPE r [<!ENTITY e19 SYSTEM \"file:///etc/passwd\">]>".to_owned(),
+        "<!DOCTYPE r SYSTEM \"http://evil.test/dtd\">".to_owned(),
+    ] {
+        let xml = format!("{head}{}", answer.replace("ada@acme.test", "&e19;"));
+        assert!(idp.believed(&xml).unwrap_err().contains("document type or entities"), "{head}");
+    }
+    let deep = format!("{}{}", "<a>".repeat(10_000), "</a>".repeat(10_000));
+    assert!(idp.believed(&deep).unwrap_err().contains("nested too deeply"));
+}
