@@ -17,6 +17,7 @@ mod event_stream;
 pub mod fault;
 mod fields;
 mod gemini;
+mod mcp;
 mod objects;
 mod openai;
 pub mod pattern;

@@ -15,7 +15,7 @@ pub use admitted::Admission;
 pub use amounts::{Amounts, Tariff};
 pub use cached_limits::cached_limits_of_request;
 pub use expected::{Expected, SentBody};
-pub use facts::{Attempted, LimitedRequest};
+pub use facts::{Attempted, LimitedRequest, McpCall};
 pub use limit_refusal::LimitOwner;
 
 use crate::limits::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, ShareHandle, Unit, Window};

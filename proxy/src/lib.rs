@@ -15,6 +15,7 @@
 //! - `signing`: credentials that must be computed: signatures, and tokens that are fetched, kept and renewed ahead
 //! - `net`: the sockets: every outbound connection, and the client as the other rooms see it
 //! - `answer`: the way back: until when another attempt may take its place, delivery, heartbeats, errors inside streams
+//! - `mcp`: messages between MCP clients and servers: what they ask for, what may be seen, sessions, credentials
 //! - `files`: files that the gateway keeps itself: rows, parts in the log store, what lists and ranges ask for
 //! - `batches`: batches that the gateway keeps itself: what is asked for, their rows in Postgres, and who runs them
 //! - `conversation`: requests and answers in no vendor's words, whole and in pieces
@@ -45,6 +46,7 @@ pub mod guardrails;
 pub mod identity;
 pub mod journal;
 pub mod limits;
+pub mod mcp;
 pub mod metrics;
 pub mod net;
 pub mod prompts;

@@ -5,12 +5,14 @@ mod astray;
 mod batches;
 mod code;
 mod files;
+mod mcp;
 mod parameter;
 mod prompt;
 mod vendor_words;
 mod write;
 
 pub use code::{RefusalCode, RefusalKind};
+pub use write::JSON_RPC_REFUSED;
 
 use self::{RefusalCode as Code, RefusalKind as Kind};
 use crate::limits::LimitHit;
@@ -31,6 +33,8 @@ pub enum Dialect {
     /// Of Bedrock: the kind of an error stands in a header.
     Aws,
     ControlPlane,
+    /// JSON-RPC, of MCP clients.
+    Mcp,
     /// Outside `/v1`: there is no API there to speak for.
     Plain,
 }

@@ -5,6 +5,7 @@ pub mod body;
 pub mod classify;
 pub mod headers;
 pub mod json;
+pub(crate) mod mcp_paths;
 pub mod multipart;
 pub mod native_route;
 pub(crate) mod path_spelling;

@@ -57,7 +57,9 @@ use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
 use proxy::walk::guards::RemoteCalls;
-use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
+use proxy::walk::{
+    Admitter, Authenticator, BodyLimits, Engine, Guards, McpGateway, Planner, ProviderCalls, Recorder, Router,
+};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
@@ -332,7 +334,7 @@ fn engine(
             providers,
             hosts: Hosts::default(),
             dialer: dialer.clone(),
-            sealer,
+            sealer: sealer.clone(),
             aliases: aliases.clone(),
             profiles: InferenceProfiles::default(),
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
@@ -344,6 +346,7 @@ fn engine(
         cache: Arc::new(cache),
         files: managed_files(settings),
         batches: Arc::new(BatchRecords::new(settings.database.clone())),
+        mcp: McpGateway::new(&settings.mcp, snapshot.clone(), sealer.clone())?,
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),

@@ -16,6 +16,7 @@ mod guardrails;
 pub mod list_pool;
 mod lookups;
 mod made_of;
+mod mcp;
 mod policies;
 mod progress;
 mod prompts;
@@ -28,6 +29,7 @@ mod unheld_versions;
 pub use follower::Follower;
 pub use guardrails::DefaultGuardrails;
 pub use made_of::Catalog;
+pub use mcp::{McpIndex, SwitchedOff};
 pub use policies::Policies;
 pub use progress::{Confirmed, FeedProgress};
 pub use ready_version::{ReadyPartial, ReadyVersion, VersionKey};
@@ -37,6 +39,7 @@ pub use unheld_versions::NotFetched;
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
+use mcp::McpTables;
 use policies::ByWorkspace;
 use shared::model::{
     ApiKey, CachePurge, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace,
@@ -74,6 +77,7 @@ pub struct Snapshot {
     /// Versions of prompts and partials that are not followed.
     unheld: UnheldVersions,
     cache_purges: Collection<CachePurge>,
+    mcp: McpTables,
     rate_policies: Collection<RateLimitsPolicy>,
     usage_policies: Collection<UsageLimitsPolicy>,
     policy_entities: Collection<PolicyEntity>,
@@ -118,6 +122,7 @@ impl Snapshot {
             partial_versions: Collection::empty(),
             unheld: UnheldVersions::empty(),
             cache_purges: Collection::empty(),
+            mcp: McpTables::empty(),
             rate_policies: Collection::empty(),
             usage_policies: Collection::empty(),
             policy_entities: Collection::empty(),
@@ -135,7 +140,7 @@ impl Snapshot {
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 25] {
+    pub fn collections(&self) -> [&dyn Followed; 33] {
         [
             &self.organisations,
             &self.workspaces,
@@ -162,6 +167,14 @@ impl Snapshot {
             &self.usage_policies,
             &self.policy_entities,
             &self.cache_purges,
+            &self.mcp.integrations,
+            &self.mcp.grants,
+            &self.mcp.capabilities,
+            &self.mcp.servers,
+            &self.mcp.server_capabilities,
+            &self.mcp.user_access,
+            &self.mcp.connections,
+            &self.mcp.clients,
         ]
     }
 
@@ -279,6 +292,7 @@ impl Snapshot {
             if self.guardrails_of.swap(changes, Ordering::Relaxed) != changes {
                 self.forget_orphaned_versions();
             }
+            self.mcp.index();
         });
         self.loaded.store(true, Ordering::Release);
     }

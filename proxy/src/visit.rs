@@ -11,7 +11,7 @@ mod state;
 
 pub use identity::RequestIdentity;
 pub use observer::Observer;
-pub use state::{AnswerState, CacheUse, RoutingState};
+pub use state::{AnswerState, CacheUse, Heartbeats, RoutingState};
 
 use crate::admission::Admission;
 use crate::cache::{Entry, KeptBody};

@@ -35,6 +35,7 @@ pub(crate) mod kept;
 mod lab;
 pub(crate) mod list_models;
 mod look_up;
+mod mcp;
 mod media_fetch;
 mod native_call;
 mod next_step;
@@ -68,6 +69,7 @@ pub use call::ProviderCalls;
 pub use files::FilesRequest;
 pub use guards::Guards;
 pub use kept::KeptRequest;
+pub use mcp::{McpGateway, McpRequest, MergedRequest};
 pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
@@ -123,6 +125,7 @@ pub struct Engine {
     /// None when their store cannot be opened.
     pub files: Option<Arc<ManagedFiles>>,
     pub batches: Arc<BatchRecords>,
+    pub mcp: McpGateway,
 }
 
 impl Engine {
@@ -152,6 +155,9 @@ impl Engine {
                 let known = self.learn(head, peer, &headers, visit).await?;
                 self.open_prompt(reference, &headers, known)
             }
+            Route::Mcp(slug) => Box::pin(self.open_mcp(slug, head, peer, &headers, visit)).await,
+            Route::McpMetadata(resource) => Ok(self.mcp_metadata(resource, head)),
+            Route::McpKeys(organisation) => self.mcp_keys(organisation),
             Route::Ambiguous(endpoint) => Err(Refusal::ambiguous_path(endpoint.path())),
             Route::NotFound => Err(wrong_path::outside(&head.method, path)),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
@@ -363,11 +369,13 @@ fn moment<'m>(facts: RequestFacts<'m>, caller: &'m Principal, chance: &'m mut dy
 fn lane(route: &Route<'_>) -> Lane {
     match route {
         Route::Engine(_) | Route::Prompt(_) => Lane::Engine,
-        Route::Relay(_) | Route::Models { .. } => Lane::Relay,
+        Route::Relay(_) | Route::Models { .. } | Route::Mcp(_) => Lane::Relay,
         Route::ControlPlane => Lane::ControlPlane,
         Route::Explain
         | Route::Greeting
         | Route::Preflight
+        | Route::McpMetadata(_)
+        | Route::McpKeys(_)
         | Route::Ambiguous(_)
         | Route::NotFound
         | Route::MethodNotAllowed => Lane::Own,

@@ -7,6 +7,7 @@ pub mod deployment;
 pub mod guardrail;
 pub mod integration;
 pub mod limits;
+pub mod mcp;
 pub mod organisation;
 pub mod person;
 pub mod plugin;
@@ -26,6 +27,9 @@ pub use deployment::Deployment;
 pub use guardrail::{Guardrail, GuardrailVersion};
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
 pub use limits::ThingLimits;
+pub use mcp::{
+    McpCapability, McpClient, McpConnection, McpGrant, McpIntegration, McpServer, McpServerCapability, McpUserAccess,
+};
 pub use organisation::Organisation;
 pub use person::{EmailDigest, Person};
 pub use plugin::Plugin;

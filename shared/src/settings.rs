@@ -22,6 +22,7 @@ pub mod load;
 pub mod log_store;
 pub mod logs;
 pub mod mail;
+pub mod mcp;
 mod misspelt;
 pub mod outbound;
 pub mod prices;
@@ -55,6 +56,7 @@ pub use load::load;
 pub use log_store::LogStoreSettings;
 pub use logs::Logs;
 pub use mail::Mail;
+pub use mcp::McpSettings;
 pub use misspelt::warn_of_misspelt;
 pub use outbound::Outbound;
 pub use prices::PriceSettings;
@@ -128,6 +130,8 @@ pub struct AllSettings {
     pub files: FileSettings,
     #[command(flatten)]
     pub batches: BatchSettings,
+    #[command(flatten)]
+    pub mcp: McpSettings,
     #[command(flatten)]
     pub traces: Traces,
     #[command(flatten)]

@@ -35,6 +35,7 @@ mod journal;
 mod kept;
 mod leaving;
 mod limits;
+mod mcp;
 mod model_lists;
 mod models;
 mod operators;

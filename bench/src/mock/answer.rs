@@ -23,7 +23,7 @@ use super::state::Serving;
 use super::vendor_table::vendor_at;
 use super::vendors::{self, Call};
 use super::wire::Link;
-use super::{anthropic, control, objects, openai, responses, small_wires, top_level, websocket};
+use super::{anthropic, control, mcp, objects, openai, responses, small_wires, top_level, websocket};
 
 pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Response<Outgoing>, Abort> {
     let (head, body) = request.into_parts();
@@ -129,6 +129,12 @@ fn react(
     }
     if let Some(flaw) = flaw(head, endpoint, &fault, &ask, &received.kept) {
         return Err((400, flaw));
+    }
+    if endpoint == Endpoint::Mcp {
+        let mut fault = fault;
+        let said = mcp::answer(head, &received.kept, id);
+        fault.headers.extend(said.headers);
+        return Ok(Reaction { fault, status: said.status, payload: said.payload });
     }
     let payload = match endpoint {
         Endpoint::Chat if ask.messages.is_none() && !fault.early_answer => {
@@ -273,7 +279,7 @@ fn error_body(endpoint: Endpoint, status: u16, message: &str) -> Vec<u8> {
 /// only Google takes keys in the query.
 fn is_authenticated(head: &Parts, endpoint: Endpoint) -> bool {
     const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
-    if small_wires::is_open(head.uri.path()) {
+    if endpoint == Endpoint::Mcp || small_wires::is_open(head.uri.path()) {
         return true;
     }
     let is_bedrock = matches!(endpoint, Endpoint::Converse | Endpoint::Invoke);

@@ -33,12 +33,14 @@ pub enum Endpoint {
     SmallWire,
     /// What is kept or made beside chats.
     Objects,
+    /// A server of the Model Context Protocol.
+    Mcp,
     /// Anything else: tells what arrived.
     Echo,
 }
 
 impl Endpoint {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -60,6 +62,7 @@ impl Endpoint {
         Self::CohereRerank,
         Self::SmallWire,
         Self::Objects,
+        Self::Mcp,
         Self::Echo,
     ];
 
@@ -81,6 +84,7 @@ impl Endpoint {
             ("POST", "/responses") => Self::Responses,
             ("GET", path) if path.starts_with("/models/") => Self::Models,
             ("GET", path) if path.starts_with("/bytes/") => Self::Bytes,
+            (_, path) if path.starts_with("/mcp/") => Self::Mcp,
             (_, path) if objects::knows(method, path) => Self::Objects,
             _ => Self::Echo,
         }
@@ -109,6 +113,7 @@ impl Endpoint {
             Self::CohereRerank => "cohere_rerank",
             Self::SmallWire => "small_wire",
             Self::Objects => "objects",
+            Self::Mcp => "mcp",
             Self::Echo => "echo",
         }
     }

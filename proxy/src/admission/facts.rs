@@ -41,6 +41,15 @@ pub struct Attempted<'r> {
     /// Whose service it is.
     pub service: &'r str,
     pub model: Option<&'r str>,
+    /// Of a call to an MCP server.
+    pub mcp: Option<McpCall<'r>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct McpCall<'r> {
+    pub server: &'r str,
+    /// The tool, prompt or resource.
+    pub tool: &'r str,
 }
 
 impl Facts for LimitedRequest<'_> {
@@ -62,6 +71,8 @@ impl Facts for LimitedRequest<'_> {
             PolicyKey::VirtualKey => Some(Cow::Borrowed(&self.attempted?.provider?.slug)),
             PolicyKey::Provider => Some(Cow::Borrowed(self.attempted?.service)),
             PolicyKey::Model => Some(Cow::Borrowed(self.attempted?.model?)),
+            PolicyKey::McpServer => Some(Cow::Borrowed(self.attempted?.mcp?.server)),
+            PolicyKey::McpTool => Some(Cow::Borrowed(self.attempted?.mcp?.tool)),
         }
     }
 
@@ -86,9 +97,11 @@ impl Facts for LimitedRequest<'_> {
                 let provider = attempted.provider.map(|provider| provider.slug.as_str());
                 attempted.model.is_some_and(|model| names_model(wanted, provider, model))
             }),
-            PolicyKey::Metadata(_) | PolicyKey::Prompt | PolicyKey::EndpointType => {
-                self.value(key).is_some_and(|value| value == wanted)
-            }
+            PolicyKey::Metadata(_)
+            | PolicyKey::Prompt
+            | PolicyKey::EndpointType
+            | PolicyKey::McpServer
+            | PolicyKey::McpTool => self.value(key).is_some_and(|value| value == wanted),
         }
     }
 }

@@ -131,7 +131,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         ("gpt-4o", vec![("virtual_key", 7), ("virtual_key", 50_000_000_000), ("policy", 5)]),
         ("other", vec![("virtual_key", 7), ("virtual_key", 50_000_000_000)]),
     ] {
-        let attempted = Attempted { provider: Some(&provider), service: "openai", model: Some(model) };
+        let attempted = Attempted { provider: Some(&provider), service: "openai", model: Some(model), mcp: None };
         assert_eq!(caps(&limits_of_attempt(&request, &attempted, &snapshot, BOTH)), expected, "{model}");
     }
 }

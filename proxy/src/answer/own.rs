@@ -44,6 +44,9 @@ fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) -> Res
     if visit.request.dialect == Dialect::Aws {
         let _ = head.insert_header("x-amzn-errortype", HeaderValue::from_static(refusal.aws_exception()));
     }
+    if let Some(challenge) = visit.request.challenge.take().filter(|_| refusal.status == 401) {
+        let _ = head.insert_header(header::WWW_AUTHENTICATE, challenge);
+    }
     if let Some(seconds) = refusal.retry_after_s {
         let _ = head.insert_header(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

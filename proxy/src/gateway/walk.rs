@@ -49,6 +49,22 @@ impl Gateway {
                 }
             }
             Ok(NextStep::Batches(asked)) => self.batches(session, ctx, &asked).await,
+            Ok(NextStep::Mcp(asked)) => {
+                let mut client = Client::new(session);
+                match Box::pin(self.engine.run_mcp(&mut client, &mut ctx.visit, &asked)).await {
+                    Delivered::Answered => Ok(true),
+                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
+                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                }
+            }
+            Ok(NextStep::MergedMcp(asked)) => {
+                let mut client = Client::new(session);
+                match Box::pin(self.engine.run_merged_mcp(&mut client, &mut ctx.visit, &asked)).await {
+                    Delivered::Answered => Ok(true),
+                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
+                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                }
+            }
             Ok(NextStep::Explain(asker)) => {
                 // What is read may have to be sent on.
                 session.downstream_session.enable_retry_buffering();

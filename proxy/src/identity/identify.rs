@@ -59,7 +59,7 @@ pub fn identify<'h>(
     };
     check_usable(&key, &hash, now)?;
     let Some(workspace) = key.workspace_id else {
-        return Err(Refusal::insufficient_scope(INFERENCE));
+        return Err(Refusal::insufficient_scope(scopes.first().unwrap_or(&INFERENCE)));
     };
     let workspace = snapshot.workspace(&workspace).ok_or_else(Refusal::invalid_api_key)?;
     if workspace.status != Status::Active {

@@ -5,6 +5,9 @@ use super::{Dialect, Refusal, RefusalCode};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+/// What a refusal of the gateway's is to JSON-RPC: among the codes that are left to servers.
+pub const JSON_RPC_REFUSED: i64 = -32050;
+
 impl Refusal {
     /// The error body in the words of the route's clients. `provider` is the one that was tried, if one was.
     pub fn body(&self, dialect: Dialect, request_id: &str, provider: Option<&str>) -> Bytes {
@@ -34,6 +37,11 @@ impl Refusal {
                 "error": { "message": message, "type": self.kind.as_str(), "param": self.param, "code": self.control_plane_code() },
                 "request_id": request_id,
             }),
+            // Of a request whose id is not known.
+            Dialect::Mcp => json!({
+                "jsonrpc": "2.0", "id": null,
+                "error": { "code": JSON_RPC_REFUSED, "message": message, "data": { "type": self.written_code() } },
+            }),
             Dialect::Plain => json!({ "message": message, "ok": false }),
         };
         if let (Dialect::Anthropic, Some(provider)) = (dialect, provider) {
@@ -42,7 +50,7 @@ impl Refusal {
         if let Some(results) = &self.hook_results {
             value["hook_results"] = json!(results);
             // Google's is the status, and AWS's errors have no such object.
-            if !matches!(dialect, Dialect::Google | Dialect::Aws | Dialect::Plain) {
+            if !matches!(dialect, Dialect::Google | Dialect::Aws | Dialect::Plain | Dialect::Mcp) {
                 value["error"]["code"] = json!(null);
             }
         }

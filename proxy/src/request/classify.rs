@@ -5,6 +5,7 @@
 //! path, and a path that could be read as two endpoints is refused: a limit must not depend on spelling.
 
 use crate::refusal::Dialect;
+use crate::request::mcp_paths::{keys_of, resource_of};
 use crate::request::native_route::{NativeRoute, is_outside_v1};
 use crate::request::path_spelling::{canonical, loosest};
 use http::Method;
@@ -32,6 +33,12 @@ pub enum Route<'p> {
         path: &'p str,
         name: Option<&'p str>,
     },
+    /// An MCP server by its slug, or all of a workspace.
+    Mcp(Option<&'p str>),
+    /// What a client of MCP servers is told before it has a key; the path of what it asks about.
+    McpMetadata(&'p str),
+    /// The keys that sign identities for MCP servers, by organisation.
+    McpKeys(&'p str),
     /// A spelling that a provider may take for this endpoint's, or not.
     Ambiguous(Endpoint),
     NotFound,
@@ -122,6 +129,9 @@ impl Endpoint {
 
 pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     let Some(rest) = under_v1(path).or_else(|| is_outside_v1(path).then_some(path)) else {
+        if let Some(route) = mcp(method, path) {
+            return route;
+        }
         return match (path, method) {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
             // One client looks for prices at the host's root.
@@ -171,6 +181,31 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => relayed(method, rest, &spelled),
         _ => Route::MethodNotAllowed,
     }
+}
+
+/// `/mcp`, `/mcp/{slug}` and `/{slug}/mcp`, and what is known of them before anybody asks.
+fn mcp<'p>(method: &Method, path: &'p str) -> Option<Route<'p>> {
+    let route = match (resource_of(path), keys_of(path)) {
+        (Some(resource), _) => Route::McpMetadata(resource),
+        (None, Some(organisation)) => Route::McpKeys(organisation),
+        (None, None) => Route::Mcp(mcp_slug(path)?),
+    };
+    Some(match (method, &route) {
+        (&Method::OPTIONS, _) => Route::Preflight,
+        (&Method::GET, _) | (&Method::POST | &Method::DELETE, Route::Mcp(_)) => route,
+        _ => Route::MethodNotAllowed,
+    })
+}
+
+/// None for paths that are none of these; of the merged server, that there is no slug.
+fn mcp_slug(path: &str) -> Option<Option<&str>> {
+    let slug = match path.strip_prefix("/mcp") {
+        Some("" | "/") => return Some(None),
+        Some(rest) if rest.starts_with('/') => &rest[1..],
+        _ => path.strip_prefix('/')?.strip_suffix("/mcp")?,
+    };
+    let is_slug = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    ((1..=255).contains(&slug.len()) && slug.bytes().all(is_slug)).then_some(Some(slug))
 }
 
 /// `spelled` is the canonical spelling of `rest`.
@@ -236,6 +271,7 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
         Route::Relay(path) if path.starts_with("/v1beta/") => Dialect::Google,
         Route::Relay(path) if path.starts_with("/model/") => Dialect::Aws,
         Route::Engine(endpoint) | Route::Ambiguous(endpoint) => endpoint.dialect(),
+        Route::Mcp(_) => Dialect::Mcp,
         Route::NotFound | Route::Greeting => Dialect::Plain,
         _ => Dialect::OpenAi,
     }
@@ -262,6 +298,22 @@ mod tests {
         for (method, path, route) in [
             ("GET", "/", Route::Greeting),
             ("GET", "/elsewhere", Route::NotFound),
+            ("POST", "/mcp", Route::Mcp(None)),
+            ("POST", "/tools/mcp", Route::Mcp(Some("tools"))),
+            ("DELETE", "/mcp/tools", Route::Mcp(Some("tools"))),
+            ("GET", "/mcp/a/b", Route::NotFound),
+            ("POST", "/a/b/mcp", Route::NotFound),
+            ("POST", "/mcpx", Route::NotFound),
+            ("POST", "/mcp-tools/mcp", Route::Mcp(Some("mcp-tools"))),
+            ("PUT", "/tools/mcp", Route::MethodNotAllowed),
+            ("OPTIONS", "/tools/mcp", Route::Preflight),
+            ("POST", "/v1/mcp", relay("/mcp")),
+            ("POST", "/v1/tools/mcp", relay("/tools/mcp")),
+            ("GET", "/.well-known/oauth-protected-resource", Route::McpMetadata("")),
+            ("GET", "/.well-known/oauth-protected-resource/tools/mcp", Route::McpMetadata("/tools/mcp")),
+            ("GET", "/.well-known/oauth-protected-resourceful", Route::NotFound),
+            ("GET", "/.well-known/mcp-keys/x", Route::McpKeys("x")),
+            ("POST", "/.well-known/mcp-keys/x", Route::MethodNotAllowed),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
             ("POST", "/mcp-oauth/start", Route::ControlPlane),
             ("GET", "/mcp-oauth/callback", Route::ControlPlane),

@@ -52,6 +52,8 @@ pub struct Settings {
     #[command(flatten)]
     pub batches: settings::BatchSettings,
     #[command(flatten)]
+    pub mcp: settings::McpSettings,
+    #[command(flatten)]
     pub traces: settings::Traces,
     #[command(flatten)]
     pub features: settings::Features,

@@ -113,6 +113,13 @@ impl Snapshot {
         self.data_keys.find(&DataKeyName::ActiveOf(organisation))
     }
 
+    /// All that an organisation has. Costs the size of the table.
+    pub fn data_keys_of(&self, organisation: Uuid) -> Vec<Arc<DataKey>> {
+        let mut all = self.data_keys.all();
+        all.retain(|key| key.organisation_id == organisation);
+        all
+    }
+
     pub fn secret_reference(&self, id: &Uuid) -> Option<Arc<SecretReference>> {
         self.secret_references.find(id)
     }

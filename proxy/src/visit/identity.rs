@@ -24,6 +24,8 @@ pub struct RequestIdentity {
     pub dialect: Dialect,
     /// A page of another origin asks: its browser shows it the answer only if the answer says so.
     pub is_from_browser: bool,
+    /// How a client without a key may get one, where that can be told.
+    pub challenge: Option<HeaderValue>,
     /// Whose request it is, once that is known.
     pub workspace_id: Option<Uuid>,
 }
@@ -44,6 +46,7 @@ impl RequestIdentity {
             alias: None,
             dialect: Dialect::default(),
             is_from_browser: false,
+            challenge: None,
             workspace_id: None,
         }
     }

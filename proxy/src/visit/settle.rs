@@ -25,7 +25,7 @@ use crate::routing::plan::Branch;
 use crate::snapshot::SavedConfig;
 use attempt::Attempt;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 pub use own_call::OwnCallRecord;
 use pingora_http::RequestHeader;
 use record::said;
@@ -193,6 +193,11 @@ impl Log {
         self.late = said.late;
     }
 
+    /// What they said until now, as JSON.
+    pub fn hook_results(&self) -> Option<&str> {
+        self.hook_results.as_deref()
+    }
+
     /// The present target's format cannot say these parameters, or its row leaves them out.
     pub fn drops(&mut self, names: &[String]) {
         if let Some(attempt) = &mut self.attempt {
@@ -230,6 +235,23 @@ impl Log {
             sheet.turn();
         }
         self.attempt = Some(Attempt::new(target, model, self.uri.path(), option, waited));
+    }
+
+    /// Somebody is turned to who is no provider.
+    pub fn turn_to_service(&mut self, service: &str, name: &str) {
+        self.attempt = Some(Attempt::of_service(service, Some(name), &HeaderValue::from_static("config")));
+    }
+
+    /// It is sent this head, and the client's own body.
+    pub fn sends_to_service<'h>(
+        &mut self,
+        authority: &HeaderValue,
+        path: &str,
+        headers: impl IntoIterator<Item = (&'h HeaderName, &'h HeaderValue)>,
+    ) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.sends(authority, path, headers, None, false);
+        }
     }
 
     /// Whether a target is being tried that this one would replace.

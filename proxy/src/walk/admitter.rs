@@ -71,7 +71,7 @@ impl Admitter {
             Credential::Stored(stored) => Some(&stored.provider),
             Credential::Given(_) => None,
         };
-        let attempted = Attempted { provider, service: &target.provider.name, model };
+        let attempted = Attempted { provider, service: &target.provider.name, model, mcp: None };
         limits_of_attempt(&request, &attempted, &self.snapshot, self.switches)
     }
 

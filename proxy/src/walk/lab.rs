@@ -1,7 +1,9 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
 use super::guards::RemoteCalls;
-use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
+use super::{
+    Admitter, Authenticator, BodyLimits, Engine, Guards, McpGateway, NextStep, Planner, ProviderCalls, Recorder, Router,
+};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
 use crate::batches::records::BatchRecords;
@@ -79,6 +81,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
         cache: Arc::new(Cache::new(1 << 20)),
         files: None,
         batches: Arc::new(BatchRecords::new(settings.database.clone())),
+        mcp: McpGateway::new(&settings.mcp, snapshot.clone(), sealer.clone()).unwrap(),
         calls: ProviderCalls {
             dialer: dialer.clone(),
             signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),
@@ -93,7 +96,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             providers,
             hosts: Hosts::default(),
             dialer,
-            sealer,
+            sealer: sealer.clone(),
             aliases: aliases.clone(),
             profiles: InferenceProfiles::default(),
             guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true).with_asker(Arc::new(asker)),

@@ -4,7 +4,7 @@ use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::prompt_call::PromptCall;
-use super::{BatchesRequest, Departure, FilesRequest, KeptRequest, Passage};
+use super::{BatchesRequest, Departure, FilesRequest, KeptRequest, McpRequest, MergedRequest, Passage};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
@@ -36,6 +36,10 @@ pub enum NextStep {
     Files(Box<FilesRequest>),
     /// For batches that the gateway keeps itself.
     Batches(Box<BatchesRequest>),
+    /// To an MCP server.
+    Mcp(Box<McpRequest>),
+    /// To all MCP servers of a workspace.
+    MergedMcp(Box<MergedRequest>),
     /// JSON of our own making.
     Page {
         status: u16,

@@ -49,7 +49,8 @@ impl Kind {
         }
     }
 
-    const fn field(self) -> &'static str {
+    /// The field of its answer that holds them.
+    pub const fn field(self) -> &'static str {
         match self {
             Self::Tool => "tools",
             Self::Prompt => "prompts",

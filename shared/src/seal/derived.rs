@@ -25,6 +25,12 @@ impl Sealer {
         self.place_key(data_key, &about)?.open(&about, sealed.get(PREFIX..).ok_or(SealError::Malformed)?)
     }
 
+    /// A secret of the organisation's own for this purpose, the same wherever the data key is at hand.
+    pub fn derive_elsewhere(&self, data_key: &DataKey, purpose: &[u8]) -> Result<Secret, SealError> {
+        let key = self.place_key(data_key, &about(data_key.organisation_id, purpose))?;
+        Ok(Secret::from(key.expose().to_vec()))
+    }
+
     fn place_key(&self, data_key: &DataKey, about: &[u8]) -> Result<SealingKey, SealError> {
         Ok(self.unwrapped(data_key)?.derived(about))
     }

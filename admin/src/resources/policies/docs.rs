@@ -100,7 +100,7 @@ pub fn usage() -> [Doc; 8] {
     ]
 }
 
-const RATE_KEYS: [&str; 9] = [
+const RATE_KEYS: [&str; 11] = [
     "api_key",
     "organisation_id",
     "workspace_id",
@@ -110,9 +110,21 @@ const RATE_KEYS: [&str; 9] = [
     "prompt",
     "model",
     "endpoint_type",
+    "mcp_server",
+    "mcp_tool",
 ];
-const USAGE_KEYS: [&str; 8] =
-    ["api_key", "organisation_id", "workspace_id", "virtual_key", "provider", "config", "prompt", "model"];
+const USAGE_KEYS: [&str; 10] = [
+    "api_key",
+    "organisation_id",
+    "workspace_id",
+    "virtual_key",
+    "provider",
+    "config",
+    "prompt",
+    "model",
+    "mcp_server",
+    "mcp_tool",
+];
 
 /// What every policy needs: which requests it applies to, and how they are grouped.
 fn rule(title: &str, keys: &[&str]) -> Schema {

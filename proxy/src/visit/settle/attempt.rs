@@ -82,15 +82,28 @@ impl Attempt {
             Credential::Given(_) => None,
         };
         Self {
-            began: Instant::now(),
             waited_before: waited,
-            ai_org: target.provider.name.clone(),
             virtual_key: stored.map(|stored| stored.provider.clone()),
             integration: stored.map(|stored| stored.integration.id),
-            model: model
-                .map(|model| cut(model, text_bounds::MODEL).to_owned())
-                .or_else(|| usage::native_model::in_path(path)),
             called: target.called.as_deref().map(|model| cut(model, text_bounds::MODEL).to_owned()),
+            ..Self::of_service(
+                &target.provider.name,
+                model.map(str::to_owned).or_else(|| usage::native_model::in_path(path)).as_deref(),
+                option,
+            )
+        }
+    }
+
+    /// Something that is no provider's, and has no price.
+    pub fn of_service(ai_org: &str, model: Option<&str>, option: &HeaderValue) -> Self {
+        Self {
+            began: Instant::now(),
+            waited_before: Duration::ZERO,
+            ai_org: ai_org.to_owned(),
+            virtual_key: None,
+            integration: None,
+            model: model.map(|model| cut(model, text_bounds::MODEL).to_owned()),
+            called: None,
             option: option.clone(),
             dropped: Vec::new(),
             found: UsageReader::default(),

@@ -61,7 +61,7 @@ impl Admitter {
                 Credential::Given(_) => None,
             };
             let service = &one.target.provider.name;
-            let attempted = Attempted { provider, service, model: one.model.as_deref() };
+            let attempted = Attempted { provider, service, model: one.model.as_deref(), mcp: None };
             let wanted = limits_of_attempt(&request, &attempted, &self.snapshot, self.switches);
             told.extend(wanted.iter().map(|wanted| self.told_limit(wanted, amounts, Some(one.option), now)));
         }

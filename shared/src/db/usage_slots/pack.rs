@@ -45,11 +45,11 @@ impl SlotValues {
         if is_full {
             *self = Self::TooMany;
         }
-        match self {
-            // Two looks instead of a text for each call.
-            Self::Kept(kept) if kept.contains_key(&*value) => kept.get_mut(&*value),
-            Self::Kept(kept) => Some(kept.entry(value.into_owned()).or_default()),
-            Self::TooMany => None,
+        let Self::Kept(kept) = self else { return None };
+        // Two looks instead of a text for each call.
+        match kept.contains_key(&*value) {
+            true => kept.get_mut(&*value),
+            false => Some(kept.entry(value.into_owned()).or_default()),
         }
     }
 

@@ -52,6 +52,10 @@ pub enum PolicyKey {
     VirtualKey,
     Provider,
     Model,
+    /// The slug of the MCP server that is called.
+    McpServer,
+    /// The tool, prompt or resource that is asked of it.
+    McpTool,
 }
 
 /// One text or several, shown as it was sent.
@@ -126,7 +130,7 @@ impl Condition {
 impl PolicyKey {
     /// Known of an attempt, not of the request.
     pub fn is_per_attempt(&self) -> bool {
-        matches!(self, Self::VirtualKey | Self::Provider | Self::Model)
+        matches!(self, Self::VirtualKey | Self::Provider | Self::Model | Self::McpServer | Self::McpTool)
     }
 
     pub(super) fn prefix(&self) -> &'static str {
@@ -141,6 +145,8 @@ impl PolicyKey {
             Self::VirtualKey => "virtual_key",
             Self::Provider => "provider",
             Self::Model => "model",
+            Self::McpServer => "mcp_server",
+            Self::McpTool => "mcp_tool",
         }
     }
 
@@ -157,7 +163,7 @@ impl fmt::Display for PolicyKey {
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "must be api_key, organisation_id, workspace_id, metadata.<field>, virtual_key, provider, config, prompt, model or endpoint_type"
+    "must be api_key, organisation_id, workspace_id, metadata.<field>, virtual_key, provider, config, prompt, model, endpoint_type, mcp_server or mcp_tool"
 )]
 pub struct NoSuchKey;
 
@@ -165,7 +171,7 @@ impl FromStr for PolicyKey {
     type Err = NoSuchKey;
 
     fn from_str(text: &str) -> Result<Self, NoSuchKey> {
-        const PLAIN: [PolicyKey; 9] = [
+        const PLAIN: [PolicyKey; 11] = [
             PolicyKey::ApiKey,
             PolicyKey::OrganisationId,
             PolicyKey::WorkspaceId,
@@ -175,6 +181,8 @@ impl FromStr for PolicyKey {
             PolicyKey::VirtualKey,
             PolicyKey::Provider,
             PolicyKey::Model,
+            PolicyKey::McpServer,
+            PolicyKey::McpTool,
         ];
         if let Some(field) = text.strip_prefix("metadata.") {
             let is_name = (1..=128).contains(&field.chars().count()) && !field.contains(char::is_control);

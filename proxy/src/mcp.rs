@@ -1,0 +1,54 @@
+//! The Model Context Protocol between a client of ours and a server behind us: what a message asks for, whether it may be
+//! shown or called, to whom a session belongs, what goes along as a credential. Bytes are passed on as they came; only what
+//! must be judged is read. The order of a request is in `walk/mcp`.
+//!
+//! Nothing of a session stays in this process: the server's own id travels in ours, sealed for whoever opened it.
+
+mod asker;
+mod bridges;
+mod circuits;
+mod client_message;
+mod credentials;
+mod exchange;
+mod identity_claims;
+mod json_rpc;
+mod list_cache;
+mod lists;
+mod merged_names;
+mod merged_session;
+mod mirrored_headers;
+mod outcome;
+mod resource_metadata;
+mod session;
+mod signed_identity;
+mod visible;
+
+pub use asker::{Asker, NoCredential};
+pub use bridges::{Bridge, Bridges};
+pub use circuits::McpCircuits;
+pub use client_message::{Asked, ClientMessage, Incoming, parse};
+pub use credentials::{CredentialSource, UpstreamHeaders};
+pub use exchange::{McpEndpoint, UpstreamCall};
+pub use json_rpc::{Fault, INVALID_PARAMS, INVALID_REQUEST, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
+pub use list_cache::{ListCache, ListEntries};
+pub use lists::{LONGEST_LIST, filtered, may_be_seen};
+pub use merged_names::{merged_name, split_name};
+pub use merged_session::MergedSession;
+pub use mirrored_headers::is_mirrored;
+pub use outcome::{Outcome, outcome_of};
+pub use resource_metadata::ResourceMetadata;
+pub use session::{SessionOwner, Sessions};
+pub use visible::{McpTarget, Visible, person};
+
+use http::HeaderName;
+
+pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The scope that opens MCP servers.
+pub const INVOKE: &str = "mcp.invoke";
+/// The longest message of a client, batches included.
+pub const LONGEST_MESSAGE: usize = 4 << 20;
+/// The longest answer that is no stream.
+pub const LONGEST_ANSWER: usize = 16 << 20;

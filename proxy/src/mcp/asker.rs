@@ -1,0 +1,37 @@
+//! Who asks a server, and why it cannot be asked for them.
+
+use crate::identity::identify::Principal;
+use chrono::{DateTime, Utc};
+use http::HeaderMap;
+use shared::id::UserId;
+
+/// Who asks, and with which head.
+pub struct Asker<'a> {
+    pub caller: &'a Principal,
+    pub user: Option<UserId>,
+    pub head: &'a HeaderMap,
+    /// What opened the gateway to the client.
+    pub service_key: &'a [u8],
+    pub now: DateTime<Utc>,
+}
+
+/// Why a server cannot be asked, in a sentence for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoCredential {
+    /// The cause is in our own log.
+    #[error("the credentials of this MCP server cannot be opened")]
+    Unopened,
+    #[error("you are not connected to this MCP server: connect first, or store a token for it")]
+    NotConnected,
+    #[error("this MCP server's token has expired and could not be renewed")]
+    Expired,
+    #[error("this MCP server knows people alone, and the key is no person's")]
+    NoPerson,
+    #[error("the gateway has no token for this MCP server yet")]
+    NoToken,
+    #[error("this MCP server wants tokens of another issuer to be verified (jwt_validation), which is not supported")]
+    ForeignTokens,
+    /// The cause is in our own log.
+    #[error("this MCP server wants to know who asks, signed, and that cannot be signed")]
+    Unsigned,
+}

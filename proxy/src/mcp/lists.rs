@@ -1,0 +1,107 @@
+//! Lists of what a server offers, without what is switched off. A list of which everything may be seen passes as it came.
+
+use super::visible::Visible;
+use bytes::Bytes;
+use serde_json::Value;
+use shared::mcp::Kind;
+
+/// The longest message that is a list.
+pub const LONGEST_LIST: usize = 4 << 20;
+/// Entries of one page.
+pub const MOST_ENTRIES: usize = 5000;
+
+/// Why a list cannot be passed on.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadList {
+    #[error("its list has more than {LONGEST_LIST} bytes")]
+    TooLong,
+    #[error("its list has more than {MOST_ENTRIES} entries")]
+    TooMany,
+    #[error("its list cannot be read")]
+    Unreadable,
+}
+
+/// The message as it may be passed on; none when it may be as it is. `kind` is what was asked for; a stream that is
+/// resumed says answers without saying to what, so there each list is taken for what it looks like.
+pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result<Option<Bytes>, BadList> {
+    if kind.is_some() && message.len() > LONGEST_LIST {
+        return Err(BadList::TooLong);
+    }
+    if visible.is_everything() {
+        return Ok(None);
+    }
+    let Ok(mut answer) = serde_json::from_slice::<Value>(message) else {
+        return if kind.is_some() { Err(BadList::Unreadable) } else { Ok(None) };
+    };
+    let answers = match &mut answer {
+        Value::Array(batch) => batch.iter_mut().collect(),
+        one => vec![one],
+    };
+    let mut is_changed = false;
+    for answer in answers {
+        for kind in kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]) {
+            let Some(Value::Array(entries)) = answer.get_mut("result").and_then(|result| result.get_mut(kind.field()))
+            else {
+                continue;
+            };
+            if entries.len() > MOST_ENTRIES {
+                return Err(BadList::TooMany);
+            }
+            let before = entries.len();
+            entries.retain(|entry| may_be_seen(kind, entry, visible));
+            is_changed |= entries.len() != before;
+        }
+    }
+    Ok(is_changed.then(|| Bytes::from(answer.to_string())))
+}
+
+/// Whether an entry of a list of this kind may be shown.
+pub fn may_be_seen(kind: Kind, entry: &Value, visible: &Visible) -> bool {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str);
+    let is_named = text("name").is_none_or(|name| visible.has(kind, name));
+    is_named && (kind != Kind::Resource || text("uri").is_none_or(|uri| visible.has_uri(uri)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::visible::without;
+    use super::*;
+    use crate::snapshot::SwitchedOff;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_loses_what_is_switched_off_and_nothing_else() {
+        let mut off = SwitchedOff::default();
+        off.push(Kind::Tool, "b", None);
+        off.push(Kind::Resource, "r", Some("x://r"));
+        let visible = without(off);
+        let list = |field: &str, entries: Value| json!({ "jsonrpc": "2.0", "id": 1, "result": { field: entries, "nextCursor": "2" } });
+        let (a, b) = (json!({ "name": "a", "inputSchema": { "z": 1, "a": 2 } }), json!({ "name": "b" }));
+        for (kind, answer, expected) in [
+            (Some(Kind::Tool), list("tools", json!([a, b])), Some(list("tools", json!([a])))),
+            (Some(Kind::Tool), list("tools", json!([a])), None),
+            (Some(Kind::Prompt), list("prompts", json!([b])), None),
+            (None, list("tools", json!([b])), Some(list("tools", json!([])))),
+            (None, json!([list("tools", json!([b])), 7]), Some(json!([list("tools", json!([])), 7]))),
+            (
+                Some(Kind::Resource),
+                list("resources", json!([{ "name": "other", "uri": "x://r" }, { "name": "q", "uri": "x://q" }])),
+                Some(list("resources", json!([{ "name": "q", "uri": "x://q" }]))),
+            ),
+            (Some(Kind::Tool), json!({ "id": 1, "error": { "code": 1 } }), None),
+        ] {
+            let passed = filtered(kind, answer.to_string().as_bytes(), &visible).unwrap();
+            assert_eq!(passed.map(|text| serde_json::from_slice::<Value>(&text).unwrap()), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_end_is_refused_even_if_everything_may_be_seen() {
+        let long = vec![b' '; LONGEST_LIST + 1];
+        assert_eq!(filtered(Some(Kind::Tool), &long, &Visible::default()), Err(BadList::TooLong));
+        let many = json!({ "result": { "tools": vec![json!({ "name": "a" }); MOST_ENTRIES + 1] } }).to_string();
+        let mut off = SwitchedOff::default();
+        off.push(Kind::Tool, "b", None);
+        assert_eq!(filtered(Some(Kind::Tool), many.as_bytes(), &without(off)), Err(BadList::TooMany));
+    }
+}

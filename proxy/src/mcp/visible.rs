@@ -1,0 +1,120 @@
+//! Which servers a caller has, and what of them it may see. What is not the caller's does not exist, whoever else has it.
+
+use super::client_message::Asked;
+use super::json_rpc::{Fault, INVALID_PARAMS, RESOURCE_NOT_FOUND};
+use crate::identity::identify::Principal;
+use crate::snapshot::{Snapshot, SwitchedOff};
+use shared::id::UserId;
+use shared::mcp::Kind;
+use shared::model::{McpIntegration, McpServer};
+use std::sync::Arc;
+
+/// A server that a caller may use, and what stands behind it.
+#[derive(Debug, Clone)]
+pub struct McpTarget {
+    pub server: Arc<McpServer>,
+    pub integration: Arc<McpIntegration>,
+    pub visible: Visible,
+}
+
+impl McpTarget {
+    /// None for a server that does not exist, is another workspace's, is switched off for it, or closed to this person.
+    pub fn find(snapshot: &Snapshot, caller: &Principal, user: Option<UserId>, slug: &str) -> Option<Self> {
+        let server = snapshot.mcp_server(caller.workspace.organisation_id, slug)?;
+        Self::of_server(snapshot, caller, user, server)
+    }
+
+    /// All servers of the caller's workspace that it may use, by their slugs.
+    pub fn all(snapshot: &Snapshot, caller: &Principal, user: Option<UserId>) -> Vec<Self> {
+        let servers = snapshot.mcp_servers_of(caller.workspace.id).into_iter();
+        servers.filter_map(|server| Self::of_server(snapshot, caller, user, server)).collect()
+    }
+
+    fn of_server(
+        snapshot: &Snapshot,
+        caller: &Principal,
+        user: Option<UserId>,
+        server: Arc<McpServer>,
+    ) -> Option<Self> {
+        if server.workspace_id != caller.workspace.id {
+            return None;
+        }
+        // Keys that are no person's are given by the workspace itself.
+        if user.is_some_and(|user| !snapshot.has_mcp_access(&server, user)) {
+            return None;
+        }
+        let integration = snapshot.mcp_integration(&server)?;
+        let visible = Visible { off: snapshot.mcp_switched_off(&server) };
+        Some(Self { server, integration, visible })
+    }
+}
+
+/// The person that a caller is, if it is one: the owner of its key, or whom its token names.
+pub fn person(snapshot: &Snapshot, caller: &Principal) -> Option<UserId> {
+    let named = || caller.token.as_ref().and_then(|token| token.person.as_deref());
+    caller.key.user_id.or_else(|| snapshot.person_of(caller.workspace.organisation_id, named()?))
+}
+
+/// What of a server may be seen and called: everything but what its integration or itself switches off.
+#[derive(Debug, Clone, Default)]
+pub struct Visible {
+    off: [Option<Arc<SwitchedOff>>; 2],
+}
+
+impl Visible {
+    pub fn is_everything(&self) -> bool {
+        self.off.iter().all(Option::is_none)
+    }
+
+    pub fn has(&self, kind: Kind, name: &str) -> bool {
+        !self.off.iter().flatten().any(|off| off.has(kind, name))
+    }
+
+    pub fn has_uri(&self, uri: &str) -> bool {
+        !self.off.iter().flatten().any(|off| off.has_uri(uri))
+    }
+
+    /// As the server itself would answer for something that it does not have.
+    pub fn judge(&self, asked: &Asked) -> Result<(), Fault> {
+        let unknown = |what: &str, name: &str| Err(Fault::new(INVALID_PARAMS, format!("Unknown {what}: {name}")));
+        match asked {
+            Asked::Invalid(why) => Err(Fault::new(INVALID_PARAMS, why.clone())),
+            Asked::Tool(name) if !self.has(Kind::Tool, name) => unknown("tool", name),
+            Asked::Prompt(name) | Asked::About(Kind::Prompt, name) if !self.has(Kind::Prompt, name) => {
+                unknown("prompt", name)
+            }
+            Asked::Resource(uri) | Asked::About(Kind::Resource | Kind::ResourceTemplate, uri) if !self.has_uri(uri) => {
+                Err(Fault::new(RESOURCE_NOT_FOUND, format!("Resource not found: {uri}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn without(off: SwitchedOff) -> Visible {
+    Visible { off: [Some(Arc::new(off)), None] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_switched_off_is_answered_as_if_it_did_not_exist() {
+        let mut off = SwitchedOff::default();
+        off.push(Kind::Tool, "delete", None);
+        off.push(Kind::Resource, "secret", Some("a://secret"));
+        let visible = without(off);
+        for (asked, code) in [
+            (Asked::Tool("delete".into()), Some(INVALID_PARAMS)),
+            (Asked::Tool("echo".into()), None),
+            (Asked::Prompt("delete".into()), None),
+            (Asked::Resource("a://secret".into()), Some(RESOURCE_NOT_FOUND)),
+            (Asked::About(Kind::Resource, "a://secret".into()), Some(RESOURCE_NOT_FOUND)),
+            (Asked::Other, None),
+        ] {
+            assert_eq!(visible.judge(&asked).err().map(|fault| fault.code), code, "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Requests of MCP clients. Each is identified like any other, and finds a server of its workspace that it may use; what a
+//! message asks for is judged, admitted by limits, guarded and logged where it is a call, and passed on. `mcp` says what
+//! messages are; the files here are the order in which things happen to them.
+
+mod admit_call;
+mod answers;
+mod batch;
+mod bridged;
+mod guard_call;
+mod listen;
+mod merged;
+mod merged_upstream;
+mod single;
+mod stream;
+mod upstream;
+
+pub use merged::MergedRequest;
+
+use super::{Delivered, Engine, NextStep};
+use crate::identity::identify::{Principal, service_key};
+use crate::mcp::{
+    Asker, Bridges, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID,
+    SessionOwner, Sessions, UpstreamHeaders, person,
+};
+use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::routing::plan::Plan;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use answers::CallFailure;
+use http::Method;
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use shared::id::UserId;
+use shared::seal::Sealer;
+use shared::settings::McpSettings;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What requests of MCP clients need from the process.
+pub struct McpGateway {
+    pub sessions: Sessions,
+    pub credentials: CredentialSource,
+    pub circuits: McpCircuits,
+    pub lists: ListCache,
+    pub bridges: Arc<Bridges>,
+    pub metadata: ResourceMetadata,
+    /// Longest silence before and inside the answer to a call.
+    pub call_timeout: Duration,
+    /// The same of a stream that is listened to between calls.
+    pub stream_idle: Duration,
+}
+
+impl McpGateway {
+    pub fn new(settings: &McpSettings, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> anyhow::Result<Self> {
+        Ok(Self {
+            sessions: Sessions { snapshot: snapshot.clone(), sealer: sealer.clone() },
+            credentials: CredentialSource { snapshot, sealer },
+            circuits: McpCircuits::default(),
+            lists: ListCache::default(),
+            bridges: Arc::default(),
+            metadata: ResourceMetadata::new(settings)?,
+            call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
+            stream_idle: Duration::from_secs(settings.mcp_stream_idle_s),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct McpRequest {
+    caller: Principal,
+    /// The person that the caller is, if it is one.
+    user: Option<UserId>,
+    metadata: Map<String, Value>,
+    plan: Arc<Plan>,
+    target: McpTarget,
+}
+
+impl McpRequest {
+    fn owner(&self) -> SessionOwner {
+        SessionOwner::new(&self.caller, self.target.server.id)
+    }
+}
+
+impl Engine {
+    pub(super) async fn open_mcp(
+        &self,
+        slug: Option<&str>,
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        visit.request.challenge = self.mcp.metadata.challenge(&head.uri, &head.headers);
+        if !self.mcp.metadata.is_allowed(&head.headers) {
+            return Err(Refusal::origin_not_allowed());
+        }
+        let caller = self.authenticator.identify(head, peer, headers, &[INVOKE], visit).await?;
+        visit.request.workspace_id = Some(caller.workspace.id.uuid());
+        let user = person(&self.snapshot, &caller);
+        let target = slug.map(|slug| {
+            let found = McpTarget::find(&self.snapshot, &caller, user, slug);
+            found.ok_or_else(|| Refusal::unknown_mcp_server(slug))
+        });
+        let target = target.transpose()?;
+        self.recorder.open_log(&caller, head, headers, visit)?;
+        let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
+        let found = self.planner.find(headers, &caller)?;
+        let plan = self.planner.follow(found, headers, &metadata, visit);
+        Ok(match target {
+            Some(target) => NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, target })),
+            None => {
+                let mut targets = McpTarget::all(&self.snapshot, &caller, user);
+                // A session of the older transport is a connection, which none of its own could carry.
+                targets.retain(|target| target.integration.transport != "sse");
+                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, targets }))
+            }
+        })
+    }
+
+    /// What is told to clients that have no key yet.
+    pub(super) fn mcp_metadata(&self, resource: &str, head: &RequestHeader) -> NextStep {
+        NextStep::Page { status: 200, body: self.mcp.metadata.document(resource, &head.uri, &head.headers) }
+    }
+
+    /// What verifies the identities that the gateway signs for an organisation. Public, like all such keys; of an
+    /// organisation that does not exist there are none.
+    pub(super) fn mcp_keys(&self, organisation: &str) -> Result<NextStep, Refusal> {
+        let organisation = organisation.parse().map_err(|_| Refusal::not_found())?;
+        let body = self.mcp.credentials.signer().public_keys(organisation).map_err(|_| Refusal::internal())?;
+        Ok(NextStep::Page { status: 200, body })
+    }
+
+    pub async fn run_mcp(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &McpRequest) -> Delivered {
+        let method = client.head().method.clone();
+        let session = match client.head().headers.get(&SESSION_ID) {
+            None => None,
+            Some(sent) => match self.mcp.sessions.open(&asked.owner(), sent) {
+                Some(id) => Some(id),
+                None => {
+                    visit.observer.log = None;
+                    return self.tell_failure(client, visit, None, &CallFailure::unknown_session()).await;
+                }
+            },
+        };
+        let session = session.as_deref();
+        if asked.target.integration.transport == "sse" {
+            return Box::pin(self.run_bridged(client, visit, asked, session)).await;
+        }
+        match method {
+            Method::POST => self.post_message(client, visit, asked, session).await,
+            Method::GET => self.listen(client, visit, asked, session).await,
+            Method::DELETE => self.end_session(client, visit, asked, session).await,
+            _ => self.refuse(client, visit, &Refusal::method_not_allowed(method.as_str())).await,
+        }
+    }
+
+    /// What goes to the server besides the message.
+    fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
+        let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases).map_err(CallFailure::refused)?;
+        let asker = Asker {
+            caller: &asked.caller,
+            user: asked.user,
+            head: &head.headers,
+            service_key: service_key(&headers).unwrap_or_default(),
+            now: chrono::Utc::now(),
+        };
+        self.mcp.credentials.headers(&asked.target, &asker).map_err(CallFailure::no_credential)
+    }
+}

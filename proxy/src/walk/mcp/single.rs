@@ -1,0 +1,239 @@
+//! One message and its answer.
+
+use super::McpRequest;
+use super::admit_call::{SERVICE, log_name};
+use super::answers::{CallFailure, HEARTBEAT, gone, noted, write_whole};
+use super::stream::EventPass;
+use super::upstream::ServerAnswer;
+use crate::answer::beside;
+use crate::mcp::{
+    Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, LONGEST_MESSAGE, McpEndpoint, Outcome,
+    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, filtered, is_mirrored, outcome_of, parse,
+};
+use crate::net::dial::Upstream;
+use crate::net::downstream::Downstream;
+use crate::refusal::RefusalCode;
+use crate::request::receive::{NotReceived, check_content_type, receive};
+use crate::visit::{Heartbeats, Visit};
+use crate::walk::{Delivered, Engine};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use std::pin::pin;
+use std::time::Instant;
+
+/// The one revision that has batches; requests that name none may be of it.
+const BATCHING: &[u8] = b"2025-03-26";
+const LONGEST_REVISION: usize = 32;
+
+/// A message that may leave, and where to.
+pub(super) struct ReadyCall {
+    pub endpoint: McpEndpoint,
+    pub call: UpstreamCall,
+}
+
+impl Engine {
+    pub(super) async fn post_message(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &McpRequest,
+        session: Option<&[u8]>,
+    ) -> Delivered {
+        if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
+            return self.refuse(client, visit, &refusal).await;
+        }
+        let workspace = asked.caller.workspace.id.uuid();
+        let received = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, workspace)).await {
+            Ok(received) => received,
+            Err(NotReceived::Gone) => return Delivered::ClientGone,
+            Err(NotReceived::Refused(refusal)) => return self.refuse(client, visit, &refusal).await,
+        };
+        let incoming = may_batch(&client.head().headers).and_then(|may_batch| parse(&received.bytes, may_batch));
+        let incoming = match incoming {
+            Ok(incoming) => incoming,
+            Err(fault) => {
+                visit.observer.log = None;
+                return self.tell_failure(client, visit, None, &CallFailure::malformed(fault)).await;
+            }
+        };
+        visit.request.parsed_after = Some(visit.request.started.elapsed());
+        match &incoming.messages[..] {
+            [message] if !incoming.is_batch => match is_mirrored(&client.head().headers, message) {
+                Ok(is_mirrored) => self.single(client, visit, asked, session, message, is_mirrored).await,
+                Err(fault) => {
+                    visit.observer.log = None;
+                    let id = message.id.as_deref();
+                    self.tell_failure(client, visit, id, &CallFailure::malformed(fault)).await
+                }
+            },
+            messages => Box::pin(self.batch(client, visit, asked, session, messages)).await,
+        }
+    }
+
+    /// `is_mirrored`: the client says in headers what the body says, and the server may want it so.
+    pub(super) async fn single(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &McpRequest,
+        session: Option<&[u8]>,
+        message: &ClientMessage,
+        is_mirrored: bool,
+    ) -> Delivered {
+        let id = message.id.as_deref();
+        let ready = match self.prepare_message(client, visit, asked, session, message, is_mirrored).await {
+            Ok(ready) => ready,
+            Err(failure) => return self.tell_failure(client, visit, id, &failure).await,
+        };
+        let began = Instant::now();
+        let may_repeat = message.asked.is_idempotent();
+        let answer = pin!(self.ask_server(asked, &ready.endpoint, &ready.call, may_repeat));
+        let Ok(answer) = beside(client, visit, answer).await else { return gone(visit) };
+        visit.routing.upstream = began.elapsed();
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(failure) => return self.tell_failure(client, visit, id, &failure).await,
+        };
+        match (answer, id) {
+            (ServerAnswer::Accepted(upstream), _) => {
+                upstream.release();
+                write_whole(client, visit, [202, 202], &[], Bytes::new()).await
+            }
+            // Some servers say more than they must to what is no request.
+            (ServerAnswer::Json(_) | ServerAnswer::Events(_), None) => {
+                write_whole(client, visit, [202, 202], &[], Bytes::new()).await
+            }
+            (ServerAnswer::Json(upstream), Some(id)) => {
+                let more = match self.given_session(asked, message, &upstream) {
+                    Ok(more) => more,
+                    Err(failure) => return self.tell_failure(client, visit, Some(id), &failure).await,
+                };
+                let read = pin!(self.read_whole(asked, upstream, longest(&message.asked)));
+                let Ok(read) = beside(client, visit, read).await else { return gone(visit) };
+                let passed = match read {
+                    Ok(body) => self.pass_answer(visit, asked, message, id, body).await,
+                    Err(failure) => Err(failure),
+                };
+                match passed {
+                    Ok((body, outcome)) => {
+                        let logged = noted(visit, outcome);
+                        write_whole(client, visit, [200, logged], &more, body).await
+                    }
+                    Err(failure) => self.tell_failure(client, visit, Some(id), &failure).await,
+                }
+            }
+            (ServerAnswer::Events(upstream), Some(id)) => match self.given_session(asked, message, &upstream) {
+                Ok(more) => {
+                    if message.asked == Asked::Listen {
+                        visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
+                    }
+                    let pass = EventPass::for_answer(asked, message, id);
+                    self.pass_events(client, visit, asked, upstream, pass, &more).await
+                }
+                Err(failure) => self.tell_failure(client, visit, Some(id), &failure).await,
+            },
+        }
+    }
+
+    /// Everything that may stand against a message, and what is to be sent if nothing does. Calls are logged from here on,
+    /// and nothing else is.
+    pub(super) async fn prepare_message(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &McpRequest,
+        session: Option<&[u8]>,
+        message: &ClientMessage,
+        is_mirrored: bool,
+    ) -> Result<ReadyCall, CallFailure> {
+        match message.asked.call().filter(|_| message.id.is_some()) {
+            None => visit.observer.log = None,
+            Some(name) => {
+                if let Some(log) = &mut visit.observer.log {
+                    log.received(&message.bytes);
+                    log.turn_to_service(SERVICE, &log_name(&asked.target.server.slug, name));
+                }
+            }
+        }
+        asked.target.visible.judge(&message.asked).map_err(CallFailure::unknown)?;
+        let mut body = message.bytes.clone();
+        if let Some(name) = message.asked.call() {
+            if message.id.is_none() {
+                return Err(CallFailure::malformed(Fault::new(INVALID_REQUEST, "a call needs an id")));
+            }
+            self.admit_call(visit, asked, name).await?;
+            if let Some(changed) = self.guard_arguments(visit, asked, &body).await? {
+                body = changed;
+            }
+        }
+        let endpoint = self.endpoint(asked)?;
+        let own = self.mcp_headers(client.head(), asked)?;
+        let idle = if message.asked == Asked::Listen { self.mcp.stream_idle } else { self.mcp.call_timeout };
+        let mut call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
+            .within(self.mcp.call_timeout, idle);
+        if is_mirrored {
+            call = call.mirroring(&message.method, message.asked.call());
+        }
+        if let Some(log) = &mut visit.observer.log {
+            log.sends_to_service(endpoint.authority(), endpoint.path(), call.headers());
+        }
+        Ok(ReadyCall { endpoint, call })
+    }
+
+    /// An answer as the client may have it, and what became of its request.
+    pub(super) async fn pass_answer(
+        &self,
+        visit: &mut Visit,
+        asked: &McpRequest,
+        message: &ClientMessage,
+        id: &str,
+        body: Bytes,
+    ) -> Result<(Bytes, Outcome), CallFailure> {
+        match &message.asked {
+            Asked::List(kind) => {
+                let list = filtered(Some(*kind), &body, &asked.target.visible).map_err(CallFailure::unusable)?;
+                Ok((list.unwrap_or(body), Outcome::Done))
+            }
+            Asked::Tool(_) | Asked::Prompt(_) | Asked::Resource(_) => {
+                let outcome = outcome_of(id, &body);
+                if outcome == Outcome::NotYet {
+                    return Err(CallFailure::unusable("it is no answer to the request"));
+                }
+                let changed = self.guard_result(visit, asked, &body).await?;
+                Ok((changed.unwrap_or(body), outcome))
+            }
+            _ => Ok((body, Outcome::Done)),
+        }
+    }
+
+    /// The id of a session that the server opens, as the client gets it.
+    fn given_session(
+        &self,
+        asked: &McpRequest,
+        message: &ClientMessage,
+        upstream: &Upstream,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, CallFailure> {
+        let given = upstream.head().headers.get(&SESSION_ID).filter(|_| message.asked == Asked::Initialize);
+        let Some(given) = given else { return Ok(Vec::new()) };
+        match self.mcp.sessions.seal(&asked.owner(), given.as_bytes()) {
+            Some(sealed) => Ok(vec![(SESSION_ID.clone(), sealed)]),
+            None => {
+                let message = "the session cannot be kept: its id is too long, or the gateway has no master key";
+                Err(CallFailure::upstream(message, 502, RefusalCode::InternalError))
+            }
+        }
+    }
+}
+
+fn longest(asked: &Asked) -> usize {
+    if matches!(asked, Asked::List(_)) { LONGEST_LIST } else { LONGEST_ANSWER }
+}
+
+fn may_batch(headers: &HeaderMap) -> Result<bool, Fault> {
+    let Some(revision) = headers.get(&PROTOCOL_VERSION) else { return Ok(true) };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    if revision.len() > LONGEST_REVISION || !revision.as_bytes().iter().copied().all(is_plain) {
+        return Err(Fault::new(INVALID_REQUEST, "mcp-protocol-version names no revision"));
+    }
+    Ok(revision.as_bytes() == BATCHING)
+}

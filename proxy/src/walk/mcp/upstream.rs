@@ -1,0 +1,132 @@
+//! The server behind: asked over the dialer, left alone while it fails again and again, and read within bounds.
+
+use super::McpRequest;
+use super::answers::CallFailure;
+use crate::mcp::{Fault, LONGEST_ANSWER, McpEndpoint, UPSTREAM_FAILED, UpstreamCall};
+use crate::net::dial::Upstream;
+use crate::refusal::RefusalCode;
+use crate::request::receive::MemoryShare;
+use crate::walk::Engine;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, header};
+use serde_json::Value;
+use std::time::Instant;
+
+/// Of an error's own words.
+const LONGEST_ERROR: usize = 64 << 10;
+const LONGEST_WORDS: usize = 1024;
+
+/// What a server answered.
+pub(super) enum ServerAnswer {
+    /// Nothing is to be said.
+    Accepted(Upstream),
+    Json(Upstream),
+    Events(Upstream),
+}
+
+impl Engine {
+    pub(super) fn endpoint(&self, asked: &McpRequest) -> Result<McpEndpoint, CallFailure> {
+        McpEndpoint::parse(&self.router.dialer, &asked.target.integration.url).map_err(|rule| {
+            let message = format!("the address of this MCP server cannot be used: {rule}");
+            CallFailure::upstream(message, 502, RefusalCode::InvalidCustomHost)
+        })
+    }
+
+    /// An answer that says success. `may_repeat`: asking twice does nothing twice.
+    pub(super) async fn ask_server(
+        &self,
+        asked: &McpRequest,
+        endpoint: &McpEndpoint,
+        call: &UpstreamCall,
+        may_repeat: bool,
+    ) -> Result<ServerAnswer, CallFailure> {
+        let integration = asked.target.integration.id;
+        if self.mcp.circuits.is_open(integration, Instant::now()) {
+            let message = "the MCP server has failed again and again, and is left alone for some seconds";
+            return Err(CallFailure::upstream(message, 503, RefusalCode::UpstreamUnreachable));
+        }
+        let mut sent = call.send(&self.router.dialer, endpoint, may_repeat).await;
+        if may_repeat && sent.as_ref().is_ok_and(|upstream| matches!(upstream.head().status.as_u16(), 502..=504)) {
+            sent = call.send(&self.router.dialer, endpoint, false).await;
+        }
+        let status = sent.as_ref().map_or(503, |upstream| upstream.head().status.as_u16());
+        self.mcp.circuits.record(integration, status, Instant::now());
+        let mut upstream = sent.map_err(CallFailure::of_class)?;
+        upstream.inflate().map_err(CallFailure::unusable)?;
+        match status {
+            202 | 204 => Ok(ServerAnswer::Accepted(upstream)),
+            200..=299 if is_events(upstream.head().headers.get(header::CONTENT_TYPE)) => {
+                Ok(ServerAnswer::Events(upstream))
+            }
+            200..=299 => Ok(ServerAnswer::Json(upstream)),
+            _ => Err(failed_status(status, upstream, call).await),
+        }
+    }
+
+    /// A whole answer, no longer than this; it counts towards the memory of bodies while it is held.
+    pub(super) async fn read_whole(
+        &self,
+        asked: &McpRequest,
+        mut upstream: Upstream,
+        longest: usize,
+    ) -> Result<Bytes, CallFailure> {
+        let longest = longest.min(LONGEST_ANSWER);
+        let mut share = MemoryShare::none(&self.body_limits.memory, asked.caller.workspace.id.uuid());
+        let mut whole = BytesMut::new();
+        loop {
+            let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
+            let Some(piece) = piece else { break };
+            share.grow(piece.len()).map_err(CallFailure::refused)?;
+            if whole.len() + piece.len() > longest {
+                return Err(CallFailure::unusable(format!("it has more than {longest} bytes")));
+            }
+            whole.extend_from_slice(&piece);
+        }
+        upstream.release();
+        Ok(whole.freeze())
+    }
+}
+
+fn is_events(kind: Option<&HeaderValue>) -> bool {
+    let kind = kind.map(HeaderValue::as_bytes).unwrap_or_default();
+    kind.get(..17).is_some_and(|start| start.eq_ignore_ascii_case(b"text/event-stream"))
+}
+
+/// A status that says failure, and what the server says of it in the protocol's words. Whether the client's key is good is
+/// ours to say, so a refusal of our own credentials is told otherwise.
+async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall) -> CallFailure {
+    match status {
+        401 | 403 => {
+            let message = format!("the MCP server answered {status}: it needs credentials, or refuses these");
+            CallFailure::upstream(message, 502, RefusalCode::CredentialUnavailable)
+        }
+        400 | 404..=406 | 409 | 410 | 415 => {
+            let said = match read_error(&mut upstream).await {
+                Some(body) if !call.is_repeated_in(&body) => own_words(&body),
+                _ => None,
+            };
+            upstream.release();
+            let fallback = || Fault::new(UPSTREAM_FAILED, format!("the MCP server answered {status}"));
+            CallFailure::passed_on(status, said.unwrap_or_else(fallback))
+        }
+        _ => CallFailure::upstream(format!("the MCP server answered {status}"), 502, RefusalCode::UpstreamError),
+    }
+}
+
+async fn read_error(upstream: &mut Upstream) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    while let Some(piece) = upstream.read_body().await.ok()? {
+        if body.len() + piece.len() > LONGEST_ERROR {
+            return None;
+        }
+        body.extend_from_slice(&piece);
+    }
+    Some(body)
+}
+
+fn own_words(body: &[u8]) -> Option<Fault> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    let error = &answer["error"];
+    let message: String = error["message"].as_str()?.chars().take(LONGEST_WORDS).collect();
+    Some(Fault::new(error["code"].as_i64()?, message))
+}
