@@ -38,13 +38,15 @@ impl ServiceKey {
         let subject = subject.build();
         let mut serial = BigNum::new()?;
         serial.rand(127, MsbOption::MAYBE_ZERO, false)?;
+        let (serial, begin, end) =
+            (serial.to_asn1_integer()?, Asn1Time::days_from_now(0)?, Asn1Time::days_from_now(DAYS)?);
         let mut builder = X509::builder()?;
         builder.set_version(2)?;
-        builder.set_serial_number(&serial.to_asn1_integer()?)?;
+        builder.set_serial_number(&serial)?;
         builder.set_subject_name(&subject)?;
         builder.set_issuer_name(&subject)?;
-        builder.set_not_before(&Asn1Time::days_from_now(0)?)?;
-        builder.set_not_after(&Asn1Time::days_from_now(DAYS)?)?;
+        builder.set_not_before(&begin)?;
+        builder.set_not_after(&end)?;
         builder.set_pubkey(&private)?;
         builder.sign(&private, MessageDigest::sha256())?;
         Ok(Self { private, certificate: builder.build() })

@@ -61,7 +61,7 @@ fn a_certificate_is_read_in_both_spellings_and_weak_keys_are_refused() {
     assert!(key_of(&lines.join("\n")).is_ok());
     assert!(key_of(&pem.replace(&*CERTIFICATE, &lines.join("\n"))).is_ok());
     assert!(key_of("AAAA").is_err());
-    let weak = openssl::pkey::PKey::from_rsa(openssl::rsa::Rsa::generate(1024).unwrap()).unwrap();
+    let weak = PKey::from_rsa(openssl::rsa::Rsa::generate(1024).unwrap()).unwrap();
     let weak = ServiceKey::signed_by_itself("idp", weak).unwrap().certificate_base64();
     assert!(key_of(&weak).unwrap_err().0.contains("2048"));
 }

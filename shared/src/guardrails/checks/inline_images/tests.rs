@@ -11,13 +11,13 @@ fn png(data: &str) -> Result<Image, String> {
     Ok(Image { media_type: "image/png".into(), data: data.into() })
 }
 
-fn asked(parameters: &Value, subject: &Subject<'_>, provider: &str) -> Result<Vec<String>, Verdict> {
+fn asked(parameters: &Value, subject: &Subject<'_>, provider: &str) -> Result<Vec<String>, Box<Verdict>> {
     let check = compile("inlineImageUrls", parameters).unwrap();
     let context = RemoteContext { provider, ..RemoteContext::default() };
     match check.remote().unwrap().ask(subject, &context) {
         Ok(Question::Images { urls, .. }) => Ok(urls),
         Ok(_) => panic!("it asks for images alone"),
-        Err(verdict) => Err(*verdict),
+        Err(verdict) => Err(verdict),
     }
 }
 
@@ -93,7 +93,7 @@ fn what_names_no_image_by_address_is_left_as_it_is() {
         image(json!(long)),
     ] {
         let verdict = asked(&json!({}), &subject(&body, None), "openai").unwrap_err();
-        assert_eq!((said(&verdict), verdict.transformed), ("pass", None), "{body}");
+        assert_eq!((said(&verdict), &verdict.transformed), ("pass", &None), "{body}");
     }
     let answer = json!({ "choices": [] });
     let body = image(json!("https://a.test/1.png"));
