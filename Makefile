@@ -12,7 +12,7 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks
+PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
 
 .PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
@@ -82,7 +82,7 @@ prove: build-proofs ## what must hold under weight and in trouble, on the progra
 
 # How long, where a proof has a length, and calls a second: make prove-tail SECONDS=600 RATE=1200; how many, where it has a number:
 # make prove-analytics ROWS=10000000, make prove-bodies CALLS=1000000
-PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS))
+PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS)) $(if $(KILLS),--kills $(KILLS))
 
 $(PROOFS:%=prove-%): prove-%: build-proofs
 	@exec $(TARGET)/dist/prove $* $(PROOF_ARGS)

@@ -7,6 +7,7 @@ mod chain_audit;
 mod delete_objects;
 mod erase_late;
 mod expire;
+mod expire_batches;
 mod expire_cache_purges;
 mod expire_exports;
 mod expire_files;
@@ -41,6 +42,7 @@ pub static JOBS: &[Job] = &[
     chain_audit::JOB,
     delete_objects::JOB,
     erase_late::JOB,
+    expire_batches::JOB,
     expire_cache_purges::JOB,
     expire_exports::JOB,
     expire_files::JOB,

@@ -7,6 +7,7 @@ mod answer;
 mod anthropic;
 mod ask;
 pub mod authority;
+mod batches;
 mod bedrock;
 mod body;
 mod cohere;
@@ -175,7 +176,7 @@ impl Mock {
         Ok(())
     }
 
-    /// Forgets counts, requests and queued faults.
+    /// Forgets counts, requests, queued faults, files and batches.
     pub fn reset(&self) {
         self.state.reset();
     }

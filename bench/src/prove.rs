@@ -2,6 +2,7 @@
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
 mod analytics;
+mod batches;
 mod bodies;
 mod brownout;
 mod catalogue;
@@ -183,6 +184,20 @@ pub enum Proof {
         #[arg(long, default_value_t = 1000)]
         count: usize,
     },
+    /// Batches with proxies killed and Postgres away, over a large input, and beside live traffic: every row once, little memory.
+    Batches {
+        /// Rows of the batch whose proxies are killed.
+        #[arg(long, default_value_t = 10_000)]
+        rows: u32,
+        #[arg(long, default_value_t = 20)]
+        kills: u32,
+        /// How long Postgres is away.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Of the large input.
+        #[arg(long, default_value_t = 200_000_000)]
+        bytes: u64,
+    },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
         #[arg(long, default_value_t = 100_000)]
@@ -217,6 +232,7 @@ impl Proof {
             Self::Hostile { .. } => "hostile",
             Self::Patterns { .. } => "patterns",
             Self::Webhooks { .. } => "webhooks",
+            Self::Batches { .. } => "batches",
             Self::Groups { .. } => "groups",
         }
     }
@@ -249,6 +265,9 @@ impl Proof {
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Patterns { bytes } => patterns::prove(bytes, &mut report)?,
             Self::Webhooks { count } => webhooks::prove(count, &mut report).await?,
+            Self::Batches { rows, kills, seconds, bytes } => {
+                batches::prove(rows, kills, Duration::from_secs(seconds), bytes, &mut report).await?;
+            }
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

@@ -26,6 +26,7 @@ pub use reader::FileReader;
 pub use rows::{FileRows, Finish, FinishedUpload};
 
 use crate::refusal::Refusal;
+use crate::runtime::small_pool::PostgresAway;
 use shared::log_store::LogStore;
 use shared::settings::{Database, FileSettings};
 use uuid::Uuid;
@@ -52,6 +53,12 @@ impl FilesAway {
 impl From<FilesAway> for Refusal {
     fn from(_: FilesAway) -> Self {
         Self::files_unavailable()
+    }
+}
+
+impl From<PostgresAway> for FilesAway {
+    fn from(_: PostgresAway) -> Self {
+        Self
     }
 }
 

@@ -17,6 +17,7 @@
 //! - `answer`: the way back: until when another attempt may take its place, delivery, heartbeats, errors inside streams
 //! - `mcp`: messages between MCP clients and servers: what they ask for, what may be seen, sessions, credentials
 //! - `files`: files that the gateway keeps itself: rows, parts in the log store, what lists and ranges ask for
+//! - `batches`: batches that the gateway keeps itself: what is asked for, their rows in Postgres, and who runs them
 //! - `conversation`: requests and answers in no vendor's words, whole and in pieces
 //! - `codecs`: one wire format each, both ways: bytes to a conversation and back. Pure; `walk::translate` asks in one, and
 //!   `answer::translated` answers in the other
@@ -32,6 +33,7 @@
 
 pub mod admission;
 pub mod answer;
+pub mod batches;
 pub mod cache;
 pub mod catalog;
 pub mod codecs;

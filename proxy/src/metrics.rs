@@ -7,6 +7,7 @@ mod providers;
 
 pub use providers::ProviderNumber;
 
+use crate::batches::meters::BatchMeters;
 use crate::cache::RemoteMeters;
 use crate::guardrails::GuardMeters;
 use crate::journal::{CacheStatus, JournalMeters};
@@ -119,6 +120,7 @@ pub struct Metrics {
     pub fairness: Arc<fairness::FairnessMeters>,
     pub guardrails: Arc<GuardMeters>,
     pub cache_store: Arc<RemoteMeters>,
+    pub batches: Arc<BatchMeters>,
 }
 
 impl Metrics {
@@ -264,6 +266,7 @@ impl Metrics {
             fairness: Arc::new(fairness::FairnessMeters::new(&registry)?),
             guardrails: Arc::new(GuardMeters::new(&registry)?),
             cache_store: Arc::new(RemoteMeters::new(&registry)?),
+            batches: Arc::new(BatchMeters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

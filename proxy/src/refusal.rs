@@ -2,6 +2,7 @@
 //! under. One shape for all of them that the SDKs of the route's vendor and the control plane's clients can each parse.
 
 mod astray;
+mod batches;
 mod code;
 mod files;
 mod mcp;

@@ -29,6 +29,8 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
+use proxy::batches::records::BatchRecords;
+use proxy::batches::runner::BatchRunner;
 use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
@@ -50,7 +52,7 @@ use proxy::net::dial::Dialer;
 use proxy::request::headers::Aliases;
 use proxy::request::receive::{BodyMemory, BodyPace};
 use proxy::routing::inline_configs::InlineConfigs;
-use proxy::runtime::background::Background;
+use proxy::runtime::background::{Background, run_on};
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
@@ -161,6 +163,12 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     }
     let cache = engine.cache.clone();
     background.handle().spawn(async move { cache.run().await });
+    if settings.batches.batch_runner
+        && let Some(runner) = BatchRunner::new(engine, settings.database.clone(), settings.batches.clone())
+    {
+        let service = BatchService { runner, background: background.handle() };
+        server.add_service(background_service("batches", service));
+    }
     server.add_service(background_service("drain", DrainService(leave.clone())));
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
     let proxy = reachable(settings.listen.proxy_host, settings.listen.proxy_port);
@@ -249,6 +257,19 @@ impl pingora_core::services::background::BackgroundService for SemanticCacheServ
     }
 }
 
+/// Runs batches in the background, and begins nothing more once the process is to end.
+struct BatchService {
+    runner: Arc<BatchRunner>,
+    background: tokio::runtime::Handle,
+}
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for BatchService {
+    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
+        run_on(&self.background, self.runner.clone().run(shutdown)).await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Drain>);
 
@@ -324,6 +345,7 @@ fn engine(
         },
         cache: Arc::new(cache),
         files: managed_files(settings),
+        batches: Arc::new(BatchRecords::new(settings.database.clone())),
         mcp: McpGateway::new(&settings.mcp, snapshot.clone(), sealer.clone())?,
         calls: ProviderCalls {
             dialer,

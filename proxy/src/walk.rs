@@ -17,6 +17,8 @@ mod asked_model;
 mod attempt_outcome;
 mod attempts;
 mod authenticator;
+mod batch_row;
+mod batches;
 mod body_limits;
 mod call;
 pub mod circuits;
@@ -28,7 +30,7 @@ mod guard;
 pub mod guards;
 mod hedge;
 mod ignored_headers;
-mod kept;
+pub(crate) mod kept;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
@@ -42,6 +44,7 @@ mod passage;
 mod planner;
 pub mod prepare;
 mod prompt_call;
+pub(crate) mod provider_jobs;
 mod read_ahead;
 mod recorder;
 pub mod relay;
@@ -52,12 +55,15 @@ mod remote_media;
 mod repair;
 mod response_steps;
 mod router;
+pub(crate) mod row_guard;
 mod session;
 mod translate;
 mod wrong_path;
 
 pub use admitter::Admitter;
 pub use authenticator::Authenticator;
+pub use batch_row::{BatchRow, RowAnswer};
+pub use batches::BatchesRequest;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
 pub use files::FilesRequest;
@@ -68,11 +74,12 @@ pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
-pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
+pub use read_ahead::{Departed, Departure, MOST as MOST_READ_AHEAD};
 pub use recorder::Recorder;
 pub use router::Router;
 
 use crate::answer::{self, Ended};
+use crate::batches::records::BatchRecords;
 use crate::cache::Cache;
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
@@ -117,6 +124,7 @@ pub struct Engine {
     pub calls: ProviderCalls,
     /// None when their store cannot be opened.
     pub files: Option<Arc<ManagedFiles>>,
+    pub batches: Arc<BatchRecords>,
     pub mcp: McpGateway,
 }
 
@@ -161,6 +169,9 @@ impl Engine {
                 let known = self.learn_relayed(&path, head, peer, &headers, visit).await?;
                 if files::is_managed(&path, head, &headers, &known.plan) {
                     return self.open_files(path.into_owned(), head, known, visit).await;
+                }
+                if batches::is_managed(&path, head, &headers, &known.plan) {
+                    return self.open_batches(path.into_owned(), head, known, visit).await;
                 }
                 self.open_relay(path.into_owned(), None, head, &headers, known, visit).await
             }
@@ -233,6 +244,9 @@ impl Engine {
         {
             return self.open_kept(family, ask, head, headers, visit);
         }
+        if batches::asked_output(head, &ask.path).is_some() {
+            return Box::pin(self.open_native_output(ask, head, headers, visit)).await;
+        }
         Ok(NextStep::Relay(Box::new(self.router.departure(ask, target, head, headers))))
     }
 
@@ -297,6 +311,7 @@ impl Engine {
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
             prompt: None,
             is_own: false,
+            is_batch: false,
         })))
     }
 

@@ -13,7 +13,7 @@ mod object;
 #[cfg(test)]
 mod tests;
 
-pub use input::{BatchEndpoint, InputCheck, InputSummary, MAX_BYTES, MAX_ERRORS, MAX_ROWS, Models};
+pub use input::{BatchEndpoint, InputCheck, InputSummary, MAX_BYTES, MAX_ERRORS, MAX_ROWS, Models, RowPlace};
 pub use lines::{Line, LineTooLong, Lines, MAX_LINE};
 pub use metadata::check_metadata;
 pub use object::{Batch, BatchError, BatchStatus, RequestCounts, StatusTimes};

@@ -22,6 +22,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use futures::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -79,6 +80,18 @@ impl LogStore {
         match within(self.store.get_range(&pack, range)).await {
             Ok(frame) if frame.len() as u64 != length => Err(Error::Damaged),
             Ok(frame) => Ok((!blank::is_blank(&frame)).then_some(frame)),
+            Err(Error::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Some bytes of an object, as many as are asked for. None when there is no such object.
+    pub async fn get_range(&self, path: &str, range: Range<u64>) -> Result<Option<Bytes>, Error> {
+        let path = self.place(path)?;
+        let length = range.end.saturating_sub(range.start);
+        match within(self.store.get_range(&path, range)).await {
+            Ok(bytes) if bytes.len() as u64 != length => Err(Error::Damaged),
+            Ok(bytes) => Ok(Some(bytes)),
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
         }

@@ -2,6 +2,7 @@
 //! `conf/gateway.toml` spell the same name in their own way, and `--help` documents it.
 
 pub mod alerts;
+pub mod batches;
 pub mod bootstrap;
 pub mod cache;
 pub mod cache_store;
@@ -37,6 +38,7 @@ pub mod traces;
 pub mod upstream;
 
 pub use alerts::Alerts;
+pub use batches::BatchSettings;
 pub use bootstrap::Bootstrap;
 pub use cache::CacheSettings;
 pub use cache_store::CacheStoreSettings;
@@ -126,6 +128,8 @@ pub struct AllSettings {
     pub log_store: LogStoreSettings,
     #[command(flatten)]
     pub files: FileSettings,
+    #[command(flatten)]
+    pub batches: BatchSettings,
     #[command(flatten)]
     pub mcp: McpSettings,
     #[command(flatten)]

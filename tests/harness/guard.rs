@@ -27,6 +27,8 @@ pub struct AskedGuard {
     /// As it came, the first line included.
     pub head: String,
     pub body: Value,
+    /// The same as it came.
+    pub text: String,
 }
 
 pub struct GuardService {
@@ -94,7 +96,8 @@ async fn answer(stream: &mut TcpStream, site: &Site) -> Option<()> {
         }
     }
     let body = serde_json::from_slice(&read[end..whole]).unwrap_or_default();
-    site.asked.lock().unwrap().push(AskedGuard { head, body });
+    let text = String::from_utf8_lossy(&read[end..whole]).into_owned();
+    site.asked.lock().unwrap().push(AskedGuard { head, body, text });
     let says = site.says.lock().unwrap().clone();
     let (status, more, body) = match says {
         Says::Json(json) => (200, String::new(), json.to_string().into_bytes()),

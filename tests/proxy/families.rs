@@ -56,7 +56,6 @@ pub const ROWS: &[(&str, &str, Body, &str)] = &[
     ("GET", "/batches?limit=1", Body::None, "openai"),
     ("GET", "/batches/b-1", Body::None, "openai"),
     ("POST", "/batches/b-1/cancel", Body::Plain, "openai"),
-    ("GET", "/batches/b-1/output", Body::None, "openai"),
     ("POST", "/fine_tuning/jobs", Body::Plain, "openai"),
     ("GET", "/fine_tuning/jobs", Body::None, "openai"),
     ("GET", "/fine_tuning/jobs/j-1", Body::None, "openai"),

@@ -6,6 +6,8 @@ mod azure;
 mod background;
 mod backup;
 mod bad_input;
+mod batches;
+mod batches_runner;
 mod bodies;
 mod cache;
 mod cache_redis;

@@ -158,7 +158,8 @@ fn react(
         Endpoint::Responses => responses::response(&ask, &fault, id),
         Endpoint::Objects => {
             let path = canonical(head.uri.path());
-            objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault))
+            let kept = link.state.shelf.answer(&head.method, path, &received.kept, id);
+            kept.unwrap_or_else(|| objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault)))
         }
         // Those of other vendors were answered above.
         _ => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),

@@ -1,5 +1,5 @@
-//! Takes a request's body: JSON whole, anything else as it streams past, so that a large upload is hashed but never
-//! held.
+//! Takes a request's body: JSON whole, files up to a length, anything else as it streams past, so that a large upload is
+//! hashed but never held.
 
 use bytes::{Bytes, BytesMut};
 use http::Version;
@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use openssl::sha::{Sha256, sha256};
 
+use super::batches::LONGEST_FILE;
 use super::pattern::hex;
 use super::record::{KEPT_BODY, Recorded};
 use super::route::Endpoint;
@@ -22,14 +23,17 @@ pub struct Received {
 }
 
 pub async fn body(body: Incoming, endpoint: Endpoint) -> Result<Received, hyper::Error> {
-    if matches!(endpoint, Endpoint::Echo | Endpoint::Objects) {
-        return stream(body).await;
+    match endpoint {
+        Endpoint::Echo => return stream(body, KEPT_BODY).await,
+        // Files are remembered.
+        Endpoint::Objects => return stream(body, LONGEST_FILE).await,
+        _ => {}
     }
     let kept = body.collect().await?.to_bytes();
     Ok(Received { length: kept.len() as u64, kept, hash: None })
 }
 
-async fn stream(mut body: Incoming) -> Result<Received, hyper::Error> {
+async fn stream(mut body: Incoming, most: usize) -> Result<Received, hyper::Error> {
     let mut kept = BytesMut::new();
     let mut length = 0;
     let mut hash = Sha256::new();
@@ -37,7 +41,7 @@ async fn stream(mut body: Incoming) -> Result<Received, hyper::Error> {
         let Ok(data) = frame?.into_data() else { continue };
         hash.update(&data);
         length += data.len() as u64;
-        let room = KEPT_BODY - kept.len();
+        let room = most - kept.len();
         kept.extend_from_slice(&data[..data.len().min(room)]);
     }
     Ok(Received { kept: kept.freeze(), length, hash: Some(hash.finish()) })

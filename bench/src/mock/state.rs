@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use super::batches::Shelf;
 use super::counts::{Counters, Counts, Outcome};
 use super::fault::Fault;
 use super::record::Recorded;
@@ -18,6 +19,8 @@ pub struct State {
     pub counters: Counters,
     /// The answer of `POST /fixed`.
     pub fixed: Bytes,
+    /// Files and batches.
+    pub shelf: Shelf,
     remember: usize,
     requests: Mutex<VecDeque<Recorded>>,
     queue: Mutex<VecDeque<Fault>>,
@@ -34,6 +37,7 @@ impl State {
         Self {
             counters: Counters::default(),
             fixed: super::openai::fixed(),
+            shelf: Shelf::default(),
             remember,
             requests: Mutex::default(),
             queue: Mutex::default(),
@@ -106,6 +110,7 @@ impl State {
         lock(&self.requests).clear();
         lock(&self.queue).clear();
         lock(&self.said).clear();
+        self.shelf.clear();
         self.queued.store(0, Relaxed);
         self.announce();
     }

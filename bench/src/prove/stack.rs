@@ -119,7 +119,8 @@ impl Stack {
         self.bare()?.with("x-gateway-config", config)
     }
 
-    fn bare(&self) -> anyhow::Result<Caller> {
+    /// An application without a provider, for what the gateway keeps itself.
+    pub fn bare(&self) -> anyhow::Result<Caller> {
         Caller::at(self.ports[0].port()).with("x-gateway-api-key", &self.key)
     }
 

@@ -10,10 +10,11 @@ mod cohere;
 mod fireworks;
 mod message_batches;
 mod objects;
+mod openai;
 mod storage;
 mod vertex;
 
-pub use batch_rows::{LONGEST_LINE, MOST_LINES};
+pub use batch_rows::{LONGEST_LINE, MOST_LINES, failed as failed_row};
 
 use super::error::CodecError;
 use bytes::Bytes;
@@ -46,6 +47,9 @@ pub static JOB_CODECS: &[&dyn JobCodec] = &[
     &fireworks::FireworksTuning,
     &fireworks::FireworksFiles,
 ];
+
+/// Batches of whoever speaks OpenAI's own interface, for questions that no client asks.
+pub static NATIVE_BATCHES: &dyn JobCodec = &openai::OpenAiBatches;
 
 pub fn by_name(name: &str) -> Option<&'static dyn JobCodec> {
     JOB_CODECS.iter().copied().find(|codec| codec.name() == name)

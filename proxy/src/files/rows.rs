@@ -1,22 +1,16 @@
-//! The rows of kept files, always those of one workspace. A few connections of their own, made when they are needed; every
-//! wait is bounded, and a connection on which something failed is not used again.
+//! The rows of kept files, always those of one workspace.
 
 use super::query::ListQuery;
 use super::{FileOwner, FilesAway, ManagedFile, PART_BYTES};
+use crate::runtime::small_pool::{SmallPool, bounded};
 use chrono::{DateTime, Utc};
-use parking_lot::Mutex;
-use shared::db;
 use shared::log_store::file_folder;
 use shared::settings::{Database, FileSettings};
-use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
 /// Connections at once.
 const CONNECTIONS: usize = 4;
-/// For a connection, and for each statement.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Uploads of a workspace at once: what they store counts only once they end.
 const MOST_UPLOADS: i64 = 32;
 /// Files of a workspace.
@@ -27,10 +21,8 @@ const IS_KEPT: &str = "organisation_id = $1 AND workspace_id = $2 AND status = '
     AND (expires_at IS NULL OR expires_at > now())";
 
 pub struct FileRows {
-    database: Database,
+    pool: SmallPool,
     settings: FileSettings,
-    turns: Semaphore,
-    idle: Mutex<Vec<Client>>,
 }
 
 /// What is known of an upload when its last byte has come.
@@ -48,14 +40,9 @@ pub enum Finish {
     OverQuota,
 }
 
-struct Lent<'p> {
-    client: Client,
-    _turn: SemaphorePermit<'p>,
-}
-
 impl FileRows {
     pub fn new(database: Database, settings: FileSettings) -> Self {
-        Self { database, settings, turns: Semaphore::new(CONNECTIONS), idle: Mutex::new(Vec::new()) }
+        Self { pool: SmallPool::new(database, CONNECTIONS), settings }
     }
 
     /// Makes the row of an upload that begins; None when the workspace has no room for `announced` bytes more.
@@ -67,7 +54,7 @@ impl FileRows {
                   FROM managed_files WHERE organisation_id = $1::uuid AND workspace_id = $2::uuid) AS used
             WHERE used.uploads < $6::bigint AND used.files < $7::bigint AND used.bytes <= $9::bigint - $8::bigint";
         let (id, announced) = (Uuid::now_v7(), signed(announced));
-        let lent = self.lend().await?;
+        let lent = self.pool.lend().await?;
         let made = bounded(lent.client.execute(
             BEGIN,
             &[
@@ -83,7 +70,7 @@ impl FileRows {
             ],
         ))
         .await?;
-        self.take_back(lent);
+        lent.give_back();
         Ok((made == 1).then_some(id))
     }
 
@@ -99,7 +86,7 @@ impl FileRows {
         );
         let FileOwner { organisation, workspace } = owner;
         let bytes = signed(upload.bytes);
-        let mut lent = self.lend().await?;
+        let mut lent = self.pool.lend().await?;
         let quota = self.quota();
         let work = async {
             let tx = lent.client.transaction().await?;
@@ -116,7 +103,7 @@ impl FileRows {
             Ok(Some(row))
         };
         let done: Option<Option<Row>> = bounded(work).await?;
-        self.take_back(lent);
+        lent.give_back();
         match done {
             None => Ok(Finish::OverQuota),
             Some(None) => Err(FilesAway::because("an upload took so long that it was swept")),
@@ -130,17 +117,17 @@ impl FileRows {
                 WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading')
             INSERT INTO object_deletions (folder) VALUES ($4) ON CONFLICT DO NOTHING";
         let folder = file_folder(owner.organisation, owner.workspace, id);
-        let lent = self.lend().await?;
+        let lent = self.pool.lend().await?;
         bounded(lent.client.execute(DISCARD, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
-        self.take_back(lent);
+        lent.give_back();
         Ok(())
     }
 
     pub async fn find(&self, owner: FileOwner, id: Uuid) -> Result<Option<ManagedFile>, FilesAway> {
         let find = format!("SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND id = $3");
-        let lent = self.lend().await?;
+        let lent = self.pool.lend().await?;
         let row = bounded(lent.client.query_opt(&find, &[&owner.organisation, &owner.workspace, &id])).await?;
-        self.take_back(lent);
+        lent.give_back();
         row.as_ref().map(file).transpose().map_err(FilesAway::because)
     }
 
@@ -151,14 +138,14 @@ impl FileRows {
             "SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND ($3::uuid IS NULL OR id {beyond} $3)
              AND ($4::text IS NULL OR purpose = $4) ORDER BY id {order} LIMIT $5"
         );
-        let lent = self.lend().await?;
+        let lent = self.pool.lend().await?;
         let rows =
             bounded(lent.client.query(
                 &list,
                 &[&owner.organisation, &owner.workspace, &query.after, &query.purpose, &(query.limit + 1)],
             ))
             .await?;
-        self.take_back(lent);
+        lent.give_back();
         let mut files = rows.iter().map(file).collect::<Result<Vec<_>, _>>().map_err(FilesAway::because)?;
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let has_more = files.len() > limit;
@@ -173,10 +160,10 @@ impl FileRows {
             noted AS (INSERT INTO object_deletions (folder) SELECT $4::text FROM gone ON CONFLICT DO NOTHING)
             SELECT id FROM gone";
         let folder = file_folder(owner.organisation, owner.workspace, id);
-        let lent = self.lend().await?;
+        let lent = self.pool.lend().await?;
         let gone =
             bounded(lent.client.query_opt(DELETE, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
-        self.take_back(lent);
+        lent.give_back();
         Ok(gone.is_some())
     }
 
@@ -185,34 +172,6 @@ impl FileRows {
             0 => i64::MAX,
             bytes => signed(bytes),
         }
-    }
-
-    async fn lend(&self) -> Result<Lent<'_>, FilesAway> {
-        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
-        let turn = turn.map_err(FilesAway::because)?.map_err(FilesAway::because)?;
-        while let Some(client) = self.waiting() {
-            if !client.is_closed() {
-                return Ok(Lent { client, _turn: turn });
-            }
-        }
-        let connecting = tokio::time::timeout(PATIENCE, db::connect(&self.database)).await;
-        let client = connecting.map_err(FilesAway::because)?.map_err(FilesAway::because)?;
-        Ok(Lent { client, _turn: turn })
-    }
-
-    fn waiting(&self) -> Option<Client> {
-        self.idle.lock().pop()
-    }
-
-    fn take_back(&self, lent: Lent<'_>) {
-        self.idle.lock().push(lent.client);
-    }
-}
-
-async fn bounded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, FilesAway> {
-    match tokio::time::timeout(PATIENCE, work).await {
-        Ok(done) => done.map_err(|error| FilesAway::because(db::explain(&error))),
-        Err(elapsed) => Err(FilesAway::because(elapsed)),
     }
 }
 

@@ -12,7 +12,7 @@ use proxy::metrics::Outcome;
 use proxy::refusal::Refusal;
 use proxy::request::receive::NotReceived;
 use proxy::visit::Visit;
-use proxy::walk::{Departure, MOST_READ_AHEAD, Passage};
+use proxy::walk::{Departed, Departure, MOST_READ_AHEAD, Passage};
 
 impl Gateway {
     /// What is read of the body before its target is chosen, Pingora sends again.
@@ -26,10 +26,11 @@ impl Gateway {
                 let why = format!("it does not stand in the first {MOST_READ_AHEAD} bytes of the body");
                 self.refuse(session, ctx, &Refusal::unknown_model(&why)).await
             }
-            Ok(passage) => {
-                ctx.relay = Some(Relay::Provider(Box::new(passage)));
+            Ok(Departed::Passage(passage)) => {
+                ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
+            Ok(Departed::Batch(asked)) => self.batches(session, ctx, &asked).await,
             Err(NotReceived::Refused(refusal)) => self.refuse(session, ctx, &refusal).await,
             Err(NotReceived::Gone) => Err(Error::new_down(ErrorType::ConnectionClosed)),
         }

@@ -10,7 +10,7 @@ use pingora_proxy::Session;
 use proxy::metrics::Lane;
 use proxy::refusal::Refusal;
 use proxy::walk::explain::Explained;
-use proxy::walk::{Delivered, NextStep};
+use proxy::walk::{BatchesRequest, Delivered, NextStep};
 use std::pin::pin;
 
 impl Gateway {
@@ -48,6 +48,7 @@ impl Gateway {
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
+            Ok(NextStep::Batches(asked)) => self.batches(session, ctx, &asked).await,
             Ok(NextStep::Mcp(asked)) => {
                 let mut client = Client::new(session);
                 match Box::pin(self.engine.run_mcp(&mut client, &mut ctx.visit, &asked)).await {
@@ -87,6 +88,15 @@ impl Gateway {
                 ctx.relay = Some(Relay::ControlPlane);
                 Ok(false)
             }
+        }
+    }
+
+    pub(super) async fn batches(&self, session: &mut Session, ctx: &mut Ctx, asked: &BatchesRequest) -> Result<bool> {
+        let mut client = Client::new(session);
+        match Box::pin(self.engine.run_batches(&mut client, &mut ctx.visit, asked)).await {
+            Delivered::Answered => Ok(true),
+            Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
+            Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
         }
     }
 

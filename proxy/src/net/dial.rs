@@ -41,7 +41,7 @@ pub use request::UpstreamRequest;
 use resolve::NameResolver;
 pub use shared::outbound::{BadHost, Host, Origin, Scheme};
 use transport::{Transport, Trust};
-pub use upstream::Upstream;
+pub use upstream::{PieceSource, Upstream};
 
 /// What one slow reader may keep an HTTP/2 connection from delivering to the others.
 const STREAM_WINDOW: u32 = 256 * 1024;

@@ -3,10 +3,12 @@
 //! client left.
 
 use super::downstream::{ClientGone, Downstream};
+use crate::routing::provider_retry_after::retry_after;
 use bytes::Bytes;
+use chrono::Utc;
 use http::{HeaderValue, header};
 use pingora_http::{RequestHeader, ResponseHeader};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 pub struct InMemoryClient {
@@ -16,6 +18,7 @@ pub struct InMemoryClient {
     waiter: watch::Receiver<()>,
     longest: usize,
     status: Option<u16>,
+    retry_after: Option<Duration>,
     answer: Vec<u8>,
     is_too_long: bool,
     is_ended: bool,
@@ -52,6 +55,7 @@ impl InMemoryClient {
             waiter,
             longest,
             status: None,
+            retry_after: None,
             answer: Vec::new(),
             is_too_long: false,
             is_ended: false,
@@ -62,6 +66,16 @@ impl InMemoryClient {
     /// One header more. False if it is none.
     pub fn put(&mut self, name: &'static str, value: &str) -> bool {
         HeaderValue::from_str(value).is_ok_and(|value| self.head.insert_header(name, value).is_ok())
+    }
+
+    /// For whoever has further headers.
+    pub fn head_mut(&mut self) -> &mut RequestHeader {
+        &mut self.head
+    }
+
+    /// How long its answer asks to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     pub fn into_answer(self) -> InMemoryAnswer {
@@ -88,6 +102,7 @@ impl Downstream for InMemoryClient {
 
     async fn write_head(&mut self, head: ResponseHeader) -> Result<(), ClientGone> {
         self.status = Some(head.status.as_u16());
+        self.retry_after = retry_after(&head.headers, Utc::now());
         Ok(())
     }
 
@@ -118,7 +133,6 @@ impl Downstream for InMemoryClient {
 mod tests {
     use super::*;
     use futures::FutureExt as _;
-    use std::time::Duration;
 
     fn client(longest: usize, deadline: Option<Instant>) -> (InMemoryClient, Waiter) {
         InMemoryClient::post("/v1/chat/completions", Bytes::from_static(b"{}"), longest, deadline).unwrap()

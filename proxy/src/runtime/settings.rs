@@ -50,6 +50,8 @@ pub struct Settings {
     #[command(flatten)]
     pub files: settings::FileSettings,
     #[command(flatten)]
+    pub batches: settings::BatchSettings,
+    #[command(flatten)]
     pub mcp: settings::McpSettings,
     #[command(flatten)]
     pub traces: settings::Traces,

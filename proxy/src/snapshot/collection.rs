@@ -121,6 +121,12 @@ impl<T: Tracked> Collection<T> {
         self.rows.get(key)
     }
 
+    /// The row with this id. Waits for whoever changes the table, so not for requests.
+    pub fn find_by_id(&self, id: Uuid) -> Option<Arc<T>> {
+        let key = self.keys_by_id.lock().get(&id).map(|keys| keys.key.clone())?;
+        self.rows.get(&key).filter(|row| row.id() == id)
+    }
+
     /// How often rows were put or removed.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)

@@ -19,6 +19,11 @@ impl Snapshot {
         self.api_keys.find(hash)
     }
 
+    /// A key by its id, for what runs on behalf of it without its secret. Not for requests.
+    pub fn api_key_with_id(&self, id: Uuid) -> Option<Arc<ApiKey>> {
+        self.api_keys.find_by_id(id)
+    }
+
     pub fn workspace(&self, id: &WorkspaceId) -> Option<Arc<Workspace>> {
         self.workspaces.find(&WorkspaceKey::Id(*id))
     }

@@ -13,7 +13,7 @@ use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::journal::logged_body::{LoggedExchange, Rules};
 use crate::journal::usage::UsageReader;
-use crate::journal::{HookLog, Intent, Journal, LateWork, Mode, bounded_results, usage};
+use crate::journal::{HookLog, Intent, Journal, LateWork, Mode, Record, bounded_results, usage};
 use crate::net::dial::UpstreamRequest;
 use crate::prompts::PromptRun;
 use crate::realtime::Websocket;
@@ -55,6 +55,24 @@ pub struct Log {
     /// What guardrails said, as JSON, and those that have yet to speak.
     hook_results: Option<String>,
     late: Option<Box<dyn LateWork>>,
+    /// Whoever made the request wants to know what was noted of it.
+    copies: Option<Arc<RecordCopies>>,
+}
+
+/// What was noted of one request, as the journal has it, for whoever made it.
+#[derive(Debug, Default)]
+pub struct RecordCopies(parking_lot::Mutex<Vec<Vec<u8>>>);
+
+impl RecordCopies {
+    fn keep(&self, record: &Record<'_>) {
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        self.0.lock().push(bytes);
+    }
+
+    pub fn take(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.0.lock())
+    }
 }
 
 /// What a response of a session was promised.
@@ -112,6 +130,7 @@ impl Log {
             sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
             hook_results: None,
             late: None,
+            copies: None,
         })
     }
 
@@ -132,6 +151,10 @@ impl Log {
 
     pub fn describe(&mut self, metadata: &Map<String, Value>) {
         self.metadata = (!metadata.is_empty()).then(|| record::written(metadata));
+    }
+
+    pub fn copy_to(&mut self, copies: &Arc<RecordCopies>) {
+        self.copies = Some(copies.clone());
     }
 
     /// Kept until the record is written: a stream that is cut tells nobody what it read.

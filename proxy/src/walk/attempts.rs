@@ -229,7 +229,7 @@ impl Engine {
         let target = learnt.as_deref().unwrap_or(target);
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
-        let turn = Turn::for_target(target, &errand.caller.workspace);
+        let turn = Turn::for_target(target, &errand.caller.workspace, errand.is_batch);
         let caching = self.caching(errand, leaf, fields, guarded);
         let mut permit = None;
         let (mut has_entered, mut is_early) = (caching.is_none(), false);

@@ -26,11 +26,14 @@ pub(super) struct Turn<'t> {
 
 impl<'t> Turn<'t> {
     /// None where as many calls as come may be under way.
-    pub fn for_target(target: &'t Target, workspace: &Workspace) -> Option<Self> {
+    pub fn for_target(target: &'t Target, workspace: &Workspace, is_batch: bool) -> Option<Self> {
         let Credential::Stored(stored) = &target.credential else { return None };
         let concurrency = stored.provider.concurrency?;
-        let asker =
-            QueuedCaller { workspace: workspace.id, weight: workspace.priority, most: concurrency.max_in_flight };
+        let most = concurrency.max_in_flight;
+        let asker = match is_batch {
+            true => QueuedCaller::batch(most),
+            false => QueuedCaller { workspace: workspace.id, weight: workspace.priority, most },
+        };
         Some(Self { provider: &stored.provider, concurrency, asker })
     }
 
@@ -69,7 +72,7 @@ impl ProviderCalls {
             return Ok(());
         }
         let (_, caller, _) = passage.asked();
-        let Some(turn) = Turn::for_target(&passage.target, &caller.workspace) else { return Ok(()) };
+        let Some(turn) = Turn::for_target(&passage.target, &caller.workspace, false) else { return Ok(()) };
         let permit = Box::pin(self.take_turn(turn, visit.routing.deadline)).await;
         passage.permit = Some(permit?);
         Ok(())

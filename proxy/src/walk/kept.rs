@@ -130,7 +130,18 @@ impl Engine {
             move || memory_of_fields(&fields) + rows.map_or(0, |rows| memory_of_rows(&rows))
         });
         share.grow(needed.await?)?;
-        let body = aside(fields.len(), move || read_fields(&fields)).await??;
+        let body = aside(fields.len(), {
+            let fields = fields.clone();
+            move || read_fields(&fields)
+        })
+        .await??;
+        if verb == JobVerb::Create
+            && *family == Family::Batches
+            && let Some(made) = self.divert_creation(caller, head, &fields, &body).await?
+        {
+            let body = Bytes::from(made.to_string());
+            return Ok((KeptAnswer { status: 200, kind: "application/json", body }, share));
+        }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
         let said = |names: [&str; 2]| names.into_iter().find_map(|name| headers.placement(name)).map(str::to_owned);
         let model = said(["provider_model", "aws_bedrock_model"]);
@@ -170,7 +181,7 @@ impl Engine {
     }
 
     /// Question after question, until there is an answer. `length` is that of the request.
-    async fn ask_kept(
+    pub(super) async fn ask_kept(
         &self,
         codec: &'static dyn JobCodec,
         asked: Arc<AskedJob>,
@@ -313,17 +324,18 @@ fn written(answer: JobAnswer) -> JobAnswer {
 
 /// Who asks, and whom.
 #[derive(Clone, Copy)]
-struct KeptCaller<'k> {
-    target: &'k Target,
-    family: Family,
-    head: &'k RequestHeader,
-    headers: &'k GatewayHeaders<'k>,
+pub(super) struct KeptCaller<'k> {
+    pub target: &'k Target,
+    pub family: Family,
+    pub head: &'k RequestHeader,
+    pub headers: &'k GatewayHeaders<'k>,
 }
 
-struct KeptAnswer {
-    status: u16,
-    kind: &'static str,
-    body: Bytes,
+#[derive(Debug)]
+pub(crate) struct KeptAnswer {
+    pub status: u16,
+    pub kind: &'static str,
+    pub body: Bytes,
 }
 
 async fn deliver(
@@ -365,7 +377,7 @@ fn query(head: &RequestHeader, name: &str) -> Option<String> {
 }
 
 /// Where the files of the account are; empty where nobody says.
-fn files_place(target: &Target) -> String {
+pub(super) fn files_place(target: &Target) -> String {
     match target.provider.row.way(Family::Files, "") {
         Some(Way::Mapped(wire)) => fill(&wire.path, target, [""; 2], None).unwrap_or_default(),
         _ => String::new(),

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
+use crate::batches::records::BatchRecords;
 use crate::cache::Cache;
 use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
@@ -79,6 +80,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
         },
         cache: Arc::new(Cache::new(1 << 20)),
         files: None,
+        batches: Arc::new(BatchRecords::new(settings.database.clone())),
         mcp: McpGateway::new(&settings.mcp, snapshot.clone(), sealer.clone()).unwrap(),
         calls: ProviderCalls {
             dialer: dialer.clone(),

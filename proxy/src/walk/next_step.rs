@@ -4,7 +4,7 @@ use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::prompt_call::PromptCall;
-use super::{Departure, FilesRequest, KeptRequest, McpRequest, MergedRequest, Passage};
+use super::{BatchesRequest, Departure, FilesRequest, KeptRequest, McpRequest, MergedRequest, Passage};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
@@ -34,6 +34,8 @@ pub enum NextStep {
     Kept(Box<KeptRequest>),
     /// For files that the gateway keeps itself.
     Files(Box<FilesRequest>),
+    /// For batches that the gateway keeps itself.
+    Batches(Box<BatchesRequest>),
     /// To an MCP server.
     Mcp(Box<McpRequest>),
     /// To all MCP servers of a workspace.
@@ -79,6 +81,8 @@ pub struct EngineRequest {
     pub(super) prompt: Option<Box<PromptCall>>,
     /// The gateway makes it for itself: it passes no guardrail and asks no cache.
     pub(super) is_own: bool,
+    /// It is a row of a batch: at providers whose calls wait for their turn it lets others go first.
+    pub(super) is_batch: bool,
 }
 
 impl EngineRequest {

@@ -82,6 +82,13 @@ impl RelayAsk {
         let KnownRequest { caller, metadata, plan } = known;
         Ok(Self { path, caller, metadata, plan, model })
     }
+
+    /// The same request for another path, which names no model.
+    pub(super) fn at(&self, path: String) -> Self {
+        let Self { caller, metadata, plan, .. } = self;
+        let (caller, metadata, plan) = (caller.clone(), metadata.clone(), plan.clone());
+        Self { path, caller, metadata, plan, model: AskedModel::Nothing }
+    }
 }
 
 /// A target, and what it is asked for.

@@ -4,8 +4,10 @@
 
 use super::asked_model::AskedModel;
 use super::relayed_body::RelayedBody;
-use super::{Engine, Passage, RelayAsk, Router};
+use super::{BatchesRequest, Engine, Passage, RelayAsk, Router, batches};
+use crate::batches::new_batch;
 use crate::catalog::target::{Credential, Target};
+use crate::metrics::Lane;
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::request::body::model_reader::ModelReader;
@@ -33,6 +35,16 @@ pub struct Departure {
     need: BodyNeed,
     /// It may have to be signed, and so it is read whole if it is short.
     is_signed: bool,
+    /// It asks for a new batch: over a file of ours it is ours to run, so it is read whole if it is short.
+    is_batch: bool,
+}
+
+/// Where a request goes once its body was looked at.
+#[derive(Debug)]
+pub enum Departed {
+    Passage(Box<Passage>),
+    /// It asks for a batch over a file that the gateway keeps.
+    Batch(Box<BatchesRequest>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +81,8 @@ impl Router {
             (ask.model, need) = (AskedModel::Unknown(why.into()), BodyNeed::Nothing);
         }
         let is_signed = has_body(head) && !is_event_stream(headers) && self.may_sign(&ask, target.as_ref(), headers);
-        Departure { ask, target, need, is_signed }
+        let is_batch = has_body(head) && batches::is_creation(&ask.path, head);
+        Departure { ask, target, need, is_signed, is_batch }
     }
 
     /// Whether a target may want its body signed, as far as that is said before the body is read.
@@ -117,17 +130,28 @@ impl Engine {
         client: &mut impl Downstream,
         visit: &mut Visit,
         departure: Departure,
-    ) -> Result<Passage, NotReceived> {
-        let Departure { mut ask, target, need, is_signed } = departure;
+    ) -> Result<Departed, NotReceived> {
+        let Departure { mut ask, target, need, is_signed, is_batch } = departure;
         let mut body = RelayedBody::default();
         let waits = client.head().headers.contains_key(header::EXPECT);
-        if need == BodyNeed::Model || is_signed || (need == BodyNeed::Glance && !waits) {
+        let is_read_whole = is_signed || is_batch;
+        if need == BodyNeed::Model || is_read_whole || (need == BodyNeed::Glance && !waits) {
             if waits {
                 client.write_continue().await?;
                 body.is_permitted = true;
             }
-            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, need, is_signed))).await;
+            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, need, is_read_whole))).await;
             let ahead = reading.map_err(|_| Refusal::body_timeout())??;
+            if is_batch && ahead.is_whole {
+                let body = Bytes::from(ahead.pieces.concat());
+                if new_batch::names_managed_file(&body) {
+                    visit.enter(Lane::Own, &self.metrics);
+                    return Ok(Departed::Batch(Box::new(BatchesRequest::creation(ask.caller, body))));
+                }
+                if new_batch::is_immediate(&body) {
+                    return Err(Refusal::only_managed_is_immediate().into());
+                }
+            }
             let is_json = client.head().headers.get(header::CONTENT_TYPE).is_none_or(|value| is_json(value.as_bytes()));
             if need != BodyNeed::Nothing {
                 ask.model = ahead.model(need, is_json);
@@ -148,11 +172,11 @@ impl Engine {
             None => self.router.passage(ask, client.head(), &headers, visit)?,
         };
         passage.begin_body(body);
-        Ok(passage)
+        Ok(Departed::Passage(Box::new(passage)))
     }
 }
 
-async fn read_ahead(client: &mut impl Downstream, need: BodyNeed, is_signed: bool) -> Result<Ahead, ClientGone> {
+async fn read_ahead(client: &mut impl Downstream, need: BodyNeed, is_whole: bool) -> Result<Ahead, ClientGone> {
     let mut ahead = Ahead { reader: ModelReader::default(), pieces: Vec::new(), length: 0, is_whole: false };
     loop {
         let Some(piece) = client.read_body().await? else {
@@ -163,8 +187,8 @@ async fn read_ahead(client: &mut impl Downstream, need: BodyNeed, is_signed: boo
         ahead.length += piece.len();
         ahead.pieces.push(piece);
         let is_known = need != BodyNeed::Model || ahead.reader.found().is_some() || ahead.reader.is_over();
-        // One byte more than Pingora keeps tells that it is too long to be signed.
-        let is_enough = if is_signed { ahead.length > MOST } else { is_known || ahead.length >= MOST };
+        // One byte more than Pingora keeps tells that it is too long to be held.
+        let is_enough = if is_whole { ahead.length > MOST } else { is_known || ahead.length >= MOST };
         if is_enough {
             return Ok(ahead);
         }

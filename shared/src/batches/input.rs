@@ -57,10 +57,22 @@ pub struct InputSummary {
     pub model: String,
 }
 
+/// Where a row that can be run stands in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowPlace {
+    /// Of all rows, from 1.
+    pub number: u64,
+    pub custom_id: String,
+    pub at: u64,
+    pub bytes: usize,
+}
+
 #[derive(Debug)]
 pub struct InputCheck {
     endpoint: BatchEndpoint,
     models: Models,
+    /// Good rows that nobody has taken yet; none unless they are wanted.
+    places: Option<Vec<RowPlace>>,
     lines: Lines,
     rows: u64,
     bytes: u64,
@@ -95,6 +107,7 @@ impl InputCheck {
         Self {
             endpoint,
             models,
+            places: None,
             lines: Lines::default(),
             rows: 0,
             bytes: 0,
@@ -103,6 +116,18 @@ impl InputCheck {
             errors: Vec::new(),
             is_over: false,
         }
+    }
+
+    /// Also tells where each row stands, by `take_places`.
+    #[must_use]
+    pub fn with_places(mut self) -> Self {
+        self.places = Some(Vec::new());
+        self
+    }
+
+    /// The rows that were found since it was last asked. Whether they may run is known when all of the file was read.
+    pub fn take_places(&mut self) -> Vec<RowPlace> {
+        self.places.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// False when the rest of the file need not be read.
@@ -121,12 +146,17 @@ impl InputCheck {
         !self.is_over
     }
 
-    /// What the file holds, or everything that is wrong with it.
-    pub fn finish(mut self) -> Result<InputSummary, Vec<BatchError>> {
+    /// No more pieces come: the last line need not end in a break.
+    pub fn end(&mut self) {
         if !self.is_over {
             self.lines.end();
             self.read_lines();
         }
+    }
+
+    /// What the file holds, or everything that is wrong with it.
+    pub fn finish(mut self) -> Result<InputSummary, Vec<BatchError>> {
+        self.end();
         if self.rows == 0 && self.errors.is_empty() {
             self.errors.push(BatchError::new("empty_file", "the file has no rows").about("input_file_id"));
         }
@@ -154,20 +184,29 @@ impl InputCheck {
             let message = format!("the file has more than {MAX_ROWS} rows");
             return self.stop(BatchError::new("too_many_requests", message).about("input_file_id").at(line.number));
         }
-        if let Err(error) = self.check_row(&line.bytes) {
-            self.errors.push(error.at(line.number));
-            self.is_over = self.errors.len() >= MAX_ERRORS;
+        match self.check_row(&line.bytes) {
+            Ok(custom_id) => {
+                if let Some(places) = &mut self.places {
+                    places.push(RowPlace { number: self.rows, custom_id, at: line.at, bytes: line.bytes.len() });
+                }
+            }
+            Err(error) => {
+                self.errors.push(error.at(line.number));
+                self.is_over = self.errors.len() >= MAX_ERRORS;
+            }
         }
     }
 
-    fn check_row(&mut self, bytes: &[u8]) -> Result<(), BatchError> {
+    /// The row's `custom_id`.
+    fn check_row(&mut self, bytes: &[u8]) -> Result<String, BatchError> {
         let invalid = |why: &str| BatchError::new("invalid_json_line", why);
         if bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(invalid("the line is not a JSON object"));
         }
         let row: InputRow<'_> = serde_json::from_slice(bytes)
             .map_err(|error| invalid(&format!("the line is not the row of a batch (column {})", error.column())))?;
-        let id = row.custom_id.filter(|id| !id.is_empty() && id.chars().count() <= MAX_CUSTOM_ID);
+        let is_id = |id: &str| !id.is_empty() && id.chars().count() <= MAX_CUSTOM_ID && !id.contains('\0');
+        let id = row.custom_id.filter(|id| is_id(id));
         let id = id.ok_or_else(|| missing("custom_id", "a text of 1 to 512 characters"))?;
         if !self.ids.insert(digest(&id)) {
             return Err(
@@ -194,7 +233,7 @@ impl InputCheck {
             }
             Some(_) => {}
         }
-        Ok(())
+        Ok(id.into_owned())
     }
 
     fn stop(&mut self, error: BatchError) {

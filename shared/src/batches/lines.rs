@@ -10,6 +10,8 @@ pub const MAX_LINE: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub number: u64,
+    /// How many bytes of the file stand before it.
+    pub at: u64,
     /// Without its line break.
     pub bytes: Bytes,
 }
@@ -27,6 +29,8 @@ pub struct Lines {
     /// How much of what waits is known to have no line break.
     searched: usize,
     read: u64,
+    /// Bytes before what waits.
+    passed: u64,
     is_over: bool,
 }
 
@@ -48,6 +52,7 @@ impl Lines {
                 let empty = self.waiting.iter().take_while(|byte| **byte == b'\n').count();
                 self.waiting.advance(empty);
                 self.read += empty as u64;
+                self.passed += empty as u64;
             }
             let found = memchr(b'\n', &self.waiting[self.searched..]).map(|at| self.searched + at);
             let length = match found {
@@ -61,9 +66,12 @@ impl Lines {
                 self.searched = self.waiting.len();
                 return Ok(None);
             }
+            let at = self.passed;
             let mut bytes = self.waiting.split_to(length).freeze();
+            self.passed += length as u64;
             if found.is_some() {
                 self.waiting.advance(1);
+                self.passed += 1;
             }
             self.searched = 0;
             self.read += 1;
@@ -71,7 +79,7 @@ impl Lines {
                 bytes.truncate(bytes.len() - 1);
             }
             if !bytes.trim_ascii().is_empty() {
-                return Ok(Some(Line { number: self.read, bytes }));
+                return Ok(Some(Line { number: self.read, at, bytes }));
             }
         }
     }

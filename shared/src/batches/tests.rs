@@ -35,6 +35,7 @@ fn each_fault_is_told_with_its_line() {
         (with(&|row| row["custom_id"] = json!("a")), "duplicate_custom_id", Some("custom_id")),
         (with(&|row| row["custom_id"] = json!("")), "missing_required_parameter", Some("custom_id")),
         (with(&|row| row["custom_id"] = json!("x".repeat(513))), "missing_required_parameter", Some("custom_id")),
+        (with(&|row| row["custom_id"] = json!("a\u{0}")), "missing_required_parameter", Some("custom_id")),
         (with(&|row| row["custom_id"] = Value::Null), "missing_required_parameter", Some("custom_id")),
         (with(&|row| row["method"] = json!("GET")), "invalid_method", Some("method")),
         (with(&|row| row["url"] = json!("/v1/embeddings")), "mismatched_url", Some("url")),
@@ -56,6 +57,31 @@ fn a_good_file_is_summed_up_however_it_ends() {
         let file = format!("{file}{end}");
         let summary = InputSummary { rows: 2, bytes: file.len() as u64, model: "m".into() };
         assert_eq!(check(&file, Models::Any), Ok(summary));
+    }
+}
+
+#[test]
+fn each_row_is_found_again_where_its_place_says() {
+    let rows = [row("a", "m"), row("b", "m"), row("é", "m")].map(|row| row.to_string());
+    let file = format!("\n{}\r\n\n  \n{}\n{}", rows[0], rows[1], rows[2]);
+    for size in [1, 7, 4096] {
+        let mut check = InputCheck::new(BatchEndpoint::ChatCompletions, Models::Any).with_places();
+        let mut places = Vec::new();
+        for piece in file.as_bytes().chunks(size) {
+            assert!(check.push(piece));
+            places.extend(check.take_places());
+        }
+        check.end();
+        places.extend(check.take_places());
+        let found: Vec<(u64, &str, &str)> = places
+            .iter()
+            .map(|place| {
+                let at = usize::try_from(place.at).unwrap();
+                (place.number, &*place.custom_id, &file[at..at + place.bytes])
+            })
+            .collect();
+        assert_eq!(found, [(1, "a", &*rows[0]), (2, "b", &*rows[1]), (3, "é", &*rows[2])], "{size}");
+        assert_eq!(check.finish().map(|summary| summary.rows), Ok(3));
     }
 }
 

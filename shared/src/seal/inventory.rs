@@ -26,6 +26,7 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "mcp_connections", column: "refresh_token", organisation: "organisation_id" },
     SealedColumn { table: "mcp_oauth_states", column: "verifier", organisation: "organisation_id" },
     SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
+    SealedColumn { table: "batches", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "sessions", column: "id_token", organisation: "organisation_id" },
 ];
 

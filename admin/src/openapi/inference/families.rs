@@ -198,9 +198,30 @@ fn kept() -> Vec<Family> {
     let object = |kind: &str, id: &str| schema::any_object().eg(json!({ "id": id, "object": kind }));
     let list = || schema::any_object().eg(json!({ "object": "list", "data": [], "has_more": false }));
     let batch = schema::object("BatchRequest")
-        .need("input_file_id", schema::any_text().eg("file-1"))
-        .need("endpoint", schema::any_text().eg("/v1/chat/completions"))
-        .need("completion_window", schema::any_text().eg("24h"));
+        .need(
+            "input_file_id",
+            schema::any_text().says("A file of the provider, or of the gateway (`gwf-…`).").eg("file-1"),
+        )
+        .need("endpoint", schema::any_text().says("What the rows ask for.").eg("/v1/chat/completions"))
+        .need(
+            "completion_window",
+            schema::any_text().says("`24h`, or `immediate`: the gateway runs the rows itself.").eg("24h"),
+        )
+        .may("metadata", schema::any_object().says("At most 16 pairs of texts: keys of 64 characters, values of 512."))
+        .may(
+            "model",
+            schema::any_text().says("The model that is asked for in place of the rows' own.").eg("gpt-4o-mini"),
+        )
+        .may(
+            "gateway_options",
+            schema::any_object()
+                .says(
+                    "The gateway's own headers that a managed batch is run with; also completion_url and \
+                     completion_secret. Secrets are sealed, and shown as a mask.",
+                )
+                .eg(json!({ "x-gateway-config": "pc-main-3f9a01" })),
+        )
+        .may("provider_options", schema::any_object().says("Further fields of the provider's batch."));
     let job = schema::object("FineTuningRequest")
         .need("model", schema::any_text().eg("gpt-4o-mini"))
         .need("training_file", schema::any_text().eg("file-1"));
@@ -226,9 +247,21 @@ fn kept() -> Vec<Family> {
             Doc::get("/files", "List files").answer(list()),
             Doc::get("/files/{id}", "Read about a file").answer(object("file", "file-1")),
             Doc::remove("/files/{id}", "Delete a file").answer(object("file.deleted", "file-1")),
-            Doc::post("/batches", "Start a batch").body(batch).answer(object("batch", "batch_1")),
-            Doc::get("/batches", "List batches").answer(list()),
-            Doc::get("/batches/{id}", "Read a batch").answer(object("batch", "batch_1")),
+            Doc::post("/batches", "Start a batch").body(batch).answer(object("batch", "batch_1")).details(
+                "At the provider that is named. Without one, or over a file that the gateway keeps (`gwf-…`), the gateway \
+                 runs it, under an id that begins with `gwb-`; what is wrong with the file is told in `errors.data` with its \
+                 line.",
+            ),
+            Doc::get("/batches", "List batches")
+                .filter("limit", schema::whole(1..=100).eg(20))
+                .filter("after", schema::any_text().says("The last batch of the page before.").eg("batch_1"))
+                .answer(list()),
+            Doc::get("/batches/{id}", "Read a batch")
+                .filter(
+                    "include_provider_details",
+                    schema::flag().says("Adds what the provider last told of the batch that it runs for the gateway."),
+                )
+                .answer(object("batch", "batch_1")),
             Doc::post("/batches/{id}/cancel", "Cancel a batch").answer(object("batch", "batch_1")),
             Doc::post("/fine_tuning/jobs", "Start a fine-tuning job")
                 .body(job)

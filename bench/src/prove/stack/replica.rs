@@ -51,6 +51,11 @@ impl Stack {
     pub fn caller_at(&self, replica: &Replica) -> anyhow::Result<Caller> {
         self.application(replica.ports[0].port(), &self.key)
     }
+
+    /// The same without a provider, for what the gateway keeps itself.
+    pub fn bare_at(&self, replica: &Replica) -> anyhow::Result<Caller> {
+        Caller::at(replica.ports[0].port()).with("x-gateway-api-key", &self.key)
+    }
 }
 
 impl Replica {

@@ -26,6 +26,14 @@ pub struct QueuedCaller {
     pub most: u32,
 }
 
+impl QueuedCaller {
+    /// For a row of a batch: all batches have one lane together, of the least priority there is, so that whoever waits for an
+    /// answer goes first.
+    pub fn batch(most: u32) -> Self {
+        Self { workspace: WorkspaceId::from(uuid::Uuid::nil()), weight: 1, most }
+    }
+}
+
 /// What became of a call that came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Entered {

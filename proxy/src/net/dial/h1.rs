@@ -82,10 +82,26 @@ impl Http1 {
         body: &[u8],
         stall: Duration,
     ) -> Result<(), Class> {
-        self.cork.start(!body.is_empty(), |wire| framing::write_h1(wire, request, body.len(), origin));
-        for piece in body.chunks(PIECE) {
+        self.begin(request, origin, body.len());
+        self.send_piece(body, stall).await?;
+        self.flush(stall).await
+    }
+
+    /// The head of a request whose body follows; it leaves with the first of that.
+    pub fn begin(&mut self, request: &UpstreamRequest, origin: &Origin, length: usize) {
+        self.cork.start(length > 0, |wire| framing::write_h1(wire, request, length, origin));
+    }
+
+    /// Bytes of the body.
+    pub async fn send_piece(&mut self, bytes: &[u8], stall: Duration) -> Result<(), Class> {
+        for piece in bytes.chunks(PIECE) {
             in_time(with_timeout(stall, pin!(self.cork.write_all(piece))).await)?;
         }
+        Ok(())
+    }
+
+    /// Everything was given.
+    pub async fn flush(&mut self, stall: Duration) -> Result<(), Class> {
         in_time(with_timeout(stall, pin!(self.cork.flush())).await)
     }
 
@@ -107,13 +123,13 @@ impl Http1 {
                 // We never ask for an upgrade, so 101 is as wrong as no answer.
                 StatusCode::SWITCHING_PROTOCOLS => return Err(Class::Protocol),
                 status if status.is_informational() => {}
-                _ => return self.begin(head),
+                _ => return self.begin_answer(head),
             }
         }
         Err(Class::Protocol)
     }
 
-    fn begin(&mut self, mut parts: http::response::Parts) -> Result<(), Class> {
+    fn begin_answer(&mut self, mut parts: http::response::Parts) -> Result<(), Class> {
         let has = PresentHeaders::from_headers(&parts.headers);
         let has_both = has.coding && has.length;
         self.body = body_of(parts.status, &has, &parts.headers)?;

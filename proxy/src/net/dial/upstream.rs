@@ -1,6 +1,10 @@
 //! One request and its answer over one connection, HTTP/1 or HTTP/2. Dropping it at any point cancels the call: the
 //! connection is closed or the stream reset. Only `release` gives a connection back, and only one that is clean.
 
+mod pieces;
+
+pub use pieces::PieceSource;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -116,6 +116,9 @@ impl Log {
         {
             self.journal.late(id, late);
         }
+        if let Some(copies) = &self.copies {
+            copies.keep(&record);
+        }
         self.journal.append_with(&record, body.as_ref());
         estimate
     }

@@ -12,7 +12,7 @@ use pingora_http::ResponseHeader;
 use std::ops::Range;
 
 impl Engine {
-    pub(super) async fn send_file(
+    pub(in crate::walk) async fn send_file(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,

@@ -94,6 +94,24 @@ fn of_two_whose_turn_it_is_the_higher_priority_goes_first() {
 }
 
 #[test]
+fn rows_of_batches_go_after_whoever_waits_for_an_answer() {
+    let mut line = FairQueue::default();
+    let (rows, live) = (QueuedCaller::batch(1), asker(A, 10, 1));
+    assert!(line.pass(rows));
+    bring(&mut line, rows, 5);
+    bring(&mut line, live, 5);
+    let mut holder = rows.workspace;
+    let served: Vec<WorkspaceId> = (0..6)
+        .map(|_| {
+            holder = line.leave(holder)[0];
+            holder
+        })
+        .collect();
+    assert_eq!(served.iter().take(5).filter(|workspace| **workspace == A).count(), 5, "{served:?}");
+    assert_eq!(served[5], rows.workspace, "and then they go on");
+}
+
+#[test]
 fn coming_and_going_does_not_wipe_out_what_was_served() {
     // A leaves nothing behind, and comes again at once: among equals it is served every other time, not every time, and
     // not at all while it owes more than others.

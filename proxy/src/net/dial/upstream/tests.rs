@@ -23,6 +23,41 @@ async fn started(dialer: &Dialer, server: &Server) -> Upstream {
     upstream
 }
 
+struct Pieces(Vec<&'static str>);
+
+impl PieceSource for Pieces {
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, UpstreamError> {
+        Ok((!self.0.is_empty()).then(|| Bytes::from_static(self.0.remove(0).as_bytes())))
+    }
+}
+
+#[tokio::test]
+async fn a_body_may_come_in_pieces_if_its_length_is_known() {
+    let (tx, mut rx) = mpsc::unbounded_channel();
+    let server = Server::start(move |stream, _| {
+        let tx = tx.clone();
+        async move {
+            let mut end = End::new(stream);
+            if let Some(request) = end.request().await {
+                tx.send(request).unwrap();
+                end.answer("ok").await;
+            }
+        }
+    })
+    .await;
+    let dialer = dialer();
+    let mut upstream = dialer.connect(&server.origin(&dialer), false).await.unwrap();
+    soon(upstream.send_pieces(&post().into(), 10, &mut Pieces(vec!["hel", "lo wo", "rl"]))).await.unwrap();
+    soon(upstream.read_head()).await.unwrap();
+    assert_eq!(upstream.head().status, 200);
+    let request = rx.recv().await.unwrap();
+    assert_eq!((header(&request.head, "content-length"), &request.body[..]), (Some("10"), &b"hello worl"[..]));
+    for pieces in [vec!["hello"], vec!["hello", " world!"]] {
+        let mut upstream = dialer.connect(&server.origin(&dialer), true).await.unwrap();
+        assert!(upstream.send_pieces(&post().into(), 10, &mut Pieces(pieces)).await.is_err());
+    }
+}
+
 #[tokio::test]
 async fn host_and_framing_are_ours() {
     let (tx, mut rx) = mpsc::unbounded_channel();

@@ -1,0 +1,158 @@
+//! Mode `24h`: a provider's own batch does the work. The rows are written for the provider and uploaded, its batch is started
+//! and asked after until it is over, and its answers are read, priced and logged, row by row.
+//!
+//! - `trouble`: what stands against a step: for a while, or for good
+//! - `input`: the rows as the provider takes them, judged by guardrails
+//! - `upload`: their way there
+//! - `start`: the provider's batch
+//! - `poll`: how it stands, and whether it is to stop
+//! - `output`: its answers, as rows of ours
+//! - `ledger`: what each row cost, in the log and in budgets
+//!
+//! A step does one of these things and says when the next is due; what it learnt stands in the record, which whoever leased
+//! the batch saves. A step that is done again does no harm: rows are stored and logged once, and a provider's batch is looked
+//! for before another is made.
+
+mod input;
+mod ledger;
+mod output;
+mod poll;
+mod start;
+mod trouble;
+mod upload;
+
+use crate::batches::record::{BatchRecord, PREFIX};
+use crate::identity::identify::Principal;
+use crate::runtime::small_pool::PostgresAway;
+use crate::walk::Engine;
+use crate::walk::provider_jobs::JobTarget;
+use bytes::Bytes;
+use pingora_http::RequestHeader;
+use shared::amount::Amount;
+use shared::batches::{BatchEndpoint, BatchError, BatchStatus};
+use shared::providers::Family;
+use std::time::Duration;
+use trouble::Trouble;
+
+/// What became of a row.
+#[derive(Debug, Clone)]
+pub struct RowResult {
+    pub custom_id: String,
+    /// Whether it goes to the output file; else to that of errors.
+    pub is_answered: bool,
+    /// Its line there, without a line break.
+    pub line: Bytes,
+    /// In cents, as logs have it.
+    pub cost: Option<Amount>,
+}
+
+/// Takes results of rows of one batch, some at a time. A row that has a result keeps it.
+pub trait RowSink: Sync {
+    fn store(&self, results: Vec<RowResult>) -> impl Future<Output = Result<(), PostgresAway>> + Send;
+}
+
+/// What a step came to.
+#[derive(Debug)]
+pub enum DayStep {
+    /// Look again after this long.
+    Wait(Duration),
+    /// The provider is done, and the results of all rows that it answered are stored. The status that the batch goes to once
+    /// its files are written: completed, expired or cancelled. Rows without a result were not run.
+    Over(BatchStatus),
+    /// It cannot be run.
+    Failed(Vec<BatchError>),
+}
+
+/// Postgres or the log store is away: the step is done again later.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the step could not be done now")]
+pub struct NotNow;
+
+impl From<PostgresAway> for NotNow {
+    fn from(_: PostgresAway) -> Self {
+        Self
+    }
+}
+
+/// After something that passes.
+const TRY_AGAIN: Duration = Duration::from_secs(15);
+
+impl Engine {
+    /// The next step of a batch that is `in_progress` or `cancelling`, whose input was found good. `caller` is the key that
+    /// made it, checked again. Changes `provider_batch`, `provider_batch_id`, `provider_input_file_id`, `model` and `errors`
+    /// of the record; these last tell what holds it up.
+    pub async fn step_day_batch(
+        &self,
+        caller: &Principal,
+        batch: &mut BatchRecord,
+        rows: &impl RowSink,
+    ) -> Result<DayStep, NotNow> {
+        // Nothing was begun at the provider.
+        if batch.status == BatchStatus::Cancelling && batch.provider_batch_id.is_none() {
+            return Ok(DayStep::Over(BatchStatus::Cancelled));
+        }
+        let step = match self.day_target(caller, batch).await {
+            Ok(job) => Box::pin(self.step_at_provider(&job, batch, rows)).await,
+            Err(trouble) => Err(trouble),
+        };
+        match step {
+            Ok(step) => {
+                batch.errors.clear();
+                Ok(step)
+            }
+            Err(Trouble::NotNow) => Err(NotNow),
+            Err(Trouble::Passing(why)) => {
+                batch.errors = vec![why];
+                Ok(DayStep::Wait(TRY_AGAIN))
+            }
+            Err(Trouble::Lasting(why)) => Ok(DayStep::Failed(why)),
+        }
+    }
+
+    async fn step_at_provider(
+        &self,
+        job: &JobTarget,
+        batch: &mut BatchRecord,
+        rows: &impl RowSink,
+    ) -> Result<DayStep, Trouble> {
+        if batch.provider_batch_id.is_some() {
+            return self.poll_day_batch(job, batch, rows).await;
+        }
+        if batch.provider_input_file_id.is_some() {
+            return self.start_day_batch(job, batch).await;
+        }
+        self.admit_day_batch(job, batch).await?;
+        self.upload_day_input(job, batch, rows).await
+    }
+
+    /// The provider that the options name for the model of its rows.
+    async fn day_target(&self, caller: &Principal, batch: &BatchRecord) -> Result<JobTarget, Trouble> {
+        let options = self.batches.options(batch, &self.router.sealer).await.map_err(|_| Trouble::NotNow)?;
+        let options = options.ok_or_else(|| Trouble::lasting("invalid_options", "its gateway_options do not open"))?;
+        let head = RequestHeader::build("POST", b"/v1/batches", Some(8));
+        let mut head = head.map_err(|_| Trouble::lasting("internal_error", "no request can be made"))?;
+        options.put_on(&mut head);
+        let model = batch.model.as_deref().unwrap_or_default();
+        let job = self.job_target(caller, head, model)?;
+        match job.codec() {
+            Some(codec) if codec.name() == "cohere_batches" => {
+                let message = "this provider has no batches of requests: use completion_window immediate";
+                Err(Trouble::lasting("endpoint_not_supported", message))
+            }
+            _ => Ok(job),
+        }
+    }
+}
+
+/// What its rows ask for.
+fn family(batch: &BatchRecord) -> Family {
+    match BatchEndpoint::parse(&batch.endpoint) {
+        Some(BatchEndpoint::Completions) => Family::Complete,
+        Some(BatchEndpoint::Embeddings) => Family::Embed,
+        Some(BatchEndpoint::ChatCompletions) | None => Family::Chat,
+    }
+}
+
+fn public_id(batch: &BatchRecord) -> String {
+    format!("{PREFIX}{}", batch.id)
+}

@@ -1,0 +1,158 @@
+//! The rows as the provider takes them: each is judged by guardrails, edited as the config says, and names the model as the
+//! provider calls it. They go into the store as they are written, as an upload that never becomes a file; so nothing is held,
+//! and what dies half way is swept like any upload. A row that is denied is not sent, and has its result at once.
+
+use super::trouble::Trouble;
+use super::{RowResult, RowSink, family, public_id};
+use crate::batches::record::BatchRecord;
+use crate::codecs::jobs::failed_row;
+use crate::files::{FileReader, Intake, ManagedFile, ManagedFiles, PART_BYTES};
+use crate::request::body::Fields;
+use crate::walk::Engine;
+use crate::walk::provider_jobs::JobTarget;
+use crate::walk::row_guard::{Judged, RowGuard};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use shared::batches::{BatchError, Lines};
+use std::borrow::Cow;
+
+/// Results that are stored together.
+pub const TOGETHER: usize = 100;
+
+/// What was written, and how many rows of it.
+pub struct WrittenInput {
+    pub file: ManagedFile,
+    pub rows: u64,
+}
+
+#[derive(Deserialize)]
+struct InputLine<'l> {
+    #[serde(borrow)]
+    custom_id: Cow<'l, str>,
+    #[serde(borrow)]
+    body: &'l RawValue,
+}
+
+#[derive(Serialize)]
+struct SentLine<'l> {
+    custom_id: &'l str,
+    method: &'static str,
+    url: &'l str,
+    body: &'l RawValue,
+}
+
+impl Engine {
+    /// Whoever uploads what is written discards it afterwards.
+    pub(super) async fn write_day_input(
+        &self,
+        job: &JobTarget,
+        batch: &BatchRecord,
+        files: &ManagedFiles,
+        rows: &impl RowSink,
+    ) -> Result<WrittenInput, Trouble> {
+        let found = files.rows.find(batch.owner, batch.input_file).await?;
+        let input = found.ok_or_else(|| Trouble::lasting("input_file_gone", "the input file was deleted"))?;
+        let begun = files.rows.begin(batch.owner, batch.api_key, input.bytes).await?;
+        let full =
+            || BatchError::new("no_room", "the workspace has no room for a copy of the input: delete some files");
+        let id = begun.ok_or_else(|| Trouble::Passing(full()))?;
+        let written = self.write_rows(job, batch, files, &input, id, rows).await;
+        if written.is_err() {
+            // If this fails too it is swept later.
+            let _ = files.rows.discard(batch.owner, id).await;
+        }
+        written
+    }
+
+    async fn write_rows(
+        &self,
+        job: &JobTarget,
+        batch: &BatchRecord,
+        files: &ManagedFiles,
+        input: &ManagedFile,
+        id: uuid::Uuid,
+        rows: &impl RowSink,
+    ) -> Result<WrittenInput, Trouble> {
+        let guard = self.row_guard(job, family(batch), &public_id(batch));
+        let mut reader = FileReader::new(&files.store, batch.owner, input, &(0..input.bytes));
+        let mut intake = Intake::new(&files.store, batch.owner, id);
+        let (mut lines, mut denied, mut sent) = (Lines::default(), Vec::new(), 0);
+        loop {
+            let piece = reader.next_piece().await?;
+            match &piece {
+                Some(piece) => lines.push(piece),
+                None => lines.end(),
+            }
+            while let Some(line) = next(&mut lines)? {
+                match written_row(job, batch, guard.as_ref(), &line).await? {
+                    Ok(line) => {
+                        sent += 1;
+                        intake.take(line).await?;
+                    }
+                    Err(result) => denied.push(result),
+                }
+                if denied.len() >= TOGETHER {
+                    rows.store(std::mem::take(&mut denied)).await?;
+                }
+            }
+            if piece.is_none() {
+                break;
+            }
+        }
+        if !denied.is_empty() {
+            rows.store(denied).await?;
+        }
+        let bytes = intake.finish().await?;
+        let file = ManagedFile { id, bytes, part_bytes: PART_BYTES as u64, ..input.clone() };
+        Ok(WrittenInput { file, rows: sent })
+    }
+}
+
+fn next(lines: &mut Lines) -> Result<Option<Bytes>, Trouble> {
+    match lines.next_line() {
+        Ok(line) => Ok(line.map(|line| line.bytes)),
+        Err(long) => Err(changed(&long.to_string())),
+    }
+}
+
+/// The line of a row, with its break; or its result, where it is not to be sent.
+async fn written_row(
+    job: &JobTarget,
+    batch: &BatchRecord,
+    guard: Option<&RowGuard>,
+    line: &Bytes,
+) -> Result<Result<Bytes, RowResult>, Trouble> {
+    let row: InputLine<'_> = serde_json::from_slice(line).map_err(|error| changed(&error.to_string()))?;
+    let mut body = Bytes::copy_from_slice(row.body.get().as_bytes());
+    match guard {
+        None => {}
+        Some(guard) => match guard.judge_request(&body).await {
+            Judged::Same => {}
+            Judged::Changed(changed) => body = changed,
+            Judged::Denied(why) => return Ok(Err(denied(&row.custom_id, &why))),
+        },
+    }
+    let fields = Fields::parse_object(&body).map_err(|refusal| changed(&refusal.message))?;
+    let edited = match job.leaf() {
+        Some(leaf) => leaf.edits.apply(&body, &fields, Some(job.sent_model())),
+        None => body.clone(),
+    };
+    let text = std::str::from_utf8(&edited).map_err(|error| changed(&error.to_string()))?;
+    let one_line = text.replace(['\n', '\r'], " ");
+    let body = RawValue::from_string(one_line).map_err(|error| changed(&error.to_string()))?;
+    let sent = SentLine { custom_id: &row.custom_id, method: "POST", url: &batch.endpoint, body: &body };
+    let mut line = serde_json::to_vec(&sent).map_err(|error| changed(&error.to_string()))?;
+    line.push(b'\n');
+    Ok(Ok(Bytes::from(line)))
+}
+
+fn denied(custom_id: &str, why: &str) -> RowResult {
+    let line = failed_row(custom_id, "hooks_failed", why);
+    RowResult { custom_id: custom_id.to_owned(), is_answered: false, line: Bytes::from(line.to_string()), cost: None }
+}
+
+/// It was found good before.
+fn changed(why: &str) -> Trouble {
+    Trouble::lasting("invalid_input", &format!("the input file is not what it was: {why}"))
+}

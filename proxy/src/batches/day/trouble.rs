@@ -1,0 +1,88 @@
+//! What stands against a step at a provider: something that passes, and then it is done again, or something that does not.
+
+use crate::files::FilesAway;
+use crate::refusal::{Refusal, RefusalCode};
+use crate::runtime::small_pool::PostgresAway;
+use crate::walk::kept::KeptAnswer;
+use serde_json::Value;
+use shared::batches::BatchError;
+
+/// Of what a provider says.
+const LONGEST: usize = 1000;
+
+#[derive(Debug)]
+pub enum Trouble {
+    /// Postgres or the log store is away.
+    NotNow,
+    /// Shown while the batch waits.
+    Passing(BatchError),
+    Lasting(Vec<BatchError>),
+}
+
+impl Trouble {
+    pub fn lasting(code: &str, message: &str) -> Self {
+        Self::Lasting(vec![BatchError::new(code, message)])
+    }
+
+    /// What a provider answered in place of what was asked for.
+    pub fn told(status: u16, body: &[u8]) -> Self {
+        let told: Value = serde_json::from_slice(body).unwrap_or_default();
+        let text = |pointer: &str| told.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let message = text("/error/message").or_else(|| text("/message")).unwrap_or("it gave no reason");
+        let message: String = message.chars().take(LONGEST).collect();
+        let error = BatchError::new("provider_error", format!("the provider answered {status}: {message}"));
+        if passes(status) { Self::Passing(error) } else { Self::Lasting(vec![error]) }
+    }
+}
+
+/// Of a status.
+fn passes(status: u16) -> bool {
+    matches!(status, 408 | 409 | 425 | 429 | 499..)
+}
+
+/// An object that a provider was asked for.
+pub fn object(answer: &KeptAnswer) -> Result<Value, Trouble> {
+    if !(200..300).contains(&answer.status) {
+        return Err(Trouble::told(answer.status, &answer.body));
+    }
+    serde_json::from_slice(&answer.body)
+        .map_err(|_| Trouble::Passing(BatchError::new("provider_error", "the provider's answer is no JSON")))
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        // What somebody may mend: a budget, a key, a provider that was taken away.
+        let is_mended = matches!(refusal.code, RefusalCode::BudgetExhausted | RefusalCode::RateLimitExceeded);
+        let error = BatchError::new(refusal.code.as_str(), refusal.message.into_owned());
+        if is_mended || passes(refusal.status) { Self::Passing(error) } else { Self::Lasting(vec![error]) }
+    }
+}
+
+impl From<FilesAway> for Trouble {
+    fn from(_: FilesAway) -> Self {
+        Self::NotNow
+    }
+}
+
+impl From<PostgresAway> for Trouble {
+    fn from(_: PostgresAway) -> Self {
+        Self::NotNow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_waited_for_and_what_lasts_ends_the_batch() {
+        for (status, is_passing) in [(429, true), (500, true), (503, true), (408, true), (400, false), (401, false)] {
+            let told = Trouble::told(status, br#"{"error":{"message":"no"}}"#);
+            assert_eq!(matches!(told, Trouble::Passing(_)), is_passing, "{status}: {told:?}");
+        }
+        let Trouble::Lasting(errors) = Trouble::told(400, b"<html>") else { panic!("it lasts") };
+        assert!(errors[0].message.contains("it gave no reason"), "{errors:?}");
+        assert!(matches!(Trouble::from(Refusal::upstream_unreachable("p", "dns")), Trouble::Passing(_)));
+        assert!(matches!(Trouble::from(Refusal::missing_provider()), Trouble::Lasting(_)));
+    }
+}

@@ -1,0 +1,139 @@
+//! The rows on their way to the provider. Where its files are OpenAI's own they are sent piece by piece; a provider with a form
+//! of its own takes them rewritten, for which they are held, so of those it may have fewer.
+
+use super::input::WrittenInput;
+use super::trouble::{Trouble, object};
+use super::{DayStep, RowSink, public_id};
+use crate::batches::record::BatchRecord;
+use crate::codecs::jobs::{JobVerb, UploadedFile};
+use crate::files::{FileReader, ManagedFile, ManagedFiles};
+use crate::net::dial::{PieceSource, UpstreamError};
+use crate::refusal::Refusal;
+use crate::walk::Engine;
+use crate::walk::provider_jobs::{JobQuestion, JobTarget};
+use bytes::{Bytes, BytesMut};
+use serde_json::{Map, Value};
+use shared::batches::BatchStatus;
+use shared::providers::Family;
+use std::time::Duration;
+
+/// Of rows that are held to be rewritten.
+pub const MOST_HELD: u64 = 16 << 20;
+/// The next step follows at once.
+const AT_ONCE: Duration = Duration::from_millis(10);
+
+impl Engine {
+    pub(super) async fn upload_day_input(
+        &self,
+        job: &JobTarget,
+        batch: &mut BatchRecord,
+        rows: &impl RowSink,
+    ) -> Result<DayStep, Trouble> {
+        let files = self.files.as_ref().ok_or_else(Refusal::files_unavailable)?;
+        let written = self.write_day_input(job, batch, files, rows).await?;
+        let sent = match written.rows {
+            0 => Ok(DayStep::Over(BatchStatus::Completed)),
+            _ => self.send_day_input(job, batch, files, &written).await,
+        };
+        // If this fails it is swept later.
+        let _ = files.rows.discard(batch.owner, written.file.id).await;
+        sent
+    }
+
+    async fn send_day_input(
+        &self,
+        job: &JobTarget,
+        batch: &mut BatchRecord,
+        files: &ManagedFiles,
+        written: &WrittenInput,
+    ) -> Result<DayStep, Trouble> {
+        let Some(codec) = job.codec() else {
+            batch.provider_input_file_id = Some(self.send_natively(job, batch, files, &written.file).await?);
+            return Ok(DayStep::Wait(AT_ONCE));
+        };
+        if written.file.bytes > MOST_HELD {
+            let message =
+                format!("this provider takes no more than {MOST_HELD} bytes in a batch that the gateway runs");
+            return Err(Trouble::lasting("file_too_large", &message));
+        }
+        let bytes = whole(files, batch, &written.file).await?;
+        if codec.name() == "message_batches" {
+            // It takes its rows with the request for the batch.
+            return self.start_with_rows(job, batch, &bytes).await;
+        }
+        let file = UploadedFile { name: format!("{}.jsonl", public_id(batch)), bytes };
+        let mut body = Map::new();
+        body.insert("purpose".into(), "batch".into());
+        let question = JobQuestion {
+            family: Family::Files,
+            verb: JobVerb::Create,
+            id: String::new(),
+            body,
+            file: Some(file),
+            request_id: public_id(batch),
+        };
+        let told = object(&self.ask_job(job, question).await?)?;
+        batch.provider_input_file_id = Some(id_of(&told)?);
+        Ok(DayStep::Wait(AT_ONCE))
+    }
+
+    async fn send_natively(
+        &self,
+        job: &JobTarget,
+        batch: &BatchRecord,
+        files: &ManagedFiles,
+        file: &ManagedFile,
+    ) -> Result<String, Trouble> {
+        let boundary = format!("batch-{}", batch.id);
+        let before = Bytes::from(format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--{boundary}\r\n\
+             Content-Disposition: form-data; name=\"file\"; filename=\"{}.jsonl\"\r\n\
+             Content-Type: application/jsonl\r\n\r\n",
+            public_id(batch)
+        ));
+        let after = Bytes::from(format!("\r\n--{boundary}--\r\n"));
+        let length = usize::try_from(file.bytes).unwrap_or(usize::MAX).saturating_add(before.len() + after.len());
+        let reader = FileReader::new(&files.store, batch.owner, file, &(0..file.bytes));
+        let mut form = FormPieces { before: Some(before), reader, after: Some(after) };
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let (status, body) = self.upload_job_file(job, &kind, length, &mut form).await?;
+        if !(200..300).contains(&status) {
+            return Err(Trouble::told(status, &body));
+        }
+        id_of(&serde_json::from_slice(&body).unwrap_or_default())
+    }
+}
+
+/// A form with one file, which comes from the store.
+struct FormPieces<'f> {
+    before: Option<Bytes>,
+    reader: FileReader<'f>,
+    after: Option<Bytes>,
+}
+
+impl PieceSource for FormPieces<'_> {
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, UpstreamError> {
+        if let Some(before) = self.before.take() {
+            return Ok(Some(before));
+        }
+        match self.reader.next_piece().await {
+            Ok(Some(piece)) => Ok(Some(piece)),
+            Ok(None) => Ok(self.after.take()),
+            Err(_) => Err(UpstreamError::protocol("the file could not be read")),
+        }
+    }
+}
+
+async fn whole(files: &ManagedFiles, batch: &BatchRecord, file: &ManagedFile) -> Result<Bytes, Trouble> {
+    let mut reader = FileReader::new(&files.store, batch.owner, file, &(0..file.bytes));
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = reader.next_piece().await? {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.freeze())
+}
+
+pub fn id_of(told: &Value) -> Result<String, Trouble> {
+    let id = told["id"].as_str().filter(|id| !id.is_empty() && id.len() <= 2048);
+    id.map(str::to_owned).ok_or_else(|| Trouble::lasting("provider_error", "the provider's answer has no id"))
+}

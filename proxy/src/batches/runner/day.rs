@@ -1,0 +1,107 @@
+//! A step of a batch that a provider runs: taken in its own module, and what it comes to is made of the batch here.
+
+use super::{BatchRunner, StepFailure, output_line, persist};
+use crate::batches::day::{DayStep, RowResult, RowSink};
+use crate::batches::record::BatchRecord;
+use crate::batches::rows::{self, ANSWERED, FAILED};
+use crate::runtime::small_pool::{PostgresAway, SmallPool};
+use chrono::Utc;
+use shared::amount::Amount;
+use shared::batches::{BatchError, BatchStatus};
+use shared::log_store::pack;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Before the key that made it is looked at again.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Rows that are told at once to have no result.
+const CHUNK: i64 = 1000;
+
+/// Results of one batch, on their way into its rows.
+struct DayRows<'p> {
+    pool: &'p SmallPool,
+    batch: Uuid,
+}
+
+impl RowSink for DayRows<'_> {
+    async fn store(&self, results: Vec<RowResult>) -> Result<(), PostgresAway> {
+        let ids: Vec<String> = results.iter().map(|result| result.custom_id.clone()).collect();
+        let states: Vec<i16> =
+            results.iter().map(|result| if result.is_answered { ANSWERED } else { FAILED }).collect();
+        let costs: Vec<Option<Amount>> = results.iter().map(|result| result.cost).collect();
+        // What is in memory can be compressed.
+        let lines: Vec<Vec<u8>> =
+            results.into_iter().map(|result| pack(&result.line).unwrap_or_default().to_vec()).collect();
+        rows::finish_by_id(self.pool, self.batch, &ids, &states, &lines, &costs).await
+    }
+}
+
+impl BatchRunner {
+    pub(super) async fn step_day(&self, mut batch: BatchRecord) -> Result<Duration, StepFailure> {
+        let before = batch.status;
+        let caller = match self.engine.authenticator.holder(batch.api_key, Utc::now()) {
+            Ok(caller) => caller,
+            Err(refusal) if refusal.status == 503 => return Err(StepFailure),
+            // Nobody could be asked to cancel it.
+            Err(_) if before == BatchStatus::Cancelling => return self.finish(&batch).await,
+            Err(refusal) => {
+                let error = BatchError::new(refusal.code.as_str(), refusal.message.to_string());
+                rows::hold_up(&self.records.pool, batch.id, PAUSE, &error).await?;
+                return Ok(PAUSE);
+            }
+        };
+        batch.errors.clear();
+        let sink = DayRows { pool: &self.records.pool, batch: batch.id };
+        let stepped = Box::pin(self.engine.step_day_batch(&caller, &mut batch, &sink)).await?;
+        match stepped {
+            DayStep::Wait(wait) => {
+                self.save(&batch, before).await;
+                Ok(wait)
+            }
+            DayStep::Failed(errors) => {
+                self.fail(batch, errors).await?;
+                Ok(Duration::ZERO)
+            }
+            DayStep::Over(end) => {
+                let next = match (before, end) {
+                    (BatchStatus::InProgress, BatchStatus::Cancelled) => Some(BatchStatus::Cancelling),
+                    (BatchStatus::InProgress, _) => Some(BatchStatus::Finalizing),
+                    _ => None,
+                };
+                if end == BatchStatus::Completed {
+                    self.close_unanswered(&batch).await?;
+                }
+                if let Some(next) = next {
+                    batch.become_status(next, Utc::now());
+                }
+                match self.save(&batch, before).await {
+                    true => self.finish(&batch).await,
+                    false => Ok(Duration::ZERO),
+                }
+            }
+        }
+    }
+
+    /// What a provider was asked to do must not be forgotten because Postgres is away for a moment.
+    async fn save(&self, batch: &BatchRecord, before: BatchStatus) -> bool {
+        persist(|| self.records.save(batch, before, self.owner)).await.unwrap_or(false)
+    }
+
+    /// Of a batch that the provider calls complete, rows without a result are failures.
+    async fn close_unanswered(&self, batch: &BatchRecord) -> Result<(), StepFailure> {
+        let sink = DayRows { pool: &self.records.pool, batch: batch.id };
+        loop {
+            let open = rows::open_ids(&self.records.pool, batch.id, CHUNK).await?;
+            if open.is_empty() {
+                return Ok(());
+            }
+            let results = open.into_iter().map(|(number, custom_id)| {
+                let id = format!("{}-{number}", batch.id.simple());
+                let message = "the provider's batch is complete and has no answer to this row";
+                let line = output_line::unanswered(&custom_id, &id, "no_answer", message, 1);
+                RowResult { custom_id, is_answered: false, line, cost: None }
+            });
+            sink.store(results.collect()).await?;
+        }
+    }
+}

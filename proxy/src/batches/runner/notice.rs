@@ -1,0 +1,123 @@
+//! The notice of a batch's end: its object, posted to the address that the batch names and signed with the batch's secret, as
+//! alerts are. The address is a tenant's, so it is reached under the dialer's rules. A notice that is not taken is sent again,
+//! later and later; a receiver may therefore get it more than once, and knows it by its id.
+
+use super::{BatchRunner, persist};
+use crate::batches::record::{BatchRecord, PREFIX};
+use crate::net::cloud_http::DialerTransport;
+use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
+use chrono::{DateTime, Utc};
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::pkey::PKey;
+use openssl::sign::Signer;
+use serde_json::json;
+use shared::cloud::{Http as _, Request};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Of one notice, over about a day.
+const MOST_TRIES: i32 = 12;
+/// Notices at once.
+const MOST_AT_ONCE: i64 = 8;
+/// After the first try that failed; each further one waits twice as long, up to the second.
+const FIRST_WAIT_S: f64 = 10.0;
+const LONGEST_WAIT_S: f64 = 10_800.0;
+
+impl BatchRunner {
+    /// Those that are due, if any.
+    pub(super) async fn send_notices(self: &Arc<Self>) -> Result<(), PostgresAway> {
+        for batch in claim(&self.records.pool).await? {
+            let runner = self.clone();
+            tokio::spawn(async move { runner.send_notice(&batch).await });
+        }
+        Ok(())
+    }
+
+    async fn send_notice(&self, batch: &BatchRecord) {
+        match self.post(batch).await {
+            Ok(()) => {
+                self.meters.notices_taken.inc();
+                persist(|| note(&self.records.pool, batch.id)).await;
+            }
+            Err(error) => {
+                self.meters.notices_failed.inc();
+                tracing::warn!(error, batch = %batch.id, tries = batch.completion_tries, "a batch's notice was not taken");
+            }
+        }
+    }
+
+    /// Errors repeat nothing of the address or the answer.
+    async fn post(&self, batch: &BatchRecord) -> Result<(), String> {
+        let url = batch.completion_url.clone().ok_or("it has no address")?;
+        let options = self.records.options(batch, &self.engine.router.sealer).await;
+        let options = options.map_err(|away| away.to_string())?.ok_or("its secret cannot be opened")?;
+        let secret = options.completion_secret.ok_or("it has no secret")?;
+        let body = body(batch);
+        let signature = signature(&secret, Utc::now(), &body).map_err(|_| "it cannot be signed")?;
+        let headers = vec![("content-type", "application/json".to_owned()), ("x-gateway-signature", signature)];
+        let request = Request { method: "POST", url, headers, body: body.into_bytes(), is_own_identity: false };
+        let answer = DialerTransport(self.engine.calls.dialer.clone()).send(request).await?;
+        match answer.status {
+            200..300 => Ok(()),
+            status => Err(format!("it was answered with {status}")),
+        }
+    }
+}
+
+fn body(batch: &BatchRecord) -> String {
+    let event = format!("batch.{}", batch.status.as_str());
+    let id = format!("{PREFIX}{}", batch.id);
+    json!({ "id": format!("{id}.{}", batch.status.as_str()), "object": "event", "type": event, "data": batch.to_json(false) })
+        .to_string()
+}
+
+/// The time is part of what is signed, so that an old notice cannot be sent again as a new one.
+fn signature(secret: &str, now: DateTime<Utc>, body: &str) -> Result<String, ErrorStack> {
+    let time = now.timestamp();
+    let key = PKey::hmac(secret.as_bytes())?;
+    let mut signer = Signer::new(MessageDigest::sha256(), &key)?;
+    let signature = signer.sign_oneshot_to_vec(format!("{time}.{body}").as_bytes())?;
+    Ok(format!("t={time},v1={}", hex::encode(signature)))
+}
+
+/// Whoever claims one has it until it would be sent again.
+async fn claim(pool: &SmallPool) -> Result<Vec<BatchRecord>, PostgresAway> {
+    let claim = format!(
+        "UPDATE batches SET completion_tries = completion_tries + 1, completion_next_at = CASE
+             WHEN completion_tries + 1 < $2::int THEN now() + least($3::float8 * 2 ^ completion_tries, $4::float8) * interval '1 second' END
+         WHERE id IN (SELECT id FROM batches WHERE completion_next_at <= now() AND completed_hook_at IS NULL
+             ORDER BY completion_next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+         RETURNING {}",
+        BatchRecord::COLUMNS
+    );
+    let lent = pool.lend().await?;
+    let claimed = lent.client.query(&claim, &[&MOST_AT_ONCE, &MOST_TRIES, &FIRST_WAIT_S, &LONGEST_WAIT_S]);
+    let rows = bounded(claimed).await?;
+    lent.give_back();
+    rows.iter().map(BatchRecord::from_row).collect::<Result<_, _>>().map_err(PostgresAway::because)
+}
+
+async fn note(pool: &SmallPool, id: Uuid) -> Result<(), PostgresAway> {
+    const NOTE: &str = "UPDATE batches SET completed_hook_at = now(), completion_next_at = NULL WHERE id = $1";
+    let lent = pool.lend().await?;
+    bounded(lent.client.execute(NOTE, &[&id])).await?;
+    lent.give_back();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_is_the_time_and_the_body() {
+        let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let signed = signature("key", now, "{}").unwrap();
+        assert!(signed.starts_with("t=1700000000,v1=") && signed.len() == "t=1700000000,v1=".len() + 64, "{signed}");
+        let later = DateTime::from_timestamp(1_700_000_001, 0).unwrap();
+        for other in [signature("other", now, "{}"), signature("key", later, "{}"), signature("key", now, "[]")] {
+            assert_ne!(other.unwrap().split_once("v1=").unwrap().1, signed.split_once("v1=").unwrap().1);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What this process has begun of batches: how many rows, and how many bytes of input they hold. A row counts until its result is
+//! stored, and so long the process does not end by itself.
+
+use crate::batches::meters::BatchMeters;
+use crate::metrics::{Lane, Metrics};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Of input at once. What a row holds is some times as much: its body, what becomes of it, its answer.
+const MOST_BYTES: u64 = 16 << 20;
+
+pub struct UnderWay {
+    counts: Mutex<Counts>,
+    meters: Arc<BatchMeters>,
+}
+
+#[derive(Default)]
+struct Counts {
+    rows: u32,
+    bytes: u64,
+    /// How much of each batch is held here: rows, and a step.
+    held: HashMap<Uuid, u32>,
+}
+
+/// A row that was begun, until it is dropped.
+pub struct RowUnderWay {
+    all: Arc<UnderWay>,
+    batch: HeldBatch,
+    bytes: u64,
+    metrics: Arc<Metrics>,
+}
+
+/// The lease of a batch or of rows of it is extended until this is dropped.
+pub struct HeldBatch {
+    all: Arc<UnderWay>,
+    id: Uuid,
+}
+
+impl UnderWay {
+    pub fn new(meters: Arc<BatchMeters>) -> Self {
+        Self { counts: Mutex::default(), meters }
+    }
+
+    /// Rows and bytes that may be begun, of so many rows at once. One row may pass the bytes when nothing else runs.
+    pub fn room(&self, most_rows: u32) -> Option<(u32, u64)> {
+        let counts = self.counts.lock();
+        let (rows, bytes) = (most_rows.saturating_sub(counts.rows), MOST_BYTES.saturating_sub(counts.bytes));
+        (rows > 0 && bytes > 0).then_some((rows, bytes))
+    }
+
+    pub fn begin_row(self: &Arc<Self>, batch: Uuid, bytes: u64, metrics: &Arc<Metrics>) -> RowUnderWay {
+        let held = self.hold_batch(batch);
+        let mut counts = self.counts.lock();
+        counts.rows += 1;
+        counts.bytes += bytes;
+        drop(counts);
+        self.meters.in_flight.inc();
+        metrics.enter(Lane::Own);
+        RowUnderWay { all: self.clone(), batch: held, bytes, metrics: metrics.clone() }
+    }
+
+    pub fn hold_batch(self: &Arc<Self>, id: Uuid) -> HeldBatch {
+        *self.counts.lock().held.entry(id).or_default() += 1;
+        HeldBatch { all: self.clone(), id }
+    }
+
+    /// Those of which something is held.
+    pub fn batches(&self) -> Vec<Uuid> {
+        self.counts.lock().held.keys().copied().collect()
+    }
+}
+
+impl RowUnderWay {
+    pub fn batch(&self) -> Uuid {
+        self.batch.id
+    }
+}
+
+impl Drop for RowUnderWay {
+    fn drop(&mut self) {
+        let mut counts = self.all.counts.lock();
+        counts.rows -= 1;
+        counts.bytes -= self.bytes;
+        drop(counts);
+        self.all.meters.in_flight.dec();
+        self.metrics.leave(Lane::Own);
+    }
+}
+
+impl Drop for HeldBatch {
+    fn drop(&mut self) {
+        let mut counts = self.all.counts.lock();
+        if let Some(held) = counts.held.get_mut(&self.id) {
+            *held -= 1;
+            if *held == 0 {
+                counts.held.remove(&self.id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many_rows_and_bytes_until_they_are_over() {
+        let metrics = Arc::new(Metrics::new(&[]).unwrap());
+        let all = Arc::new(UnderWay::new(metrics.batches.clone()));
+        let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert_eq!(all.room(2), Some((2, MOST_BYTES)));
+        let first = all.begin_row(one, 10, &metrics);
+        assert_eq!(all.room(2), Some((1, MOST_BYTES - 10)));
+        let large = all.begin_row(two, MOST_BYTES * 2, &metrics);
+        assert_eq!((all.room(2), all.room(9)), (None, None));
+        let step = all.hold_batch(one);
+        drop(first);
+        let mut held = all.batches();
+        held.sort();
+        assert_eq!((held, metrics.in_flight()), (vec![one, two], 1));
+        drop((large, step));
+        assert_eq!((all.room(2), all.batches(), metrics.in_flight()), (Some((2, MOST_BYTES)), vec![], 0));
+    }
+}

@@ -1,0 +1,74 @@
+//! A few connections to Postgres for what is not on the way of inference: made when they are needed, every wait bounded, and
+//! one on which something failed is not used again.
+
+use parking_lot::Mutex;
+use shared::db;
+use shared::settings::Database;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::{Client, Error};
+
+/// For a connection, and for each statement.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Postgres does not answer, or not in time. What it was is in the process's own log lines.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("Postgres is away")]
+pub struct PostgresAway;
+
+impl PostgresAway {
+    pub fn because(error: impl std::fmt::Display) -> Self {
+        tracing::warn!(%error, "Postgres is away");
+        Self
+    }
+}
+
+pub struct SmallPool {
+    database: Database,
+    turns: Semaphore,
+    idle: Mutex<Vec<Client>>,
+}
+
+/// A connection on loan. It is used again only if it is given back, which is done when all went well.
+pub struct Lent<'p> {
+    pub client: Client,
+    pool: &'p SmallPool,
+    _turn: SemaphorePermit<'p>,
+}
+
+impl SmallPool {
+    pub fn new(database: Database, connections: usize) -> Self {
+        Self { database, turns: Semaphore::new(connections), idle: Mutex::new(Vec::new()) }
+    }
+
+    pub async fn lend(&self) -> Result<Lent<'_>, PostgresAway> {
+        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
+        let turn = turn.map_err(PostgresAway::because)?.map_err(PostgresAway::because)?;
+        while let Some(client) = self.waiting() {
+            if !client.is_closed() {
+                return Ok(Lent { client, pool: self, _turn: turn });
+            }
+        }
+        let connecting = tokio::time::timeout(PATIENCE, db::connect(&self.database)).await;
+        let client = connecting.map_err(PostgresAway::because)?.map_err(PostgresAway::because)?;
+        Ok(Lent { client, pool: self, _turn: turn })
+    }
+
+    fn waiting(&self) -> Option<Client> {
+        self.idle.lock().pop()
+    }
+}
+
+impl Lent<'_> {
+    pub fn give_back(self) {
+        self.pool.idle.lock().push(self.client);
+    }
+}
+
+/// A statement, or a transaction of a few.
+pub async fn bounded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, PostgresAway> {
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(done) => done.map_err(|error| PostgresAway::because(db::explain(&error))),
+        Err(elapsed) => Err(PostgresAway::because(elapsed)),
+    }
+}

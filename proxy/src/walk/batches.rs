@@ -1,0 +1,202 @@
+//! Requests for batches that the gateway keeps itself. They are identified, counted by limits and logged like any other, and
+//! answered from the rows; nothing is run here. Everything is of the caller's workspace: what others have does not exist.
+
+mod create;
+mod native_output;
+
+pub(super) use native_output::asked_output;
+
+use super::files::deliver;
+use super::{Delivered, Engine, KnownRequest, NextStep, RelayAsk, wrong_path};
+use crate::batches::new_batch::LONGEST_BODY;
+use crate::batches::query::{BatchPath, BatchQuery};
+use crate::batches::record::{BatchRecord, Mode, PREFIX};
+use crate::files::FileOwner;
+use crate::identity::identify::Principal;
+use crate::metrics::Lane;
+use crate::net::downstream::{ClientGone, Downstream};
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::request::receive::{NotReceived, receive};
+use crate::routing::plan::Plan;
+use crate::visit::Visit;
+use bytes::Bytes;
+use http::Method;
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value, json};
+use shared::providers::Family;
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Debug)]
+pub struct BatchesRequest {
+    caller: Principal,
+    path: BatchPath,
+    /// Where it was read already, to learn whose file it means.
+    body: Option<Bytes>,
+}
+
+/// Whether the gateway's own batches are meant: by an id of ours, by its name in place of a provider's, or because nothing
+/// names anybody else. A new one may also be told by its file, see `read_ahead` and `kept`.
+pub(super) fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
+    let Some((Family::Batches, rest)) = Family::from_path(&head.method, path) else { return false };
+    BatchPath::is_ours(rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
+}
+
+/// Whether it asks for a new batch, whoever is to run it.
+pub(super) fn is_creation(path: &str, head: &RequestHeader) -> bool {
+    head.method == Method::POST && Family::from_path(&head.method, path) == Some((Family::Batches, ""))
+}
+
+fn owner(caller: &Principal) -> FileOwner {
+    let workspace = &caller.workspace;
+    FileOwner { organisation: workspace.organisation_id.uuid(), workspace: workspace.id.uuid() }
+}
+
+impl BatchesRequest {
+    /// For a new batch over a file of ours, though a provider was named.
+    pub(super) fn creation(caller: Principal, body: Bytes) -> Self {
+        Self { caller, path: BatchPath::All, body: Some(body) }
+    }
+}
+
+impl Engine {
+    pub(super) async fn open_batches(
+        &self,
+        path: String,
+        head: &RequestHeader,
+        known: KnownRequest,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        visit.enter(Lane::Own, &self.metrics);
+        let ask = RelayAsk::new(path, head, known)?;
+        self.admit_head(head, visit, &ask).await?;
+        let rest = Family::from_path(&head.method, &ask.path).map_or("", |(_, rest)| rest);
+        let path = BatchPath::parse(rest);
+        Ok(NextStep::Batches(Box::new(BatchesRequest { caller: ask.caller, path, body: None })))
+    }
+
+    pub async fn run_batches(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &BatchesRequest,
+    ) -> Delivered {
+        let method = client.head().method.clone();
+        if let (&Method::GET, BatchPath::Output(id)) = (&method, &asked.path) {
+            return self.send_output(client, visit, owner(&asked.caller), id).await;
+        }
+        let answer = match (&method, &asked.path) {
+            (&Method::POST, BatchPath::All) => self.take_creation(client, asked).await,
+            (method, path) => {
+                let query = client.head().uri.query().unwrap_or_default().to_owned();
+                self.look_at_batches(owner(&asked.caller), method, path, &query).await.map_err(NotReceived::Refused)
+            }
+        };
+        match answer {
+            Ok(object) => match deliver(client, visit, &object).await {
+                Ok(()) => Delivered::Answered,
+                Err(ClientGone) => Delivered::ClientGone,
+            },
+            Err(NotReceived::Gone) => Delivered::ClientGone,
+            Err(NotReceived::Refused(refusal)) => self.refuse(client, visit, &refusal).await,
+        }
+    }
+
+    async fn take_creation(&self, client: &mut impl Downstream, asked: &BatchesRequest) -> Result<Value, NotReceived> {
+        let workspace = asked.caller.workspace.id.uuid();
+        let (body, _received) = match &asked.body {
+            Some(body) => (body.clone(), None),
+            None => {
+                let received = receive(client, &self.body_limits.bounds(LONGEST_BODY, workspace)).await?;
+                (received.bytes.clone(), Some(received))
+            }
+        };
+        Ok(self.create_batch(&asked.caller, client.head(), &body).await?)
+    }
+
+    /// Of a request for a batch at a provider that is named: the batch, if the file is one of ours. What only the gateway does
+    /// is refused for others.
+    pub(super) async fn divert_creation(
+        &self,
+        caller: &Principal,
+        head: &RequestHeader,
+        text: &[u8],
+        body: &Map<String, Value>,
+    ) -> Result<Option<Value>, Refusal> {
+        let said = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+        match said("input_file_id").starts_with(crate::files::PREFIX) {
+            true if text.len() > LONGEST_BODY => Err(Refusal::body_too_large(LONGEST_BODY)),
+            true => self.create_batch(caller, head, text).await.map(Some),
+            false if said("completion_window") == Mode::Immediate.as_str() => Err(Refusal::only_managed_is_immediate()),
+            false => Ok(None),
+        }
+    }
+
+    /// What needs no body.
+    async fn look_at_batches(
+        &self,
+        owner: FileOwner,
+        method: &Method,
+        path: &BatchPath,
+        query: &str,
+    ) -> Result<Value, Refusal> {
+        let query = BatchQuery::parse(query)?;
+        match (method, path) {
+            (&Method::GET, BatchPath::All) => {
+                let (found, has_more) = self.batches.list(owner, query.limit, query.after).await?;
+                Ok(list(&found, has_more, query.with_provider_details))
+            }
+            (&Method::GET, BatchPath::One(id)) => {
+                Ok(self.find_batch(owner, id).await?.to_json(query.with_provider_details))
+            }
+            (&Method::POST, BatchPath::Cancel(id)) => {
+                let id = known_id(id)?;
+                let found = self.batches.cancel(owner, id).await?;
+                let found = found.ok_or_else(|| Refusal::batch_not_found(&format!("{PREFIX}{id}")))?;
+                Ok(found.to_json(query.with_provider_details))
+            }
+            (_, BatchPath::Other) => Err(Refusal::not_found()),
+            (method, _) => Err(Refusal::method_not_allowed(method.as_str())),
+        }
+    }
+
+    async fn find_batch(&self, owner: FileOwner, id: &Result<Uuid, String>) -> Result<BatchRecord, Refusal> {
+        let id = known_id(id)?;
+        let found = self.batches.find(owner, id).await?;
+        found.ok_or_else(|| Refusal::batch_not_found(&format!("{PREFIX}{id}")))
+    }
+
+    async fn send_output(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        owner: FileOwner,
+        id: &Result<Uuid, String>,
+    ) -> Delivered {
+        let Some(files) = &self.files else {
+            return self.refuse(client, visit, &Refusal::files_unavailable()).await;
+        };
+        let found = async {
+            let batch = self.find_batch(owner, id).await?;
+            let output = batch.output_file.ok_or_else(Refusal::no_batch_output)?;
+            let file = files.rows.find(owner, output).await?;
+            file.ok_or_else(|| Refusal::file_not_found(&format!("{}{output}", crate::files::PREFIX)))
+        };
+        match found.await {
+            Ok(file) => self.send_file(client, visit, files, owner, &file).await,
+            Err(refusal) => self.refuse(client, visit, &refusal).await,
+        }
+    }
+}
+
+fn known_id(id: &Result<Uuid, String>) -> Result<Uuid, Refusal> {
+    id.as_ref().copied().map_err(|sent| Refusal::batch_not_found(sent))
+}
+
+fn list(batches: &[BatchRecord], has_more: bool, with_provider_details: bool) -> Value {
+    let data: Vec<Value> = batches.iter().map(|batch| batch.to_json(with_provider_details)).collect();
+    let id = |batch: Option<&BatchRecord>| batch.map(|batch| format!("{PREFIX}{}", batch.id));
+    json!({ "object": "list", "first_id": id(batches.first()), "last_id": id(batches.last()), "data": data,
+        "has_more": has_more })
+}

@@ -1,0 +1,90 @@
+//! The output of a batch at a provider that speaks OpenAI's own interface, which has no path for it: the batch is asked for
+//! its output file, and that is passed on as it is.
+
+use crate::answer::error_in_openai_form;
+use crate::catalog::models::upstream::{self, Told};
+use crate::codecs::jobs::LONGEST_OBJECT;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::request::receive::MemoryShare;
+use crate::visit::Visit;
+use crate::walk::passage::Passage;
+use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use crate::walk::{Engine, NextStep, RelayAsk};
+use bytes::Bytes;
+use http::{Method, header};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use pingora_http::RequestHeader;
+use serde_json::Value;
+use shared::providers::Family;
+
+/// The id of the batch whose output is asked for.
+pub(in crate::walk) fn asked_output<'p>(head: &RequestHeader, path: &'p str) -> Option<&'p str> {
+    let (Family::Batches, rest) = Family::from_path(&head.method, path)? else { return None };
+    let id = rest.strip_prefix('/')?.strip_suffix("/output")?;
+    (head.method == Method::GET && !id.is_empty() && !id.contains('/')).then_some(id)
+}
+
+impl Engine {
+    pub(in crate::walk) async fn open_native_output(
+        &self,
+        ask: RelayAsk,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        let id = asked_output(head, &ask.path).ok_or_else(Refusal::internal)?;
+        let batch = self.router.passage(ask.at(format!("/batches/{id}")), head, headers, visit)?;
+        let told = self.ask_for_batch(&batch, head, headers).await?;
+        if !(200..300).contains(&told.status) {
+            let body = error_in_openai_form(told.status, told.body, &batch.target.provider.name);
+            return Ok(NextStep::Page { status: told.status, body });
+        }
+        let told: Value = serde_json::from_slice(&told.body)
+            .map_err(|error| Refusal::invalid_upstream_response(&batch.target.provider.name, error))?;
+        let file = told["output_file_id"].as_str().filter(|id| !id.is_empty()).ok_or_else(Refusal::no_batch_output)?;
+        let file = utf8_percent_encode(file, NON_ALPHANUMERIC);
+        let passage = self.router.passage(ask.at(format!("/files/{file}/content")), head, headers, visit)?;
+        Ok(NextStep::Pass(Box::new(passage)))
+    }
+
+    async fn ask_for_batch(
+        &self,
+        batch: &Passage,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+    ) -> Result<Told, Refusal> {
+        let target = &batch.target;
+        self.calls.secrets.gather(target).await?;
+        let meant = ProviderHeaders::from_headers(headers);
+        let (mut request, unsigned) = upstream_head(target, &batch.path_and_query, head, &meant, None, &self.aliases)?;
+        request.method = Method::GET;
+        request.remove(&header::CONTENT_TYPE);
+        if let Some(credential) = unsigned {
+            Box::pin(self.calls.authorise(target, &credential, &mut request, &[])).await?;
+        }
+        let (_, caller, _) = batch.asked();
+        let mut share = MemoryShare::none(&self.body_limits.memory, caller.workspace.id.uuid());
+        upstream::ask(&self.calls.dialer, target, request, Bytes::new(), LONGEST_OBJECT, &mut share).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_output_of_one_batch_is_meant() {
+        for (method, path, id) in [
+            ("GET", "/batches/b-1/output", Some("b-1")),
+            ("GET", "/batches/b-1", None),
+            ("GET", "/batches//output", None),
+            ("GET", "/batches/a/b/output", None),
+            ("POST", "/batches/b-1/output", None),
+            ("GET", "/files/b-1/output", None),
+        ] {
+            let head = RequestHeader::build(method, b"/", None).unwrap();
+            assert_eq!(asked_output(&head, path), id, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Files and batches of a provider, asked for without a client: by whoever runs a managed batch there. Which provider it is is
+//! said by headers, as a client would say it; files pass in pieces.
+
+use super::Engine;
+use super::kept::{KeptAnswer, KeptCaller, files_place};
+use super::prepare::{ProviderHeaders, upstream_head};
+use super::relayed_place::relayed_place;
+use crate::catalog::target::Target;
+use crate::codecs::jobs::{self, AskedJob, JobCodec, JobVerb, UploadedFile};
+use crate::identity::identify::Principal;
+use crate::net::dial::{Class, PieceSource, Upstream, UpstreamError, UpstreamRequest};
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::request::receive::MemoryShare;
+use crate::routing::plan::{Leaf, Plan};
+use crate::snapshot::SavedConfig;
+use crate::visit::Visit;
+use bytes::Bytes;
+use chrono::Utc;
+use http::{HeaderValue, Method, header};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use shared::providers::{Family, Way};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two pieces of a file, either way.
+const STALL: Duration = Duration::from_secs(60);
+/// From the last byte of an upload to the answer.
+const ANSWER: Duration = Duration::from_secs(120);
+
+/// A provider's account, and how it is asked.
+pub(crate) struct JobTarget {
+    pub target: Target,
+    /// The model, as the provider calls it.
+    pub model: String,
+    pub caller: Principal,
+    pub metadata: Map<String, Value>,
+    pub config: Option<Arc<SavedConfig>>,
+    plan: Arc<Plan>,
+    /// Which of its leaves.
+    place: usize,
+    /// Stands for a client's.
+    head: RequestHeader,
+}
+
+impl JobTarget {
+    pub fn leaf(&self) -> Option<&Leaf> {
+        self.plan.leaves().nth(self.place)
+    }
+
+    /// What its rows name: the account may have a deployment of the model.
+    pub fn sent_model(&self) -> &str {
+        self.target.placed("deployment").filter(|name| *name != "{model}").unwrap_or(&self.model)
+    }
+
+    /// None where batches are OpenAI's own.
+    pub fn codec(&self) -> Option<&'static dyn JobCodec> {
+        match self.target.provider.row.way(Family::Batches, "") {
+            Some(Way::Mapped(wire)) => jobs::by_name(&wire.codec),
+            _ => None,
+        }
+    }
+}
+
+/// A question about what a provider keeps.
+pub(crate) struct JobQuestion {
+    pub family: Family,
+    pub verb: JobVerb,
+    pub id: String,
+    pub body: Map<String, Value>,
+    pub file: Option<UploadedFile>,
+    /// The same for a question that is asked again: what it makes is made once, where the provider cares.
+    pub request_id: String,
+}
+
+impl Engine {
+    /// The first target of the plan that the headers of `head` name which can be asked for this model.
+    pub(crate) fn job_target(
+        &self,
+        caller: &Principal,
+        head: RequestHeader,
+        model: &str,
+    ) -> Result<JobTarget, Refusal> {
+        let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
+        let metadata = self.planner.metadata(&headers, &head.headers, caller)?;
+        let found = self.planner.find(&headers, caller)?;
+        let resolver = self.router.resolver(Utc::now());
+        let mut refused = None;
+        for (place, leaf) in found.plan.leaves().enumerate() {
+            let kind = (Some((Family::Batches, "")), &Method::POST);
+            self.router.guards.judge_kind(leaf, caller, kind, &metadata, &mut Visit::begin())?;
+            let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+            let asked_model = insisted.unwrap_or_else(|| model.to_owned());
+            match resolver.resolve(leaf, &headers, caller, Some(&asked_model)) {
+                Err(refusal) => refused = refused.or(Some(refusal)),
+                Ok(resolved) => {
+                    let model = resolved.model.unwrap_or(asked_model);
+                    let target = resolved.target;
+                    let plan = found.plan.clone();
+                    let (caller, config) = (caller.clone(), found.saved.clone());
+                    return Ok(JobTarget { target, model, caller, metadata, config, plan, place, head });
+                }
+            }
+        }
+        Err(refused.unwrap_or_else(Refusal::missing_provider))
+    }
+
+    pub(crate) async fn ask_job(&self, job: &JobTarget, question: JobQuestion) -> Result<KeptAnswer, Refusal> {
+        let JobQuestion { family, verb, id, body, file, request_id } = question;
+        let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
+        self.calls.secrets.gather(&job.target).await?;
+        let (_, place) = self.job_place(job, family, family.path())?;
+        let codec = match job.target.provider.row.way(family, "") {
+            Some(Way::Mapped(wire)) => jobs::by_name(&wire.codec).ok_or_else(Refusal::internal)?,
+            _ => jobs::NATIVE_BATCHES,
+        };
+        let length = file.as_ref().map_or(0, |file| file.bytes.len());
+        let asked = AskedJob {
+            verb,
+            id,
+            limit: Some(100),
+            after: None,
+            place,
+            files: files_place(&job.target),
+            provider: job.target.provider.name.clone(),
+            body,
+            file,
+            model: Some(job.model.clone()),
+            file_name: None,
+            request_id,
+            now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
+            placed: job.target.placed.clone(),
+        };
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.workspace.id.uuid());
+        // What is read of a file is rewritten, and both are held.
+        share.grow(length.saturating_mul(2))?;
+        Box::pin(self.ask_kept(codec, Arc::new(asked), length, &caller, &mut share)).await
+    }
+
+    /// A file of OpenAI's own interface, piece by piece. The provider's answer, whatever it is.
+    pub(crate) async fn upload_job_file(
+        &self,
+        job: &JobTarget,
+        content_type: &str,
+        length: usize,
+        source: &mut impl PieceSource,
+    ) -> Result<(u16, Bytes), Refusal> {
+        let (target, place) = self.job_place(job, Family::Files, Family::Files.path())?;
+        let mut request = self.job_head(job, &target, &place).await?;
+        let kind = HeaderValue::try_from(content_type).map_err(|_| Refusal::internal())?;
+        request.put(header::CONTENT_TYPE, kind);
+        let mut upstream = self.connect_job(&target).await?;
+        let broken = |error: UpstreamError| broken(&target, &error);
+        upstream.send_pieces(&request, length, source).await.map_err(broken)?;
+        upstream.read_head().await.map_err(broken)?;
+        let status = upstream.head().status.as_u16();
+        let mut body = Vec::new();
+        while let Some(piece) = upstream.read_body().await.map_err(broken)? {
+            if body.len() + piece.len() > jobs::LONGEST_OBJECT {
+                return Err(Refusal::invalid_upstream_response(&target.provider.name, "its answer is too long"));
+            }
+            body.extend_from_slice(&piece);
+        }
+        upstream.release();
+        Ok((status, Bytes::from(body)))
+    }
+
+    /// The bytes of a file of OpenAI's own interface, to be read; the answer may also be a refusal.
+    pub(crate) async fn open_job_file(&self, job: &JobTarget, id: &str) -> Result<Upstream, Refusal> {
+        let id = utf8_percent_encode(id, NON_ALPHANUMERIC);
+        let (target, place) = self.job_place(job, Family::Files, &format!("/files/{id}/content"))?;
+        let mut request = self.job_head(job, &target, &place).await?;
+        request.method = Method::GET;
+        request.remove(&header::CONTENT_TYPE);
+        let mut upstream = self.connect_job(&target).await?;
+        upstream.send(request, Bytes::new()).await.map_err(|error| broken(&target, &error))?;
+        upstream.read_head().await.map_err(|error| broken(&target, &error))?;
+        Ok(upstream)
+    }
+
+    /// Where it is asked for what this path means.
+    fn job_place(&self, job: &JobTarget, family: Family, path: &str) -> Result<(Target, String), Refusal> {
+        let row = job.target.provider.row.clone();
+        let base = row.base(family).filter(|_| !matches!(row.way(family, ""), Some(Way::Mapped(_))));
+        let target = self.router.at_base(job.target.clone(), base)?;
+        let place = relayed_place(&target, path, &job.head, Some(&job.model))?;
+        Ok((target, place.path_and_query))
+    }
+
+    async fn job_head(&self, job: &JobTarget, target: &Target, place: &str) -> Result<UpstreamRequest, Refusal> {
+        let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
+        self.calls.secrets.gather(target).await?;
+        let meant = ProviderHeaders::from_headers(&headers);
+        let (mut request, unsigned) = upstream_head(target, place, &job.head, &meant, None, &self.aliases)?;
+        if let Some(credential) = unsigned {
+            Box::pin(self.calls.authorise(target, &credential, &mut request, &[])).await?;
+        }
+        Ok(request)
+    }
+
+    async fn connect_job(&self, target: &Target) -> Result<Upstream, Refusal> {
+        let connected = self.calls.dialer.connect(&target.origin, true).await;
+        let mut upstream = connected.map_err(|error| match error.class() {
+            Class::Blocked => Refusal::invalid_custom_host(&error),
+            _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+        })?;
+        upstream.set_timeouts(ANSWER, STALL);
+        Ok(upstream)
+    }
+}
+
+fn broken(target: &Target, error: &UpstreamError) -> Refusal {
+    Refusal::upstream_unreachable(&target.provider.name, error.class().label())
+}

@@ -1,0 +1,186 @@
+//! Managed batches that a provider runs within a day: uploaded, started, watched, read; priced as a batch, logged row by row,
+//! judged by guardrails, and stopped.
+
+use super::{begin, ended, id, results, row};
+use crate::families::application;
+use crate::routing::target;
+use harness::Stack;
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+fn decimal(value: &Value) -> Decimal {
+    value.to_string().parse().unwrap()
+}
+
+/// Status and cost of each row of the batch in the log.
+async fn logged(stack: &Stack, batch: &str, count: usize) -> Vec<(i32, Option<Decimal>)> {
+    const ROWS: &str =
+        "SELECT response_status_code::int, cost FROM request_logs WHERE metadata->>'_batch_id' = $1 ORDER BY 1";
+    let database = stack.database.client().await;
+    stack
+        .until("the rows are in the log", async || database.query(ROWS, &[&batch]).await.unwrap().len() >= count)
+        .await;
+    let rows = database.query(ROWS, &[&batch]).await.unwrap();
+    assert_eq!(rows.len(), count);
+    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+#[tokio::test]
+async fn a_provider_runs_the_rows_and_each_is_priced_as_a_batch() {
+    let stack = Stack::start().await;
+    let rows = [
+        row("a", "gpt-4o-mini", "Hello"),
+        row("b", "gpt-4o-mini", "Hello"),
+        row("c", "gpt-4o-mini", r#"{"mock":{"status":500}}"#),
+    ];
+    let batch = begin(&stack, &rows, "24h", json!({ "metadata": { "team": "a" } })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    assert_eq!(over["request_counts"], json!({ "total": 3, "completed": 2, "failed": 1 }), "{over}");
+    assert_eq!(over["provider_details"]["status"], "completed", "{over}");
+    assert_eq!(over["provider_details"]["metadata"]["gateway_batch_id"], batch["id"], "{over}");
+    for name in ["in_progress_at", "finalizing_at", "completed_at"] {
+        assert_ne!(over[name], Value::Null, "{name}");
+    }
+    let good = results(&stack, &over["output_file_id"]).await;
+    assert_eq!(good.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(good[0].1["response"]["body"]["object"], "chat.completion", "{good:?}");
+    let bad = results(&stack, &over["error_file_id"]).await;
+    assert_eq!((bad[0].0.as_str(), &bad[0].1["response"]["status_code"]), ("c", &json!(500)), "{bad:?}");
+    assert_ne!(bad[0].1["error"], Value::Null);
+
+    let logs = logged(&stack, id(&batch), 3).await;
+    assert_eq!(logs.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [200, 200, 500]);
+    let cost = logs.iter().filter_map(|(_, cost)| *cost).sum::<Decimal>();
+    assert!(cost > Decimal::ZERO && cost.normalize() == decimal(&over["cost"]).normalize(), "{cost}: {over}");
+
+    let output = application(&stack).get(&format!("/batches/{}/output", id(&batch))).await;
+    assert_eq!((output.status.as_u16(), output.text().lines().count()), (200, 2), "{}", output.text());
+    let listed = application(&stack).get("/files").await.json();
+    assert_eq!(listed["data"].as_array().unwrap().len(), 3, "the copy that was uploaded is gone: {listed}");
+}
+
+#[tokio::test]
+async fn a_batch_price_is_charged_where_there_is_one() {
+    let stack = Stack::start().await;
+    let pricing = json!({
+        "pay_as_you_go": { "request_token": { "price": 0.002 }, "response_token": { "price": 0.004 } },
+        "batch_config": { "request_token": { "price": 0.001 }, "response_token": { "price": 0.002 } },
+    });
+    let body = json!({
+        "name": "priced", "slug": "priced", "ai_provider_id": "openai", "key": "sk-stored",
+        "workspace_id": stack.home.workspace_id.to_string(), "default_provider_slug": "priced",
+        "configurations": { "custom_host": stack.mock.url() },
+    });
+    let made = stack.administrator().post("/integrations", &body).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let models = json!({ "models": [{ "slug": "own-model", "enabled": true, "is_custom": true,
+        "pricing_config": pricing }] });
+    let priced = stack.administrator().put("/integrations/priced/models", &models).await;
+    assert_eq!(priced.status, 200, "{}", priced.text());
+    let live = application(&stack).with("x-gateway-provider", "@priced");
+    let database = stack.database.client().await;
+    const LAST: &str = "SELECT max(changed_xid::text::bigint)::float8 FROM integration_models";
+    let last: f64 = database.query_one(LAST, &[]).await.unwrap().get(0);
+    let arrived = async || stack.metric("gateway_snapshot_cursor").await.is_some_and(|cursor| cursor > last);
+    stack.until("the price has arrived", arrived).await;
+    let question = row("a", "own-model", "Hello");
+    let answer = live.post("/chat/completions", &question["body"]).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let batch =
+        begin(&stack, &[question], "24h", json!({ "gateway_options": { "x-gateway-provider": "@priced" } })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    const LIVE: &str =
+        "SELECT cost FROM request_logs WHERE request_url = '/v1/chat/completions' AND NOT metadata ? '_batch_id'";
+    stack.until("the live call is logged", async || !database.query(LIVE, &[]).await.unwrap().is_empty()).await;
+    let live: Decimal = database.query_one(LIVE, &[]).await.unwrap().get(0);
+    assert_eq!((decimal(&over["cost"]) * Decimal::TWO).normalize(), live.normalize(), "{over}");
+}
+
+#[tokio::test]
+async fn a_row_that_a_guardrail_denies_is_not_sent_and_others_are() {
+    let stack = Stack::start().await;
+    let none_of = |word: &str| json!([{ "default.contains": { "words": [word], "operator": "none" }, "deny": true }]);
+    let config = target(
+        &stack,
+        json!({ "input_guardrails": none_of("secret"), "output_guardrails": none_of("forbidden"),
+        "override_params": { "temperature": 0.5 } }),
+    );
+    let rows = [
+        row("a", "gpt-4o-mini", "Hello"),
+        row("b", "gpt-4o-mini", "a secret"),
+        row("c", "gpt-4o-mini", r#"{"mock":{"reply":"something forbidden"}}"#),
+    ];
+    let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": { "x-gateway-config": config } })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    let good = results(&stack, &over["output_file_id"]).await;
+    assert_eq!(good.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a"]);
+    let bad = results(&stack, &over["error_file_id"]).await;
+    let told: Vec<(&str, &Value)> = bad.iter().map(|(id, row)| (id.as_str(), &row["error"]["code"])).collect();
+    assert_eq!(told, [("b", &json!("hooks_failed")), ("c", &json!("hooks_failed"))]);
+    let uploaded = stack.mock.requests().into_iter().find(|one| one.path.ends_with("/files")).unwrap();
+    let text = String::from_utf8_lossy(&uploaded.body).into_owned();
+    assert!(!text.contains("a secret") && text.contains("\"temperature\":0.5"), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_provider_refuses_fails_the_batch_and_what_passes_is_waited_for() {
+    let stack = Stack::start().await;
+    let rows = [row("a", "gpt-4o-mini", "Hello")];
+    let options = json!({ "x-gateway-provider": "openai", "x-gateway-custom-host": stack.mock.url(),
+        "authorization": "Bearer sk-bad" });
+    let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": options })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(
+        (&over["status"], &over["errors"]["data"][0]["code"]),
+        (&json!("failed"), &json!("provider_error")),
+        "{over}"
+    );
+    let nowhere = begin(&stack, &rows, "24h", json!({ "gateway_options": {} })).await;
+    let over = ended(&stack, &nowhere).await;
+    assert_eq!(
+        (&over["status"], &over["errors"]["data"][0]["code"]),
+        (&json!("failed"), &json!("missing_provider")),
+        "{over}"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_that_is_cancelled_at_once_ends_cancelled() {
+    let stack = Stack::start().await;
+    let batch = begin(&stack, &[row("a", "gpt-4o-mini", "Hello")], "24h", json!({})).await;
+    let told = application(&stack).post(&format!("/batches/{}/cancel", id(&batch)), &json!({})).await;
+    assert_eq!(told.status, 200, "{}", told.text());
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "cancelled", "{over}");
+    assert_ne!(over["cancelled_at"], Value::Null);
+}
+
+#[tokio::test]
+async fn rows_become_message_batches_at_anthropic() {
+    let stack = Stack::start().await;
+    let told = |status: &str, succeeded: u64| {
+        json!({ "id": "msgbatch_1", "type": "message_batch", "processing_status": status,
+            "created_at": "2025-01-01T00:00:00Z", "request_counts": { "processing": 1 - succeeded, "succeeded": succeeded } })
+    };
+    let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
+        "content": [{ "type": "text", "text": "Hello." }], "stop_reason": "end_turn",
+        "usage": { "input_tokens": 10, "output_tokens": 3 } });
+    let result = json!({ "custom_id": "a", "result": { "type": "succeeded", "message": message } });
+    let answers = [told("in_progress", 0), told("ended", 1), result];
+    let faults: Vec<Value> =
+        answers.iter().map(|one| json!({ "body": one.to_string(), "content_type": "application/json" })).collect();
+    stack.mock.script(faults.into()).unwrap();
+    let options = json!({ "x-gateway-provider": "anthropic", "x-gateway-custom-host": stack.mock.url(),
+        "authorization": "Bearer sk-mock" });
+    let rows = [row("a", "claude-sonnet-4-20250514", "Hello")];
+    let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": options })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    let good = results(&stack, &over["output_file_id"]).await;
+    assert_eq!(good[0].1["response"]["body"]["choices"][0]["message"]["content"], "Hello.", "{good:?}");
+    let sent: Value = serde_json::from_slice(&stack.mock.requests()[0].body).unwrap();
+    assert_eq!(sent["requests"][0]["params"]["messages"][0]["role"], "user", "{sent}");
+}

@@ -1,0 +1,58 @@
+//! The notice of a batch's end: what it says, that it is signed, and that it is sent until somebody takes it.
+
+use super::{application, begin_with, jsonl, paced, rows, sql, until_status};
+use harness::{GuardService, Says};
+use openssl::hash::MessageDigest;
+use openssl::pkey::PKey;
+use openssl::sign::Signer;
+use serde_json::json;
+
+const SECRET: &str = "a secret of the receiver";
+
+fn signed(time: &str, body: &str) -> String {
+    let key = PKey::hmac(SECRET.as_bytes()).unwrap();
+    let mut signer = Signer::new(MessageDigest::sha256(), &key).unwrap();
+    let bytes = signer.sign_oneshot_to_vec(format!("{time}.{body}").as_bytes()).unwrap();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn the_end_of_a_batch_is_told_and_signed_until_it_is_taken() {
+    let stack = paced(10).start().await;
+    let receiver = GuardService::start(Says::Status(500, String::new())).await;
+    let options = json!({ "completion_url": receiver.url(), "completion_secret": SECRET });
+    let batch = begin_with(&stack, &application(&stack), &jsonl(&rows(2)), options).await;
+    let done = until_status(&stack, &batch, "completed").await;
+    assert!(!done.to_string().contains(SECRET), "{done}");
+    stack.until("it is told", async || receiver.asked().len() == 1).await;
+    receiver.says(Says::Json(json!({})));
+    sql(&stack, "UPDATE batches SET completion_next_at = now() WHERE completion_next_at IS NOT NULL").await;
+    let taken = "SELECT count(*) FROM batches WHERE completed_hook_at IS NOT NULL AND completion_next_at IS NULL";
+    stack.until("it is taken", async || super::number(&stack, taken).await == 1).await;
+    let told = receiver.asked();
+    assert_eq!(told.len(), 2);
+    for notice in &told {
+        let body = &notice.body;
+        assert_eq!((&body["type"], &body["data"]["id"]), (&json!("batch.completed"), &json!(batch)), "{body}");
+        assert_eq!(body["data"]["request_counts"], json!({ "total": 2, "completed": 2, "failed": 0 }));
+        assert_eq!(body["data"]["output_file_id"], done["output_file_id"]);
+        let headers = notice.head.lines().filter_map(|line| line.split_once(": "));
+        let header = headers.filter(|(name, _)| name.eq_ignore_ascii_case("x-gateway-signature")).map(|(_, value)| value);
+        let header = header.last().unwrap();
+        let (time, signature) = header.strip_prefix("t=").unwrap().split_once(",v1=").unwrap();
+        assert_eq!(signed(time, &notice.text), signature);
+    }
+    assert_eq!(told[0].body["id"], told[1].body["id"], "by which the receiver knows it again");
+}
+
+#[tokio::test]
+async fn a_batch_that_fails_tells_so_too() {
+    let stack = paced(10).start().await;
+    let receiver = GuardService::start(Says::Json(json!({}))).await;
+    let options = json!({ "completion_url": receiver.url(), "completion_secret": SECRET });
+    begin_with(&stack, &application(&stack), "not json\n", options).await;
+    stack.until("it is told", async || receiver.asked().len() == 1).await;
+    let told = &receiver.asked()[0].body;
+    assert_eq!(told["type"], "batch.failed");
+    assert_eq!(told["data"]["errors"]["data"][0]["code"], "invalid_json_line");
+}

@@ -1,0 +1,93 @@
+//! A batch from its file to its results: order, counts, money and logs.
+
+use super::{application, asked, begin, begin_with, ids, jsonl, lines, number, paced, row, rows, shown, until_status};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn every_row_is_answered_once_in_the_order_of_the_input_and_is_paid_and_logged_as_any_call() {
+    let stack = paced(100).start().await;
+    let mut input = rows(30);
+    input[7] = row("row-8", r#"{"mock":{"status":400}}"#);
+    let batch = begin(&stack, &input).await;
+    let done = until_status(&stack, &batch, "completed").await;
+    assert_eq!(done["request_counts"], json!({ "total": 30, "completed": 29, "failed": 1 }), "{done}");
+    for time in ["in_progress_at", "finalizing_at", "completed_at", "expires_at"] {
+        assert!(done[time].is_i64(), "{time}: {done}");
+    }
+    assert_eq!((&done["errors"], &done["model"]), (&Value::Null, &json!("gpt-4o-mini")));
+    let output = lines(&stack, &done["output_file_id"]).await;
+    let expected: Vec<String> = (1..=30).filter(|number| *number != 8).map(|number| format!("row-{number}")).collect();
+    assert_eq!(ids(&output), expected);
+    for line in &output {
+        assert_eq!((&line["error"], &line["asked"]), (&Value::Null, &Value::Null), "{line}");
+        let response = &line["response"];
+        assert_eq!((&response["status_code"], &response["body"]["object"]), (&json!(200), &json!("chat.completion")));
+    }
+    let errors = lines(&stack, &done["error_file_id"]).await;
+    assert_eq!((ids(&errors), &errors[0]["response"]["status_code"]), (vec!["row-8"], &json!(400)));
+    assert!(errors[0]["error"]["message"].is_string(), "{}", errors[0]);
+    assert_eq!(number(&stack, "SELECT count(*) FROM batch_rows").await, 0, "results are in the files alone");
+    // As logs have it.
+    let logged = format!(
+        "SELECT count(*) FROM request_logs WHERE metadata ->> '_batch_id' = '{batch}' AND metadata ->> '_batch_row' IS NOT NULL"
+    );
+    stack.until("all logs have come", async || number(&stack, &logged).await == 30).await;
+    let sum = format!(
+        "SELECT (sum(l.cost) = (SELECT cost FROM batches))::int::bigint FROM request_logs l
+         WHERE metadata ->> '_batch_id' = '{batch}'"
+    );
+    assert_eq!(number(&stack, &sum).await, 1, "the cost is that of the rows");
+    assert!(done["cost"].as_f64().unwrap() > 0.0, "{done}");
+}
+
+#[tokio::test]
+async fn progress_and_cost_are_shown_while_it_runs() {
+    let stack = paced(1).start().await;
+    let batch = begin(&stack, &rows(1000)).await;
+    let has_progress = async || {
+        let now = shown(&stack, &batch).await;
+        let counts = &now["request_counts"];
+        now["status"] == "in_progress"
+            && counts["total"] == 1000
+            && counts["completed"].as_i64() > Some(1)
+            && now["cost"].as_f64() > Some(0.0)
+    };
+    stack.until("some rows are answered", has_progress).await;
+}
+
+#[tokio::test]
+async fn rows_are_run_with_what_the_batch_says_and_pass_through_its_config() {
+    let stack = paced(100).start().await;
+    let config = json!({ "override_params": { "temperature": 0.25 } });
+    let options = json!({ "x-gateway-config": config, "x-gateway-metadata": { "team": "blue" } });
+    let mut streamed = row("a", "hello rows");
+    streamed["body"]["stream"] = json!(true);
+    let batch = begin_with(&stack, &application(&stack), &jsonl(&[streamed]), options).await;
+    let done = until_status(&stack, &batch, "completed").await;
+    let output = lines(&stack, &done["output_file_id"]).await;
+    assert_eq!(output[0]["response"]["body"]["object"], "chat.completion", "{}", output[0]);
+    assert_eq!(asked(&stack, "hello rows"), 1);
+    let sent: Value = serde_json::from_slice(&stack.mock.requests().last().unwrap().body).unwrap();
+    assert_eq!((&sent["temperature"], &sent["stream"]), (&json!(0.25), &Value::Null), "{sent}");
+    let logged = format!(
+        "SELECT count(*) FROM request_logs WHERE metadata ->> '_batch_id' = '{batch}' AND metadata ->> 'team' = 'blue'"
+    );
+    stack.until("the log has come", async || number(&stack, &logged).await == 1).await;
+}
+
+#[tokio::test]
+async fn several_proxies_share_the_rows_of_a_batch() {
+    const ANSWERED: &str = "gateway_batch_rows_total{outcome=\"answered\"}";
+    // A proxy that waits for a row has room for no other.
+    let stack = paced(2).proxy("BATCH_CONCURRENCY", "1").start().await;
+    let replica = stack.replica().await;
+    let slow = |number: usize| row(&format!("row-{number}"), r#"{"mock":{"latency_ms":1500}}"#);
+    let input: Vec<Value> = (1..=12).map(slow).collect();
+    let batch = begin(&stack, &input).await;
+    let done = until_status(&stack, &batch, "completed").await;
+    assert_eq!(done["request_counts"]["completed"], 12, "{done}");
+    let counted = async || [stack.metric(ANSWERED).await.unwrap_or(0.0), replica.metric(ANSWERED).await.unwrap_or(0.0)];
+    stack.until("all are counted", async || counted().await.iter().sum::<f64>() == 12.0).await;
+    assert!(counted().await.iter().all(|rows| *rows > 0.0), "{:?}", counted().await);
+    assert_eq!(lines(&stack, &done["output_file_id"]).await.len(), 12);
+}

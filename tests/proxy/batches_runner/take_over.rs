@@ -1,0 +1,60 @@
+//! Proxies that die with rows in their hands, as their leases tell: what they held is asked again, is marked, and counts once.
+
+use super::{asked, begin, ids, lines, paced, rows, sql, until_status};
+use serde_json::json;
+
+/// As if the holder had not been heard of for long.
+const DEAD: &str = "UPDATE batch_rows SET lease_owner = gen_random_uuid(), lease_until = now() - interval '1 second'
+    WHERE state = 1";
+
+#[tokio::test]
+async fn a_row_whose_holder_is_gone_is_asked_again_and_says_so() {
+    let stack = paced(10).start().await;
+    // The first to be asked does not answer while the test lasts.
+    stack.mock.script(json!([{ "latency_ms": 3_600_000 }])).unwrap();
+    let batch = begin(&stack, &rows(1)).await;
+    stack.until("the row is asked", async || asked(&stack, "question 1") == 1).await;
+    assert_eq!(sql(&stack, DEAD).await, 1);
+    let done = until_status(&stack, &batch, "completed").await;
+    let output = lines(&stack, &done["output_file_id"]).await;
+    assert_eq!((ids(&output), &output[0]["asked"]), (vec!["row-1"], &json!(2)), "{output:?}");
+    assert_eq!(asked(&stack, "question 1"), 2);
+    assert_eq!(stack.metric("gateway_batch_takeovers_total").await, Some(1.0));
+}
+
+#[tokio::test]
+async fn of_two_answers_to_a_row_the_first_counts() {
+    let stack = paced(10).start().await;
+    stack.mock.script(json!([{ "latency_ms": 4000 }])).unwrap();
+    let batch = begin(&stack, &rows(1)).await;
+    stack.until("the row is asked", async || asked(&stack, "question 1") == 1).await;
+    assert_eq!(sql(&stack, DEAD).await, 1);
+    let done = until_status(&stack, &batch, "completed").await;
+    assert_eq!(done["request_counts"], json!({ "total": 1, "completed": 1, "failed": 0 }), "{done}");
+    const DOUBLED: &str = "gateway_batch_rows_total{outcome=\"doubled\"}";
+    stack.until("the other answer comes", async || stack.metric(DOUBLED).await == Some(1.0)).await;
+    let after = until_status(&stack, &batch, "completed").await;
+    assert_eq!((&after["request_counts"], &after["cost"]), (&done["request_counts"], &done["cost"]));
+    assert_eq!(lines(&stack, &after["output_file_id"]).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_killed_proxys_rows_are_run_by_another() {
+    let mut stack = paced(10).proxy("BATCH_CONCURRENCY", "10").start().await;
+    stack.mock.script(json!([{ "latency_ms": 3_600_000, "times": 10 }])).unwrap();
+    let batch = begin(&stack, &rows(20)).await;
+    stack.until("some rows are under way", async || stack.mock.requests().len() == 10).await;
+    stack.proxy.kill();
+    let replica = stack.replica().await;
+    sql(&stack, "UPDATE batch_rows SET lease_until = now() - interval '1 second' WHERE state = 1").await;
+    let client = super::application(&stack).at(&replica.base_url);
+    let path = format!("/batches/{batch}");
+    stack.until("it is completed", async || client.get(&path).await.json()["status"] == "completed").await;
+    let done = client.get(&path).await.json();
+    let content = client.get(&format!("/files/{}/content", done["output_file_id"].as_str().unwrap())).await.text();
+    let output: Vec<serde_json::Value> = content.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected: Vec<String> = (1..=20).map(|number| format!("row-{number}")).collect();
+    assert_eq!(ids(&output), expected);
+    let marked = output.iter().filter(|line| line["asked"] == 2).count();
+    assert_eq!(marked, 10, "those that were in flight");
+}
