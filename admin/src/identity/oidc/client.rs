@@ -103,28 +103,7 @@ impl OidcClient {
         provider: &OidcProvider,
         code: Code<'_>,
     ) -> Result<Tokens, OidcError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", "authorization_code")
-            .append_pair("code", code.code)
-            .append_pair("redirect_uri", code.redirect_uri)
-            .append_pair("code_verifier", code.verifier);
-        let secret = code.secret.and_then(Secret::expose_text);
-        match (provider.token_endpoint_auth_method.as_str(), secret) {
-            ("none", _) => {
-                form.append_pair("client_id", &provider.client_id);
-            }
-            ("client_secret_post", Some(secret)) => {
-                form.append_pair("client_id", &provider.client_id).append_pair("client_secret", secret);
-            }
-            (_, Some(secret)) => {
-                headers.insert(header::AUTHORIZATION, basic(&provider.client_id, secret)?);
-            }
-            (_, None) => return Err(OidcError::NoSecret),
-        }
-        let body = form.finish().into_bytes();
+        let (headers, body) = redemption(provider, &code)?;
         let asked = self.outbound.post(&metadata.token_endpoint, &headers, body, LONGEST_ANSWER);
         let (status, body) = answered(asked).await?;
         if status != 200 {
@@ -155,6 +134,32 @@ impl OidcClient {
             false => Err(OidcError::Answer("it speaks of another person than the ID token")),
         }
     }
+}
+
+/// The form that a code is exchanged by.
+fn redemption(provider: &OidcProvider, code: &Code<'_>) -> Result<(HeaderMap, Vec<u8>), OidcError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("grant_type", "authorization_code")
+        .append_pair("code", code.code)
+        .append_pair("redirect_uri", code.redirect_uri)
+        .append_pair("code_verifier", code.verifier);
+    let secret = code.secret.and_then(Secret::expose_text);
+    match (provider.token_endpoint_auth_method.as_str(), secret) {
+        ("none", _) => {
+            form.append_pair("client_id", &provider.client_id);
+        }
+        ("client_secret_post", Some(secret)) => {
+            form.append_pair("client_id", &provider.client_id).append_pair("client_secret", secret);
+        }
+        (_, Some(secret)) => {
+            headers.insert(header::AUTHORIZATION, basic(&provider.client_id, secret)?);
+        }
+        (_, None) => return Err(OidcError::NoSecret),
+    }
+    Ok((headers, form.finish().into_bytes()))
 }
 
 async fn answered(asked: impl Future<Output = Result<(u16, Vec<u8>), PostError>>) -> Result<(u16, Vec<u8>), OidcError> {

@@ -35,8 +35,8 @@ impl Metadata {
         }
         let optional = [&metadata.userinfo_endpoint, &metadata.end_session_endpoint];
         let needed = [&metadata.authorization_endpoint, &metadata.token_endpoint, &metadata.jwks_uri];
-        let mut all = needed.into_iter().chain(optional.into_iter().flatten());
-        match all.all(|url| is_address(url, guard)) {
+        let are_addresses = needed.into_iter().chain(optional.into_iter().flatten()).all(|url| is_address(url, guard));
+        match are_addresses {
             true => Ok(metadata),
             false => Err(OidcError::Metadata("an endpoint is no https URL")),
         }
