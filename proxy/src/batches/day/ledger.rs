@@ -118,7 +118,7 @@ impl Engine {
             Credential::Stored(stored) => Some(&stored.provider),
             Credential::Given(_) => None,
         };
-        let attempted = Attempted { provider, service: &job.target.provider.name, model: Some(&job.model) };
+        let attempted = Attempted { provider, service: &job.target.provider.name, model: Some(&job.model), mcp: None };
         let (snapshot, switches) = (&self.admitter.snapshot, self.admitter.switches);
         let mut wanted = limits_of_request(&request, snapshot, switches, Utc::now);
         wanted.extend(limits_of_attempt(&request, &attempted, snapshot, switches));
