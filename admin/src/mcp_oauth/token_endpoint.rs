@@ -54,7 +54,7 @@ pub async fn revoke(outbound: &Outbound, client: &OAuthClient, token: &Secret, h
     }
 }
 
-fn request(client: &OAuthClient, mut form: Form<'_>) -> (HeaderMap, Vec<u8>) {
+fn request<'a>(client: &'a OAuthClient, mut form: Form<'a>) -> (HeaderMap, Vec<u8>) {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     let secret = client.client_secret.as_ref().and_then(Secret::expose_text);

@@ -13,6 +13,7 @@ struct Walk {
     document: Value,
     administrator: Client,
     member: Client,
+    person: Client,
     stranger: Client,
 }
 
@@ -20,7 +21,8 @@ impl Walk {
     fn client(&self, operation: &Operation) -> &Client {
         match operation.access {
             Access::Keys(kinds) if kinds.contains(KeyKind::OrganisationService) => &self.administrator,
-            Access::Keys(_) => &self.member,
+            Access::Keys(kinds) if kinds.contains(KeyKind::WorkspaceService) => &self.member,
+            Access::Keys(_) => &self.person,
             Access::Public | Access::ScimToken | Access::Session => &self.stranger,
         }
     }
@@ -68,6 +70,7 @@ async fn every_operation_names_what_it_does_not_understand() {
         document: service.client().get("/openapi.json").await.json(),
         administrator: service.administrator(),
         member: service.workspace_client(service.home.workspace_id).await,
+        person: service.person_client(service.home.workspace_id, service.home.owner_id).await,
         stranger: service.client(),
     };
     let (mut fields, mut types, mut words) = (0, 0, 0);
