@@ -8,13 +8,14 @@ use super::{StepFailure, output_line};
 use crate::batches::record::{BatchRecord, PREFIX};
 use crate::batches::rows::ANSWERED;
 use crate::files::{FileOwner, Intake, ManagedFiles, PART_BYTES};
-use crate::runtime::small_pool::SmallPool;
+use crate::runtime::small_pool::{SmallPool, bounded};
 use bytes::Bytes;
 use rust_decimal::Decimal;
 use shared::amount::Amount;
 use shared::batches::{BatchStatus, MAX_LINE};
 use shared::log_store::unpack;
 use std::time::Duration;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 use uuid::Uuid;
 
@@ -67,11 +68,11 @@ async fn begin_files(pool: &SmallPool, owner: FileOwner, key: Uuid) -> Result<[U
         SELECT id, $2::uuid, $3::uuid, $4::uuid, $5::bigint FROM unnest($1::uuid[]) AS id";
     let ids = [Uuid::now_v7(), Uuid::now_v7()];
     let lent = pool.lend().await?;
-    let begin = lent.client.execute(
+    bounded(lent.client.execute(
         BEGIN,
         &[&ids.as_slice(), &owner.organisation, &owner.workspace, &key, &(PART_BYTES as i64)],
-    );
-    tokio::time::timeout(PATIENCE, begin).await.map_err(StepFailure::because)??;
+    ))
+    .await?;
     lent.give_back();
     Ok(ids)
 }
@@ -107,18 +108,19 @@ async fn page(pool: &SmallPool, batch: Uuid, after: i32) -> Result<Vec<Row>, Ste
                   WHERE batch_id = $1 AND row_no > $2 ORDER BY row_no LIMIT $3) AS p) AS q
         WHERE up_to <= $4 OR nth = 1 ORDER BY row_no";
     let lent = pool.lend().await?;
-    let read = lent.client.query(READ, &[&batch, &after, &PAGE, &PAGE_BYTES]);
+    let parameters: [&(dyn ToSql + Sync); 4] = [&batch, &after, &PAGE, &PAGE_BYTES];
+    let read = lent.client.query(READ, &parameters);
     let rows = tokio::time::timeout(PATIENCE, read).await.map_err(StepFailure::because)??;
     lent.give_back();
     Ok(rows)
 }
 
-async fn write_row(
+async fn write_row<'s>(
     row: &Row,
     batch: &BatchRecord,
     totals: &mut Totals,
-    output: &mut ResultFile<'_>,
-    errors: &mut ResultFile<'_>,
+    output: &mut ResultFile<'s>,
+    errors: &mut ResultFile<'s>,
 ) -> Result<(), StepFailure> {
     let (state, result): (i16, Option<&[u8]>) = (row.try_get("state")?, row.try_get("result")?);
     let cost: Option<Amount> = row.try_get("cost")?;
@@ -236,19 +238,21 @@ async fn end_batch(
     };
     let id = |file: &EndedFile| (file.bytes > 0).then_some(file.id);
     let (had, cost) = (batch.status.as_str(), Amount(totals.cost));
-    let ended = tx.execute(
-        END,
-        &[
-            &batch.id,
-            &lease,
-            &had,
-            &end.as_str(),
-            &id(output),
-            &id(errors),
-            &totals.answered,
-            &totals.failed,
-            &cost,
-        ],
-    );
-    Ok(ended.await? == 1)
+    let ended = tx
+        .execute(
+            END,
+            &[
+                &batch.id,
+                &lease,
+                &had,
+                &end.as_str(),
+                &id(output),
+                &id(errors),
+                &totals.answered,
+                &totals.failed,
+                &cost,
+            ],
+        )
+        .await?;
+    Ok(ended == 1)
 }
