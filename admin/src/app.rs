@@ -114,7 +114,7 @@ impl App {
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             outbound,
             cookies: CookieNames::new(&public_url),
-            mcp_base_url: public_url.clone(),
+            mcp_base_url: settings.mcp.mcp_base_url.as_deref().map_or_else(|| public_url.clone(), without_slash),
             public_url,
             max_connections: settings.listen.admin_max_connections as usize,
             deployment_limits: Arc::new(settings.deployment_limits.clone()),
@@ -126,6 +126,10 @@ impl App {
             longest_body: settings.log_store.log_body_bytes as usize,
         })
     }
+}
+
+fn without_slash(url: &str) -> Arc<str> {
+    url.trim_end_matches('/').into()
 }
 
 /// Configs may name the operator's own providers too.

@@ -41,4 +41,6 @@ pub struct Settings {
     pub log_store: settings::LogStoreSettings,
     #[command(flatten)]
     pub logs: settings::Logs,
+    #[command(flatten)]
+    pub mcp: settings::McpSettings,
 }
