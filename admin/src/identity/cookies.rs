@@ -61,7 +61,7 @@ impl CookieNames {
     }
 
     /// The value that was sent. Two different values are none: somebody put one beside ours.
-    pub fn sent<'a>(self, headers: &'a HeaderMap, cookie: Cookie) -> Option<&'a str> {
+    pub fn sent(self, headers: &HeaderMap, cookie: Cookie) -> Option<&str> {
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let mut values = pairs.filter(|(name, _)| *name == self.name(cookie)).map(|(_, value)| value);

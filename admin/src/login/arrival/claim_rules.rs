@@ -110,7 +110,8 @@ fn has(found: &Value, value: &str) -> bool {
     match found {
         Value::String(text) => text == value,
         Value::Array(all) => all.iter().any(|one| !one.is_array() && has(one, value)),
-        Value::Bool(_) | Value::Number(_) => found.to_string() == value,
+        Value::Bool(said) => value == if *said { "true" } else { "false" },
+        Value::Number(number) => value.parse().is_ok_and(|wanted: serde_json::Number| wanted == *number),
         Value::Null | Value::Object(_) => false,
     }
 }

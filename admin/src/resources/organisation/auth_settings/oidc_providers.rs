@@ -18,10 +18,12 @@ pub struct DomainProvider {
     oidc: Oidc,
 }
 
-/// The providers, and what becomes of the secret of each, by its issuer.
+/// What becomes of the secret of each provider, by its issuer.
+pub type SecretChanges = Vec<(String, ClientSecretChange)>;
+
 pub struct CheckedProviders {
     pub providers: Vec<Value>,
-    pub secrets: Vec<(String, ClientSecretChange)>,
+    pub secrets: SecretChanges,
 }
 
 /// `stored` is the present list.
@@ -53,7 +55,7 @@ pub fn checked(sent: Vec<DomainProvider>, stored: &Value, guard: &Guard) -> Resu
 }
 
 /// What was sent, as the settings and the secrets take it.
-pub fn split(sent: Field<CheckedProviders>) -> (Field<Vec<Value>>, Option<Vec<(String, ClientSecretChange)>>) {
+pub fn split(sent: Field<CheckedProviders>) -> (Field<Vec<Value>>, Option<SecretChanges>) {
     match sent {
         Field::Absent => (Field::Absent, None),
         Field::Null => (Field::Null, Some(Vec::new())),
