@@ -30,7 +30,7 @@ pub struct RemoteVerdict {
     /// Bytes of the answers that it was read from.
     pub size: usize,
     /// Keeps their memory counted.
-    pub held: Option<Arc<dyn Any + Send + Sync>>,
+    pub _held: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -84,7 +84,7 @@ pub fn ask(check: &CompiledCheck, subject: &Subject<'_>, answers: &mut RemoteAns
     let is_late = answers.until.is_some_and(|until| until <= Instant::now());
     let by_itself = || {
         let verdict = if is_late { too_costly(check) } else { check.check.run(subject) };
-        RemoteVerdict { verdict, took: Duration::ZERO, size: 0, held: None }
+        RemoteVerdict { verdict, took: Duration::ZERO, size: 0, _held: None }
     };
     if check.check.remote().is_none() {
         return by_itself();

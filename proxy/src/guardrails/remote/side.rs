@@ -188,7 +188,7 @@ impl SideJob {
         about: &AskedAbout,
         remote: &Arc<RemoteSide>,
     ) -> Option<RemoteVerdict> {
-        let unread = |verdict: Verdict| Some(RemoteVerdict { verdict, took: Duration::ZERO, size: 0, held: None });
+        let unread = |verdict: Verdict| Some(RemoteVerdict { verdict, took: Duration::ZERO, size: 0, _held: None });
         let service = self.check(place)?.check.remote()?;
         if self.is_beyond(place) {
             let why = format!("more than {MOST_CHECKS} checks of this side would have to ask others");
@@ -219,7 +219,7 @@ impl SideJob {
         };
         let (job, what) = (self.clone(), about.clone());
         let verdict = aside(remote.workspace, self.size + size, move || job.read(place, &what, &answers)).await??;
-        Some(RemoteVerdict { verdict: scrubbed(verdict, &secrets), took: Duration::ZERO, size, held })
+        Some(RemoteVerdict { verdict: scrubbed(verdict, &secrets), took: Duration::ZERO, size, _held: held })
     }
 
     /// What must be asked. The credentials are open for the length of this function; the calls have them in their heads.
