@@ -25,10 +25,8 @@ pub async fn lookup(server: Option<SocketAddr>, domain: &str) -> Result<Vec<Stri
     let id: u16 = rand::random();
     let question = question(id, domain).ok_or("it is no domain name")?;
     for _ in 0..TRIES {
-        let answer = tokio::time::timeout(TIME, ask(server, &question, id)).await;
-        match answer {
-            Ok(Ok(answer)) => return records(&answer),
-            Ok(Err(_)) | Err(_) => {}
+        if let Ok(Ok(answer)) = tokio::time::timeout(TIME, ask(server, &question, id)).await {
+            return records(&answer);
         }
     }
     Err("the DNS server did not answer".to_owned())
