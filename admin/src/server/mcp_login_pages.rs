@@ -62,7 +62,7 @@ pub async fn authorize(State(app): State<App>, RawQuery(query): RawQuery, header
     let raw = query.unwrap_or_default();
     let request = match parse(&app, &raw) {
         Ok(request) => request,
-        Err(refusal) => return refusal,
+        Err(bad) => return told(bad),
     };
     match signed_in(&app, &headers).await {
         Ok(Some((person, session))) => match question(&app, person, &request, &session, &raw).await {
@@ -83,7 +83,7 @@ pub async fn decide(State(app): State<App>, headers: HeaderMap, body: Bytes) -> 
     let raw = form.text("request").unwrap_or_default();
     let request = match parse(&app, raw) {
         Ok(request) => request,
-        Err(refusal) => return refusal,
+        Err(bad) => return told(bad),
     };
     let (person, session) = match signed_in(&app, &headers).await {
         Ok(Some(found)) => found,
@@ -136,12 +136,15 @@ pub async fn token(State(app): State<App>, body: Bytes) -> Response {
     }
 }
 
-fn parse(app: &App, raw: &str) -> Result<LoginRequest, Response> {
-    let query = Query::parse(Some(raw)).unwrap_or_default();
-    LoginRequest::parse(&query, &app.public_url).map_err(|bad| match bad {
+fn parse(app: &App, raw: &str) -> Result<LoginRequest, BadLogin> {
+    LoginRequest::parse(&Query::parse(Some(raw)).unwrap_or_default(), &app.public_url)
+}
+
+fn told(bad: BadLogin) -> Response {
+    match bad {
         BadLogin::Page(sentence) => page(StatusCode::BAD_REQUEST, "Not logged in", &format!("<p>{sentence}</p>")),
         BadLogin::Back(url) => sent_to(&url),
-    })
+    }
 }
 
 /// The person behind the browser's cookie; none when they must sign in first.
