@@ -110,11 +110,14 @@ impl Counted {
         self.held <= MOST_FIGURES
     }
 
-    /// The measures of all, and of each slot that something happened in.
-    pub fn series(&self, measures: &[Measure]) -> (Vec<Value>, Vec<(DateTime<Utc>, Vec<Value>)>) {
-        let whole = self.sum(self.slots.values().flatten());
-        let slots = self.slots.iter().map(|(slot, values)| (time(*slot), self.sum(values.iter()).values(measures)));
-        (whole.values(measures), slots.collect())
+    /// The measures of all.
+    pub fn whole(&self, measures: &[Measure]) -> Vec<Value> {
+        self.sum(self.slots.values().flatten()).values(measures)
+    }
+
+    /// The measures of each slot that something happened in, in order.
+    pub fn by_slot(&self, measures: &[Measure]) -> impl Iterator<Item = (DateTime<Utc>, Vec<Value>)> {
+        self.slots.iter().map(|(slot, values)| (time(*slot), self.sum(values.iter()).values(measures)))
     }
 
     /// All slots together, by value.
@@ -236,9 +239,8 @@ mod tests {
         for (user, minute) in [(Some("ada"), 1), (Some("ada"), 2), (Some("bob"), 2), (None, 2)] {
             assert!(counted.add_call(&call(user, minute)));
         }
-        let (whole, slots) = counted.series(&measures);
-        assert_eq!(whole, [json!(2), json!(1.5), json!(4), json!(4)]);
-        let slots: Vec<_> = slots.into_iter().map(|(_, values)| values).collect();
+        assert_eq!(counted.whole(&measures), [json!(2), json!(1.5), json!(4), json!(4)]);
+        let slots: Vec<_> = counted.by_slot(&measures).map(|(_, values)| values).collect();
         assert_eq!(slots, [vec![json!(1), json!(1), json!(1), json!(1)], vec![json!(2), json!(1), json!(3), json!(3)]]);
     }
 

@@ -129,7 +129,7 @@ pub async fn totals(
 ) -> Result<Vec<Value>, ApiError> {
     let shape = CountedShape { grouped_by: SlotDimension::All, value: ValueOf::Nothing, step: None };
     if let Some(counted) = rows.count(db, measures, shape).await? {
-        return Ok(counted.series(measures).0);
+        return Ok(counted.whole(measures));
     }
     let sql = format!("SELECT {} FROM {} WHERE {}", measure::columns(measures), rows.from, rows.filter.sql());
     let row = db.query_one(&sql, &rows.filter.values()).await?;

@@ -62,8 +62,7 @@ pub async fn series(
 ) -> Result<Series, ApiError> {
     let shape = CountedShape { grouped_by: SlotDimension::All, value: ValueOf::Nothing, step: Some(step) };
     if let Some(counted) = rows.count(db, measures, shape).await? {
-        let (whole, slots) = counted.series(measures);
-        return Ok(Series { whole, slots: slots.into_iter().collect() });
+        return Ok(Series { whole: counted.whole(measures), slots: counted.by_slot(measures).collect() });
     }
     let sql = format!(
         "SELECT slot, {} FROM (SELECT {} AS slot, * FROM {} WHERE {}) AS counted GROUP BY GROUPING SETS ((slot), ())",
