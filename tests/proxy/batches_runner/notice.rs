@@ -36,9 +36,8 @@ async fn the_end_of_a_batch_is_told_and_signed_until_it_is_taken() {
         assert_eq!((&body["type"], &body["data"]["id"]), (&json!("batch.completed"), &json!(batch)), "{body}");
         assert_eq!(body["data"]["request_counts"], json!({ "total": 2, "completed": 2, "failed": 0 }));
         assert_eq!(body["data"]["output_file_id"], done["output_file_id"]);
-        let headers = notice.head.lines().filter_map(|line| line.split_once(": "));
-        let header = headers.filter(|(name, _)| name.eq_ignore_ascii_case("x-gateway-signature")).map(|(_, value)| value);
-        let header = header.last().unwrap();
+        let mut headers = notice.head.lines().filter_map(|line| line.split_once(": "));
+        let (_, header) = headers.find(|(name, _)| name.eq_ignore_ascii_case("x-gateway-signature")).unwrap();
         let (time, signature) = header.strip_prefix("t=").unwrap().split_once(",v1=").unwrap();
         assert_eq!(signed(time, &notice.text), signature);
     }
