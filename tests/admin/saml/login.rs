@@ -108,7 +108,8 @@ fn request_in_redirect(location: &str) -> String {
 
 fn session_cookie(answer: &Answer) -> String {
     let cookies = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
-    let session = cookies.filter(|line| line.starts_with("gateway_session=")).last().expect("a session");
+    let mut sessions = cookies.filter(|line| line.starts_with("gateway_session="));
+    let session = sessions.next_back().expect("a session");
     session.split(';').next().unwrap().to_owned()
 }
 
