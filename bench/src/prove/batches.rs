@@ -11,13 +11,7 @@ use shared::seal::Keyring;
 use std::time::Duration;
 use tempfile::TempDir;
 
-pub async fn prove(
-    rows: u32,
-    kills: u32,
-    away: Duration,
-    bytes: u64,
-    report: &mut Report,
-) -> anyhow::Result<()> {
+pub async fn prove(rows: u32, kills: u32, away: Duration, bytes: u64, report: &mut Report) -> anyhow::Result<()> {
     killed::prove(rows, kills, away, report).await?;
     large::prove(bytes, report).await?;
     live::prove(report).await

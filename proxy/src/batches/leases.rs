@@ -36,7 +36,8 @@ pub struct DueBatch {
 }
 
 pub async fn due(pool: &SmallPool, most: i64) -> Result<Vec<DueBatch>, PostgresAway> {
-    const DUE: &str = "SELECT id, workspace_id, status = 'in_progress' AND mode = 'immediate' AS is_running FROM batches
+    const DUE: &str =
+        "SELECT id, workspace_id, status = 'in_progress' AND mode = 'immediate' AS is_running FROM batches
         WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND next_step_at <= now()
         AND (lease_until IS NULL OR lease_until < now()) ORDER BY next_step_at LIMIT $1";
     let lent = pool.lend().await?;

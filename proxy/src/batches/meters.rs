@@ -40,7 +40,8 @@ impl BatchMeters {
         let batches = IntGaugeVec::new(batches, &["status"])?;
         let rows = Opts::new("gateway_batch_rows_total", "Rows of batches that this proxy ran, by outcome.");
         let rows = IntCounterVec::new(rows, &["outcome"])?;
-        let in_flight = IntGauge::new("gateway_batch_rows_in_flight", "Rows of batches that this proxy has under way.")?;
+        let in_flight =
+            IntGauge::new("gateway_batch_rows_in_flight", "Rows of batches that this proxy has under way.")?;
         let lag = Gauge::new("gateway_batch_lag_seconds", "How late the next step of the most delayed batch is.")?;
         let taken_over = IntCounter::new(
             "gateway_batch_takeovers_total",
@@ -55,8 +56,7 @@ impl BatchMeters {
         registry.register(Box::new(taken_over.clone()))?;
         registry.register(Box::new(notices.clone()))?;
         let rows = OUTCOMES.map(|(_, outcome)| rows.with_label_values(&[outcome]));
-        let [notices_taken, notices_failed] =
-            ["taken", "failed"].map(|outcome| notices.with_label_values(&[outcome]));
+        let [notices_taken, notices_failed] = ["taken", "failed"].map(|outcome| notices.with_label_values(&[outcome]));
         let meters = Self { batches, rows, in_flight, lag, taken_over, notices_taken, notices_failed };
         meters.survey(&[], 0.0);
         Ok(meters)

@@ -150,7 +150,8 @@ async fn lease_rows(
 
 /// Nothing can begin: rows are under way or wait for their time, or none are left.
 async fn no_more(tx: &Transaction<'_>, id: Uuid, every: Duration) -> Result<Group, Error> {
-    const NEXT: &str = "SELECT extract(epoch FROM min(coalesce(not_before, now())) FILTER (WHERE state = 0) - now())::float8,
+    const NEXT: &str =
+        "SELECT extract(epoch FROM min(coalesce(not_before, now())) FILTER (WHERE state = 0) - now())::float8,
             count(*) FROM batch_rows WHERE batch_id = $1 AND state IN (0, 1)";
     let row = tx.query_one(NEXT, &[&id]).await?;
     let (next, open): (Option<f64>, i64) = (row.try_get(0)?, row.try_get(1)?);

@@ -14,7 +14,11 @@ async fn a_cancelled_batch_begins_nothing_more_and_keeps_what_ran() {
     let output = lines(&stack, &done["output_file_id"]).await;
     let errors = lines(&stack, &done["error_file_id"]).await;
     assert_eq!(output.len() + errors.len(), 200, "each row once");
-    assert_eq!(stack.mock.requests().len(), output.len(), "what was asked is in the output, and nothing is asked since");
+    assert_eq!(
+        stack.mock.requests().len(),
+        output.len(),
+        "what was asked is in the output, and nothing is asked since"
+    );
     assert_eq!(done["request_counts"], json!({ "total": 200, "completed": output.len(), "failed": 0 }), "{done}");
     assert!(errors.iter().all(|line| line["error"]["code"] == "batch_cancelled" && line["response"].is_null()));
     assert!(done["cancelling_at"].is_i64() && done["cancelled_at"].is_i64(), "{done}");

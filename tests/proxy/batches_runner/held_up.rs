@@ -1,8 +1,6 @@
 //! What holds a batch up without failing its rows: rates of providers, budgets and keys. And what fails rows after all.
 
-use super::{
-    application, asked, begin, begin_with, hurry, ids, jsonl, lines, paced, row, rows, shown, until_status,
-};
+use super::{application, asked, begin, begin_with, hurry, ids, jsonl, lines, paced, row, rows, shown, until_status};
 use crate::limits::limited_key;
 use harness::Stack;
 use serde_json::{Value, json};

@@ -13,7 +13,8 @@ pub fn line(number: u32, fault: &Value, padding: &str) -> String {
     let content = json!({ "mock": fault }).to_string();
     let body = json!({ "model": "gpt-4o-mini", "messages": [
         { "role": "system", "content": padding }, { "role": "user", "content": content } ] });
-    let row = json!({ "custom_id": format!("row-{number}"), "method": "POST", "url": "/v1/chat/completions", "body": body });
+    let row =
+        json!({ "custom_id": format!("row-{number}"), "method": "POST", "url": "/v1/chat/completions", "body": body });
     format!("{row}\n")
 }
 

@@ -33,7 +33,8 @@ pub async fn prove(rows: u32, kills: u32, away: Duration, report: &mut Report) -
     let mut stack = Stack::remembering(&settings, REMEMBERED).await?;
     let mut replicas = stack.replicas(PROXIES).await?;
     let callers: Vec<Caller> = replicas.iter().map(|replica| stack.bare_at(replica)).collect::<Result<_, _>>()?;
-    let file = upload(&callers[0], stream::iter((1..=rows).map(|number| line(number, &fault(number), "Be brief.")))).await?;
+    let file =
+        upload(&callers[0], stream::iter((1..=rows).map(|number| line(number, &fault(number), "Be brief.")))).await?;
     let begun = Instant::now();
     let batch = begin(&callers[0], &file, &stack.mock.url()).await?;
     for kill in 0..kills {
@@ -78,7 +79,10 @@ fn check_output(rows: u32, done: &Value, output: &[Value], errors: &[Value], rep
     }
     report.promise("every row is in the output once, in order, with its own answer", is_whole && errors.is_empty());
     let counts = json!({ "total": rows, "completed": rows, "failed": 0 });
-    report.promise("the batch is completed and its counts are right", done["status"] == "completed" && done["request_counts"] == counts);
+    report.promise(
+        "the batch is completed and its counts are right",
+        done["status"] == "completed" && done["request_counts"] == counts,
+    );
 }
 
 /// How often the provider was asked for each row, against what the rows say.

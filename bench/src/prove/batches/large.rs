@@ -38,7 +38,10 @@ pub async fn prove(bytes: u64, report: &mut Report) -> anyhow::Result<()> {
     let begun = Instant::now();
     let batch = begin(&caller, &file, &stack.mock.url()).await?;
     let done = until_over(std::slice::from_ref(&caller), &batch, PATIENCE).await?;
-    report.figure("rows of the large input, and how long they took", format!("{rows}, {:.0} s", begun.elapsed().as_secs_f64()));
+    report.figure(
+        "rows of the large input, and how long they took",
+        format!("{rows}, {:.0} s", begun.elapsed().as_secs_f64()),
+    );
     let output = done["output_file_id"].as_str().unwrap_or_default();
     let read = read_all(&caller, &format!("/v1/files/{output}/content")).await?;
     report.figure("output", megabytes(read));

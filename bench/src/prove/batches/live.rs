@@ -48,7 +48,8 @@ pub async fn prove(report: &mut Report) -> anyhow::Result<()> {
 }
 
 async fn load(caller: &Caller) -> anyhow::Result<Outcome> {
-    let body = json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": "Hello there, live traffic." }] });
+    let body =
+        json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": "Hello there, live traffic." }] });
     let request = caller.post_bytes("/v1/chat/completions", &body.to_string());
     let (address, rate, length) = (caller.address, RATE, LENGTH);
     OpenLoop { address, request, rate, length, warm_up: WARM_UP, connections: CONNECTIONS }.run().await

@@ -1,8 +1,8 @@
 //! One line of an input file, read from where it stands, and the request that it asks for.
 
 use super::StepFailure;
-use crate::files::{ManagedFile, ManagedFiles};
 use crate::batches::record::BatchRecord;
+use crate::files::{ManagedFile, ManagedFiles};
 use bytes::{Bytes, BytesMut};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

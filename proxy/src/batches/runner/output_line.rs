@@ -127,6 +127,9 @@ mod tests {
             assert_eq!(line["response"]["status_code"], status);
         }
         let line = read(&unanswered("a", "b-1", "batch_expired", "its time was over", 2));
-        assert_eq!((&line["response"], &line["error"]["code"], &line["asked"]), (&Value::Null, &json!("batch_expired"), &json!(2)));
+        assert_eq!(
+            (&line["response"], &line["error"]["code"], &line["asked"]),
+            (&Value::Null, &json!("batch_expired"), &json!(2))
+        );
     }
 }

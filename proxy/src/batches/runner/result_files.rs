@@ -68,10 +68,10 @@ async fn begin_files(pool: &SmallPool, owner: FileOwner, key: Uuid) -> Result<[U
         SELECT id, $2::uuid, $3::uuid, $4::uuid, $5::bigint FROM unnest($1::uuid[]) AS id";
     let ids = [Uuid::now_v7(), Uuid::now_v7()];
     let lent = pool.lend().await?;
-    bounded(lent.client.execute(
-        BEGIN,
-        &[&ids.as_slice(), &owner.organisation, &owner.workspace, &key, &(PART_BYTES as i64)],
-    ))
+    bounded(
+        lent.client
+            .execute(BEGIN, &[&ids.as_slice(), &owner.organisation, &owner.workspace, &key, &(PART_BYTES as i64)]),
+    )
     .await?;
     lent.give_back();
     Ok(ids)
@@ -201,7 +201,8 @@ async fn end_row(
     file: &EndedFile,
     days: u32,
 ) -> Result<bool, tokio_postgres::Error> {
-    const STORED: &str = "UPDATE managed_files SET status = 'processed', filename = $4, purpose = 'batch_output', bytes = $5,
+    const STORED: &str =
+        "UPDATE managed_files SET status = 'processed', filename = $4, purpose = 'batch_output', bytes = $5,
             expires_at = CASE WHEN $6::float8 > 0 THEN now() + $6::float8 * interval '1 day' END
         WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading'";
     const UNUSED: &str = "DELETE FROM managed_files
@@ -225,7 +226,8 @@ async fn end_batch(
     totals: &Totals,
     [output, errors]: &[EndedFile; 2],
 ) -> Result<bool, tokio_postgres::Error> {
-    const END: &str = "UPDATE batches SET status = $4, output_file_id = $5, error_file_id = $6, completed = $7, failed = $8,
+    const END: &str =
+        "UPDATE batches SET status = $4, output_file_id = $5, error_file_id = $6, completed = $7, failed = $8,
             cost = $9, errors = NULL, completion_next_at = CASE WHEN completion_url IS NOT NULL THEN now() END,
             completed_at = CASE WHEN $4 = 'completed' THEN now() END,
             expired_at = CASE WHEN $4 = 'expired' THEN now() END,

@@ -77,8 +77,7 @@ impl BatchRunner {
         };
         drop(line);
         let deadline = Instant::now() + LONGEST;
-        let Some((mut client, _waiter)) =
-            InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
+        let Some((mut client, _waiter)) = InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
         else {
             return failed("invalid_endpoint", "rows for this endpoint cannot be run");
         };
@@ -119,9 +118,7 @@ impl BatchRunner {
                         let message = "there was no whole answer";
                         output_line::unanswered(&row.custom_id, &answer.request_id, "no_answer", message, row.asked)
                     }
-                    status => {
-                        output_line::answered(&row.custom_id, &answer.request_id, status, &body, row.asked)
-                    }
+                    status => output_line::answered(&row.custom_id, &answer.request_id, status, &body, row.asked),
                 };
                 let cost = self.cost(&answer.records).await;
                 RowEnd::Result { line, is_answered: verdict == Verdict::Answered, cost }

@@ -71,7 +71,8 @@ async fn copy_rows(
     endpoint: BatchEndpoint,
     lease: Uuid,
 ) -> Result<Validation, StepFailure> {
-    const BEGIN: &str = "UPDATE batches SET status = 'in_progress', in_progress_at = now(), next_step_at = now(), total = $3,
+    const BEGIN: &str =
+        "UPDATE batches SET status = 'in_progress', in_progress_at = now(), next_step_at = now(), total = $3,
             model = coalesce(model, $4), errors = NULL
         WHERE id = $1 AND lease_owner = $2 AND status = 'validating'";
     let models = match batch.mode {

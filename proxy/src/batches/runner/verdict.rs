@@ -67,8 +67,7 @@ pub fn judge(row: AskedRow) -> Verdict {
 mod tests {
     use super::*;
 
-    const ROW: AskedRow =
-        AskedRow { status: 200, code: None, is_retried: false, retry_after: None, retries: 0 };
+    const ROW: AskedRow = AskedRow { status: 200, code: None, is_retried: false, retry_after: None, retries: 0 };
 
     #[test]
     fn rates_budgets_and_keys_hold_up_the_batch_and_broken_providers_cost_tries() {
