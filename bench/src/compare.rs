@@ -6,6 +6,7 @@
 mod callgrind;
 mod events;
 mod load;
+mod mcp;
 mod prompt;
 mod report;
 mod request;
@@ -122,6 +123,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     say("starting Postgres, the provider, nginx, bare Pingora and the gateway");
     let store = Store::start(&place.folder.join("postgres")).await?;
     let (mock, direct) = place.mock().await?;
+    store.register_mcp(direct.address).await?;
     let (nginx, through_nginx) = place.nginx(direct.address).await?;
     let (bare, through_bare) = place.bare(direct.address, &[]).await?;
     let (gateway, lanes) = place.gateway(direct.address, &store, Variant::PLAIN, &[]).await?;
@@ -134,6 +136,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("relay", &gateway, &lanes.relay, false),
         Target::new(prompt::ROW, &gateway, &lanes.prompt, false),
         Target::new("guarded", &gateway, &lanes.guarded, false),
+        Target::new(mcp::ROW, &gateway, &mcp::request(&lanes.engine), false),
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
     let translation = lanes.translation.iter();
@@ -226,6 +229,7 @@ async fn instructions(
         "routed",
         "relay",
         "guarded",
+        mcp::ROW,
         prompt::ROW,
         translation::PLAIN,
         "journal",
@@ -260,6 +264,7 @@ async fn instructions(
                 ("routed", None) => lanes.routed,
                 (prompt::ROW, None) => lanes.prompt,
                 ("guarded", None) => lanes.guarded,
+                (mcp::ROW, None) => mcp::request(&lanes.engine),
                 ("limited", None) => lanes.limited,
                 ("hit", None) => lanes.hit,
                 ("miss", None) => lanes.miss,

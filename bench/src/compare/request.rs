@@ -84,7 +84,8 @@ pub fn one_by_one_body(events: usize) -> String {
     a_kilobyte(chat)
 }
 
-fn a_kilobyte(chat: impl Fn(&str) -> Value) -> String {
+/// Exactly a kilobyte of what is made of a text.
+pub fn a_kilobyte(chat: impl Fn(&str) -> Value) -> String {
     let missing = BODY_BYTES.saturating_sub(chat("").to_string().len());
     chat(&"Tell me more. ".chars().cycle().take(missing).collect::<String>()).to_string()
 }

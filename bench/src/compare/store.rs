@@ -1,6 +1,7 @@
 //! The gateway's side of the comparison needs what production has: a Postgres with a tenant and a key in it.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context;
@@ -10,7 +11,7 @@ use shared::identity::scopes;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
-use super::{prompt, request, usage};
+use super::{mcp, prompt, request, usage};
 use crate::postgres::{Options, Purpose, Server, template};
 
 const DATABASE: &str = "bench";
@@ -19,6 +20,7 @@ const PREFIX: &str = "pk_";
 /// Dropping it stops the server.
 pub struct Store {
     server: Option<Server>,
+    workspace: Uuid,
     /// A service key with every scope a service key can have.
     pub key: String,
     /// The same in a workspace where limits hold: of the key, of the workspace and of two policies. None is ever reached.
@@ -72,7 +74,16 @@ impl Store {
         let workspace: Uuid = client.query_one(GUARDED, &[&organisation]).await?.try_get(0)?;
         client.execute(GUARDRAIL, &[&organisation, &workspace]).await?;
         let guarded = bootstrap::create_workspace_key(&client, workspace, "guarded", &scopes, PREFIX).await?;
-        Ok(Self { server: Some(server), key, limited_key: limited.key, guarded_key: guarded.key })
+        let (limited_key, guarded_key) = (limited.key, guarded.key);
+        Ok(Self { server: Some(server), workspace: tenant.workspace_id, key, limited_key, guarded_key })
+    }
+
+    /// The provider at this address has an MCP server, too.
+    pub async fn register_mcp(&self, provider: SocketAddr) -> anyhow::Result<()> {
+        let client = template::connect(&self.url(), DATABASE).await?;
+        let url = format!("http://{provider}/mcp/stateless");
+        client.execute(mcp::INSERT, &[&self.workspace, &url]).await?;
+        Ok(())
     }
 
     pub fn url(&self) -> String {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::report::{Comparison, Row};
-use super::{prompt, steady, translation};
+use super::{mcp, prompt, steady, translation};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -123,6 +123,13 @@ const CLAIMS: [Claim; 19] = [
         theirs: "engine",
         figure: cpu,
         limit: 1.1,
+    },
+    Claim {
+        text: "a tool of an MCP server, 1 KB: CPU per request against the engine lane",
+        ours: mcp::ROW,
+        theirs: "engine",
+        figure: cpu,
+        limit: 1.3,
     },
     Claim {
         text: "OpenAI to Anthropic, 1 KB: CPU per request against the engine lane untranslated",
