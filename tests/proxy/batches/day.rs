@@ -28,8 +28,10 @@ async fn logged(stack: &Stack, batch: &str, count: usize) -> Vec<(i32, Option<De
 #[tokio::test]
 async fn a_provider_runs_the_rows_and_each_is_priced_as_a_batch() {
     let stack = Stack::start().await;
+    let mut streamed = row("a", "gpt-4o-mini", "Hello");
+    streamed["body"]["stream"] = true.into();
     let rows = [
-        row("a", "gpt-4o-mini", "Hello"),
+        streamed,
         row("b", "gpt-4o-mini", "Hello"),
         row("c", "gpt-4o-mini", r#"{"mock":{"status":500}}"#),
     ];
