@@ -30,11 +30,7 @@ async fn a_provider_runs_the_rows_and_each_is_priced_as_a_batch() {
     let stack = Stack::start().await;
     let mut streamed = row("a", "gpt-4o-mini", "Hello");
     streamed["body"]["stream"] = true.into();
-    let rows = [
-        streamed,
-        row("b", "gpt-4o-mini", "Hello"),
-        row("c", "gpt-4o-mini", r#"{"mock":{"status":500}}"#),
-    ];
+    let rows = [streamed, row("b", "gpt-4o-mini", "Hello"), row("c", "gpt-4o-mini", r#"{"mock":{"status":500}}"#)];
     let batch = begin(&stack, &rows, "24h", json!({ "metadata": { "team": "a" } })).await;
     let over = ended(&stack, &batch).await;
     assert_eq!(over["status"], "completed", "{over}");
