@@ -371,7 +371,8 @@ async fn figures_that_differ_from_their_logs_are_found_and_built_again() {
     let mut client = truth.service.database.client().await;
     let verify = async |client: &mut tokio_postgres::Client| {
         let mut mended = 0;
-        for day in 3..=29 {
+        // With two Sundays, which are the last days of weeks, and days of which minutes are kept.
+        for day in 15..=24 {
             let tx = client.transaction().await.unwrap();
             let verdict = usage_slots::verify_day(&tx, beginning() + TimeDelta::days(day)).await.unwrap();
             tx.commit().await.unwrap();
@@ -390,7 +391,6 @@ async fn figures_that_differ_from_their_logs_are_found_and_built_again() {
          WHERE dimension = '' AND size = 1",
     ] {
         reference::refresh(&mut client).await;
-        assert_eq!(verify(&mut client).await, 0, "all is built");
         client.batch_execute(wrong).await.unwrap();
         assert!(verify(&mut client).await > 0, "{wrong}");
         assert_eq!(verify(&mut client).await, 0, "{wrong}");
