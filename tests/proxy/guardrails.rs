@@ -91,7 +91,8 @@ async fn what_fails_on_the_relay_lane_and_is_not_denied_is_246_and_its_bytes_are
     let plain = client(json!([])).get("/fine_tuning/jobs").await;
     let kinds = json!({ "default.allowedRequestTypes": { "allowedTypes": ["chatComplete"] } });
     let marked = client(json!([kinds])).get("/fine_tuning/jobs").await;
-    let told = |answer: &harness::Answer| (answer.status.as_u16(), answer.text());
+    // The mock numbers its answers.
+    let told = |answer: &harness::Answer| (answer.status.as_u16(), answer.text().replace("0002", "0001"));
     let (status, text) = told(&plain);
     assert_eq!(told(&marked), (if status == 200 { 246 } else { status }, text));
     assert_eq!(status, 200, "the mock answers it");

@@ -23,9 +23,9 @@ async fn a_session_opens_the_control_plane_through_the_proxy_and_no_inference() 
     let session = person.get("/auth/session").await;
     assert_eq!(session.status, 200, "{}", session.text());
     let csrf = session.json()["csrf_token"].as_str().unwrap().to_owned();
-    let made = person.with("x-gateway-csrf-token", csrf).post("/labels", &json!({ "name": "through the proxy" })).await;
+    let made = person.with("x-gateway-csrf-token", csrf).post("/labels", &json!({ "name": "through-the-proxy" })).await;
     assert_eq!(made.status, 200, "{}", made.text());
-    assert_eq!(person.post("/labels", &json!({ "name": "without the token" })).await.status, 403);
+    assert_eq!(person.post("/labels", &json!({ "name": "without-the-token" })).await.status, 403);
     for path in ["/chat/completions", "/embeddings", "/fine_tuning/jobs"] {
         let refused = person.with("x-gateway-provider", "openai").post(path, &chat("Hello")).await;
         assert_eq!(refused.status, 401, "{path}: {}", refused.text());

@@ -96,7 +96,10 @@ impl Slots {
         let (stretches, pieces): (Vec<Piece>, Vec<Piece>) =
             cover(self.period, shape.widest(), &state).into_iter().partition(|piece| piece.size.is_none());
         let from_logs: TimeDelta = stretches.iter().map(|piece| piece.until - piece.from).sum();
-        if pieces.is_empty() || stretches.len() > MOST_STRETCHES || from_logs > LONGEST_FROM_LOGS {
+        let is_much = stretches.len() > MOST_STRETCHES || from_logs > LONGEST_FROM_LOGS;
+        // Where logs are gone, slots alone know.
+        let are_logs_gone = state.kept.sealed_until.is_some_and(|sealed| self.period.from < sealed);
+        if pieces.is_empty() || (is_much && !are_logs_gone) {
             return Ok(None);
         }
         let only = self.only.as_ref().map(|(_, values)| values.as_slice());

@@ -41,13 +41,16 @@ pub async fn addressees(
     each.collect()
 }
 
-/// Whether this person may be mailed one more link now, where their organisation lets people in that way.
-pub async fn may_mail(db: &impl GenericClient, to: &Addressee) -> Result<bool, ApiError> {
+/// Whether this person may be mailed one more link now, where their organisation lets people in that way. Whoever asks at
+/// the same time waits for the end of the transaction, so that no more are made than are counted.
+pub async fn may_mail(tx: &Transaction<'_>, to: &Addressee) -> Result<bool, ApiError> {
+    const ALONE: &str = "SELECT FROM users WHERE id = $2 AND organisation_id = $1 FOR UPDATE";
     const COUNT: &str = "SELECT coalesce(o.auth_settings -> 'disable_login_links' = 'true', false) AS is_off,
             (SELECT count(*) FROM login_links l
              WHERE l.user_id = $2 AND l.organisation_id = $1 AND l.created_at > now() - interval '15 minutes') AS mailed
         FROM organisations o WHERE o.id = $1";
-    let row = db.query_one(COUNT, &[&to.organisation_id, &to.user_id]).await?;
+    tx.query_opt(ALONE, &[&to.organisation_id, &to.user_id]).await?;
+    let row = tx.query_one(COUNT, &[&to.organisation_id, &to.user_id]).await?;
     Ok(!row.try_get::<_, bool>("is_off")? && row.try_get::<_, i64>("mailed")? < MOST_MAILED)
 }
 

@@ -181,27 +181,40 @@ async fn finalize(tx: &Transaction<'_>, id: Uuid) -> Result<Group, Error> {
     Ok(Group::Over)
 }
 
+/// What a row came to.
+#[derive(Debug)]
+pub struct FinishedRow<'r> {
+    /// Its line, compressed.
+    pub result: &'r [u8],
+    pub is_answered: bool,
+    pub cost: Option<Amount>,
+    /// It was asked to see whether what held its batch up is over.
+    pub is_probe: bool,
+}
+
 /// A result, which counts if it is the first. False when another came before it.
 pub async fn finish_row(
     pool: &SmallPool,
     batch: Uuid,
     number: i32,
-    result: &[u8],
-    is_answered: bool,
-    cost: Option<Amount>,
+    row: &FinishedRow<'_>,
 ) -> Result<bool, PostgresAway> {
-    // The last one calls whoever finalises. An answer says that nothing holds the batch up any more.
+    // The last one calls whoever finalises. The answer of a probe says that nothing holds the batch up any more; that of a row
+    // which was begun before says nothing.
     const FINISH: &str = "WITH done AS (
             UPDATE batch_rows SET state = $3, result = $4, cost = $5, lease_owner = NULL, lease_until = NULL
             WHERE batch_id = $1 AND row_no = $2 AND state IN (0, 1) RETURNING 1)
         UPDATE batches SET completed = completed + ($3 = 2)::int, failed = failed + ($3 = 3)::int,
             cost = cost + coalesce($5, 0),
-            errors = CASE WHEN $3 = 2 AND status = 'in_progress' THEN NULL ELSE errors END,
-            next_step_at = CASE WHEN completed + failed + 1 >= total OR status = 'cancelling' THEN now() ELSE next_step_at END
+            errors = CASE WHEN $6::bool AND status = 'in_progress' THEN NULL ELSE errors END,
+            next_step_at = CASE WHEN completed + failed + 1 >= total OR status = 'cancelling' OR $6::bool
+                THEN least(next_step_at, now()) ELSE next_step_at END
         WHERE id = $1 AND EXISTS (SELECT FROM done)";
-    let state = if is_answered { ANSWERED } else { FAILED };
+    let state = if row.is_answered { ANSWERED } else { FAILED };
+    let is_over = row.is_probe && row.is_answered;
     let lent = pool.lend().await?;
-    let done = bounded(lent.client.execute(FINISH, &[&batch, &number, &state, &result, &cost])).await?;
+    let done =
+        bounded(lent.client.execute(FINISH, &[&batch, &number, &state, &row.result, &row.cost, &is_over])).await?;
     lent.give_back();
     Ok(done == 1)
 }
@@ -248,7 +261,7 @@ pub async fn put_back(
     Ok(())
 }
 
-/// Nothing of the batch begins before `wait` is over; `why` is shown until a row is answered.
+/// Nothing of the batch begins before `wait` is over; `why` is shown until a row that is begun then is answered.
 pub async fn hold_up(pool: &SmallPool, batch: Uuid, wait: Duration, why: &BatchError) -> Result<(), PostgresAway> {
     const HOLD_UP: &str = "UPDATE batches SET errors = $3,
             next_step_at = greatest(next_step_at, now() + $2::float8 * interval '1 millisecond')

@@ -167,7 +167,7 @@ fn unescaped(id: &str) -> String {
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// As one segment of a path, or as a value of a query.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     match text.bytes().all(|byte| byte == b'.') {
         true => text.replace('.', "%2E"),
         false => utf8_percent_encode(text, SEGMENT).to_string(),

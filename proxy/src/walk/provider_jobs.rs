@@ -18,7 +18,6 @@ use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::Utc;
 use http::{HeaderValue, Method, header};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::providers::{Family, Way};
@@ -170,8 +169,7 @@ impl Engine {
 
     /// The bytes of a file of OpenAI's own interface, to be read; the answer may also be a refusal.
     pub(crate) async fn open_job_file(&self, job: &JobTarget, id: &str) -> Result<Upstream, Refusal> {
-        let id = utf8_percent_encode(id, NON_ALPHANUMERIC);
-        let (target, place) = self.job_place(job, Family::Files, &format!("/files/{id}/content"))?;
+        let (target, place) = self.job_place(job, Family::Files, &format!("/files/{}/content", jobs::escaped(id)))?;
         let mut request = self.job_head(job, &target, &place).await?;
         request.method = Method::GET;
         request.remove(&header::CONTENT_TYPE);

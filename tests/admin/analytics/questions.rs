@@ -69,3 +69,8 @@ pub fn close(found: &Value, expected: f64, what: &str) {
     let margin = expected.abs().max(1.0) * allowed;
     assert!((number - expected).abs() <= margin, "{what}: {number} instead of {expected}");
 }
+
+/// How many questions are asked: more where more calls are asked about.
+pub fn rounds(usual: usize) -> usize {
+    if std::env::var_os("ANALYTICS_CALLS").is_some() { usual * 4 } else { usual }
+}

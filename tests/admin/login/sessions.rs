@@ -18,9 +18,9 @@ async fn a_session_says_who_is_signed_in_and_acts_with_their_role() {
     assert_eq!((&session["user"]["role"], &session["provider"]), (&json!("owner"), &json!("link")));
     assert_eq!(session["organisation"]["id"], json!(service.home.organisation_id));
     assert_eq!(session["workspaces"][0]["id"], json!(service.home.workspace_id));
-    let made = browser.post("/labels", &json!({ "name": "by hand" })).await;
+    let made = browser.post("/labels", &json!({ "name": "by-hand" })).await;
     assert_eq!(made.status, 200, "{}", made.text());
-    assert_eq!(browser.get("/labels").await.json()["total"], 1);
+    assert_eq!(browser.get("/labels?search=by-hand").await.json()["total"], 1);
     // What a user's key may not, a session may not either.
     assert_eq!(browser.get("/admin/users").await.status, 403);
     assert_eq!(browser.get("/api-keys/self").await.json()["type"], "workspace-user");
@@ -77,7 +77,7 @@ async fn csrf_a_call_that_changes_something_needs_the_token_and_our_own_site() {
     let token = link(&service, service.home.organisation_id, service.home.owner_id).await;
     let mut browser = Browser::new(&service);
     browser.post("/auth/sessions", &json!({ "token": token })).await;
-    let body = |n: usize| json!({ "name": format!("label {n}") });
+    let body = |n: usize| json!({ "name": format!("label-{n}") });
     assert_eq!(browser.post("/labels", &body(1)).await.status, 403, "without the token");
     assert_eq!(browser.delete("/auth/sessions/0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11").await.status, 403);
     browser.learn_csrf().await;
@@ -96,7 +96,7 @@ async fn csrf_a_call_that_changes_something_needs_the_token_and_our_own_site() {
         let answer = browser.with(name, value).post("/labels", &body(name.len() + value.len())).await;
         assert_eq!(answer.status, status, "{name}: {value}: {}", answer.text());
     }
-    assert_eq!(service.administrator().get("/labels").await.json()["total"], 2);
+    assert_eq!(service.administrator().get("/labels?search=label-").await.json()["total"], 2);
 }
 
 #[tokio::test]

@@ -278,3 +278,14 @@ async fn a_login_leads_nowhere_else_and_messages_are_bounded() {
     let answer = site.service.client().post(&format!("/auth/saml/{home}/acs"), &json!({ "SAMLResponse": 1 })).await;
     assert_eq!(answer.status, 400, "{}", answer.text());
 }
+
+#[tokio::test]
+async fn the_usual_address_to_sign_in_leads_to_saml_where_that_is_set_up() {
+    let site = Site::start().await;
+    let home = site.service.home.organisation_id;
+    let answer = site.service.client().get("/auth/login?email=ada@acme.test&return_to=/console").await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    assert_eq!(answer.header("location"), format!("/v1/auth/saml/{home}/login?return_to=%2Fconsole"));
+    let nobodys = site.service.client().get("/auth/login?email=ada@elsewhere.test").await;
+    assert_eq!(nobodys.status, 404, "{}", nobodys.text());
+}

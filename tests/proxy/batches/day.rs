@@ -28,11 +28,9 @@ async fn logged(stack: &Stack, batch: &str, count: usize) -> Vec<(i32, Option<De
 #[tokio::test]
 async fn a_provider_runs_the_rows_and_each_is_priced_as_a_batch() {
     let stack = Stack::start().await;
-    let rows = [
-        row("a", "gpt-4o-mini", "Hello"),
-        row("b", "gpt-4o-mini", "Hello"),
-        row("c", "gpt-4o-mini", r#"{"mock":{"status":500}}"#),
-    ];
+    let mut streamed = row("a", "gpt-4o-mini", "Hello");
+    streamed["body"]["stream"] = true.into();
+    let rows = [streamed, row("b", "gpt-4o-mini", "Hello"), row("c", "gpt-4o-mini", r#"{"mock":{"status":500}}"#)];
     let batch = begin(&stack, &rows, "24h", json!({ "metadata": { "team": "a" } })).await;
     let over = ended(&stack, &batch).await;
     assert_eq!(over["status"], "completed", "{over}");
@@ -62,35 +60,22 @@ async fn a_provider_runs_the_rows_and_each_is_priced_as_a_batch() {
 
 #[tokio::test]
 async fn a_batch_price_is_charged_where_there_is_one() {
-    let stack = Stack::start().await;
-    let pricing = json!({
-        "pay_as_you_go": { "request_token": { "price": 0.002 }, "response_token": { "price": 0.004 } },
-        "batch_config": { "request_token": { "price": 0.001 }, "response_token": { "price": 0.002 } },
-    });
-    let body = json!({
-        "name": "priced", "slug": "priced", "ai_provider_id": "openai", "key": "sk-stored",
-        "workspace_id": stack.home.workspace_id.to_string(), "default_provider_slug": "priced",
-        "configurations": { "custom_host": stack.mock.url() },
-    });
-    let made = stack.administrator().post("/integrations", &body).await;
-    assert_eq!(made.status, 200, "{}", made.text());
-    let models = json!({ "models": [{ "slug": "own-model", "enabled": true, "is_custom": true,
-        "pricing_config": pricing }] });
-    let priced = stack.administrator().put("/integrations/priced/models", &models).await;
-    assert_eq!(priced.status, 200, "{}", priced.text());
-    let live = application(&stack).with("x-gateway-provider", "@priced");
-    let database = stack.database.client().await;
-    const LAST: &str = "SELECT max(changed_xid::text::bigint)::float8 FROM integration_models";
-    let last: f64 = database.query_one(LAST, &[]).await.unwrap().get(0);
-    let arrived = async || stack.metric("gateway_snapshot_cursor").await.is_some_and(|cursor| cursor > last);
-    stack.until("the price has arrived", arrived).await;
+    let rates =
+        |read: f64, written: f64| json!({ "request_token": { "price": read }, "response_token": { "price": written } });
+    let prices = json!({ "own-model": { "pricing_config": { "pay_as_you_go": rates(0.002, 0.004),
+        "batch_config": rates(0.001, 0.002) } } });
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("openai.json"), prices.to_string()).unwrap();
+    let local = folder.path().to_str().unwrap();
+    let stack = Stack::builder().proxy("MODEL_CONFIGS_PRICING_LOCAL_PATH", local).start().await;
+    let live = stack.client();
     let question = row("a", "own-model", "Hello");
     let answer = live.post("/chat/completions", &question["body"]).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let batch =
-        begin(&stack, &[question], "24h", json!({ "gateway_options": { "x-gateway-provider": "@priced" } })).await;
+    let batch = begin(&stack, &[question], "24h", json!({})).await;
     let over = ended(&stack, &batch).await;
     assert_eq!(over["status"], "completed", "{over}");
+    let database = stack.database.client().await;
     const LIVE: &str =
         "SELECT cost FROM request_logs WHERE request_url = '/v1/chat/completions' AND NOT metadata ? '_batch_id'";
     stack.until("the live call is logged", async || !database.query(LIVE, &[]).await.unwrap().is_empty()).await;

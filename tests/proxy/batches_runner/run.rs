@@ -58,13 +58,16 @@ async fn progress_and_cost_are_shown_while_it_runs() {
 #[tokio::test]
 async fn rows_are_run_with_what_the_batch_says_and_pass_through_its_config() {
     let stack = paced(100).start().await;
-    let config = json!({ "override_params": { "temperature": 0.25 } });
-    let options = json!({ "x-gateway-config": config, "x-gateway-metadata": { "team": "blue" } });
+    let config = json!({ "provider": "openai", "api_key": "sk-mock", "custom_host": stack.mock.url(),
+        "override_params": { "temperature": 0.25 } });
+    let options = json!({ "x-gateway-config": config, "x-gateway-metadata": { "team": "blue" },
+        "x-gateway-provider": null, "x-gateway-custom-host": null, "authorization": null });
     let mut streamed = row("a", "hello rows");
     streamed["body"]["stream"] = json!(true);
     let batch = begin_with(&stack, &application(&stack), &jsonl(&[streamed]), options).await;
     let done = until_status(&stack, &batch, "completed").await;
     let output = lines(&stack, &done["output_file_id"]).await;
+    assert_eq!(lines(&stack, &done["error_file_id"]).await, [] as [Value; 0]);
     assert_eq!(output[0]["response"]["body"]["object"], "chat.completion", "{}", output[0]);
     assert_eq!(asked(&stack, "hello rows"), 1);
     let sent: Value = serde_json::from_slice(&stack.mock.requests().last().unwrap().body).unwrap();

@@ -47,10 +47,10 @@ pub async fn ask(State(app): State<App>, PublicCall(origin): PublicCall) -> Answ
 async fn send(app: &App, origin: &Arc<RequestOrigin>, email: &str, organisation: Option<Uuid>) -> Result<(), ApiError> {
     let mut db = app.db.get().await?;
     for to in links::addressees(&*db, email, organisation).await? {
-        if !links::may_mail(&*db, &to).await? {
+        let tx = db.transaction().await?;
+        if !links::may_mail(&tx, &to).await? {
             continue;
         }
-        let tx = db.transaction().await?;
         let token = links::create(&tx, &to).await?;
         let mut record = AuditRecord::for_visitor(origin, to.organisation_id);
         record.resource_id = Some(to.user_id.to_string());

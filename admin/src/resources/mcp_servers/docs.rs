@@ -84,7 +84,7 @@ fn reached() -> Schema {
 }
 
 fn integration() -> Schema {
-    schema::object("McpServerIntegration")
+    schema::object("")
         .need("id", schema::uuid().says("Its id."))
         .need("slug", schema::slug().says("Its slug."))
         .need("status", schema::choice(&["active", "archived"]))

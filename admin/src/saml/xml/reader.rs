@@ -3,9 +3,10 @@
 use super::{Attribute, Child, Document, Element, ElementId, Malformed};
 
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
-const DEEPEST: usize = 64;
+const DEEPEST: usize = 32;
 const MOST_ELEMENTS: usize = 10_000;
-const MOST_ATTRIBUTES: usize = 64;
+/// Together with the depth it bounds what looking up one prefix may cost.
+const MOST_ATTRIBUTES: usize = 32;
 
 type Read<T> = Result<T, Malformed>;
 

@@ -8,6 +8,7 @@ use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::failed_row;
 use crate::files::{FileReader, Intake, ManagedFile, ManagedFiles, PART_BYTES};
 use crate::request::body::Fields;
+use crate::request::body::edit::Edits;
 use crate::walk::Engine;
 use crate::walk::provider_jobs::JobTarget;
 use crate::walk::row_guard::{Judged, RowGuard};
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use shared::batches::{BatchError, Lines};
+use shared::config::ParamPath;
 use std::borrow::Cow;
 
 /// Results that are stored together.
@@ -138,6 +140,7 @@ async fn written_row(
         Some(leaf) => leaf.edits.apply(&body, &fields, Some(job.sent_model())),
         None => body.clone(),
     };
+    let edited = unstreamed(&edited)?;
     let text = std::str::from_utf8(&edited).map_err(|error| changed(&error.to_string()))?;
     let one_line = text.replace(['\n', '\r'], " ");
     let body = RawValue::from_string(one_line).map_err(|error| changed(&error.to_string()))?;
@@ -145,6 +148,13 @@ async fn written_row(
     let mut line = serde_json::to_vec(&sent).map_err(|error| changed(&error.to_string()))?;
     line.push(b'\n');
     Ok(Ok(Bytes::from(line)))
+}
+
+/// An answer is one JSON object in a line.
+fn unstreamed(body: &Bytes) -> Result<Bytes, Trouble> {
+    let fields = Fields::parse_object(body).map_err(|refusal| changed(&refusal.message))?;
+    let names = ["stream", "stream_options"].into_iter().filter_map(ParamPath::parse).collect();
+    Ok(Edits::new(None, None, names).apply(body, &fields, None))
 }
 
 fn denied(custom_id: &str, why: &str) -> RowResult {

@@ -7,7 +7,7 @@ use super::verdict::{AskedRow, Verdict, judge};
 use super::{BatchRunner, StepFailure, input_row, output_line, persist};
 use crate::batches::meters::RowOutcome;
 use crate::batches::record::PREFIX;
-use crate::batches::rows::{self, LeasedRow, PutBack};
+use crate::batches::rows::{self, FinishedRow, LeasedRow, PutBack};
 use crate::journal::Record;
 use crate::net::in_memory::{InMemoryAnswer, InMemoryClient};
 use crate::walk::{BatchRow, RowAnswer};
@@ -43,7 +43,9 @@ impl BatchRunner {
                 // What is in memory can be compressed.
                 let packed = pack(&line).unwrap_or_default();
                 drop(line);
-                let stored = persist(|| rows::finish_row(pool, batch, number, &packed, is_answered, cost)).await;
+                let is_probe = !context.batch.errors.is_empty();
+                let finished = FinishedRow { result: &packed, is_answered, cost, is_probe };
+                let stored = persist(|| rows::finish_row(pool, batch, number, &finished)).await;
                 self.meters.row(match (stored, is_answered) {
                     (Some(true), true) => RowOutcome::Answered,
                     (Some(true), false) => RowOutcome::Failed,

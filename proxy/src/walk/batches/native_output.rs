@@ -3,7 +3,7 @@
 
 use crate::answer::error_in_openai_form;
 use crate::catalog::models::upstream::{self, Told};
-use crate::codecs::jobs::LONGEST_OBJECT;
+use crate::codecs::jobs::{LONGEST_OBJECT, escaped};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
@@ -13,7 +13,6 @@ use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use crate::walk::{Engine, NextStep, RelayAsk};
 use bytes::Bytes;
 use http::{Method, header};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use pingora_http::RequestHeader;
 use serde_json::Value;
 use shared::providers::Family;
@@ -43,7 +42,7 @@ impl Engine {
         let told: Value = serde_json::from_slice(&told.body)
             .map_err(|error| Refusal::invalid_upstream_response(&batch.target.provider.name, error))?;
         let file = told["output_file_id"].as_str().filter(|id| !id.is_empty()).ok_or_else(Refusal::no_batch_output)?;
-        let file = utf8_percent_encode(file, NON_ALPHANUMERIC);
+        let file = escaped(file);
         let passage = self.router.passage(ask.at(format!("/files/{file}/content")), head, headers, visit)?;
         Ok(NextStep::Pass(Box::new(passage)))
     }
