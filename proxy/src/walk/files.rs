@@ -128,11 +128,7 @@ fn known_id(id: &Result<Uuid, String>) -> Result<Uuid, Refusal> {
     id.as_ref().copied().map_err(|sent| Refusal::file_not_found(sent))
 }
 
-pub(super) async fn deliver(
-    client: &mut impl Downstream,
-    visit: &mut Visit,
-    object: &Value,
-) -> Result<(), ClientGone> {
+pub(super) async fn deliver(client: &mut impl Downstream, visit: &mut Visit, object: &Value) -> Result<(), ClientGone> {
     let body = Bytes::from(object.to_string());
     let mut head = ResponseHeader::build_no_case(StatusCode::OK, Some(8)).expect("a status code is a status");
     let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -95,7 +95,10 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("path.workspaceId", "The workspace, by its id or slug."),
     ("query.email", "The whole mail address, in upper or lower case."),
     ("query.limit", "How many at most; all when absent."),
-    ("query.return_to", "The path of this host that the person is sent to when signed in; /console when absent."),
+    (
+        "query.return_to",
+        "The path of this host that the person is sent to when signed in; /v1/auth/session when absent.",
+    ),
     ("query.role", "Only people of this role."),
     ("query.type", "Only objects of this kind."),
     ("query.workspace_id", "Id or slug of a workspace. A workspace's own key may leave it out."),
