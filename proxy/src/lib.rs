@@ -17,7 +17,8 @@
 //! - `answer`: the way back: until when another attempt may take its place, delivery, heartbeats, errors inside streams
 //! - `mcp`: messages between MCP clients and servers: what they ask for, what may be seen, sessions, credentials
 //! - `files`: files that the gateway keeps itself: rows, parts in the log store, what lists and ranges ask for
-//! - `batches`: batches that the gateway keeps itself: what is asked for, their rows in Postgres, and who runs them
+//! - `batches`: batches that the gateway keeps itself: what is asked for, and their rows in Postgres
+//! - `batch_runner`: who runs them, off the way of requests; `batch_day`: by a provider's own batch, within a day
 //! - `conversation`: requests and answers in no vendor's words, whole and in pieces
 //! - `codecs`: one wire format each, both ways: bytes to a conversation and back. Pure; `walk::translate` asks in one, and
 //!   `answer::translated` answers in the other
@@ -33,6 +34,8 @@
 
 pub mod admission;
 pub mod answer;
+pub mod batch_day;
+pub mod batch_runner;
 pub mod batches;
 pub mod cache;
 pub mod catalog;

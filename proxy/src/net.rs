@@ -8,3 +8,4 @@ pub mod dial;
 pub mod downstream;
 pub mod in_memory;
 pub mod own_call;
+pub mod retry_after;

@@ -8,7 +8,6 @@ pub mod course;
 pub mod inline_configs;
 pub mod latency;
 pub mod plan;
-pub mod provider_retry_after;
 pub mod query;
 pub mod retry;
 pub mod retry_budget;

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn headers_that_are_kept_cannot_replace_those_of_the_protocol() {
         let found = kept(
-            json!({ "custom_headers": { "x-key": "s", "Mcp-Session-Id": "1", "bad name": "2" } }).as_object().unwrap(),
+            json!({ "custom_headers": { "x-key": "s", "mcp-session-id": "1", "bad name": "2" } }).as_object().unwrap(),
         );
         assert_eq!(found, [(HeaderName::from_static("x-key"), HeaderValue::from_static("s"))]);
     }

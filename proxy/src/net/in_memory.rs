@@ -3,7 +3,7 @@
 //! client left.
 
 use super::downstream::{ClientGone, Downstream};
-use crate::routing::provider_retry_after::retry_after;
+use crate::net::retry_after::retry_after;
 use bytes::Bytes;
 use chrono::Utc;
 use http::{HeaderValue, header};

@@ -36,7 +36,6 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("LogMetrics.source", "Whether the proxy wrote it, or a client reported it."),
     ("LogsErased.status", "Always success: failures are errors."),
     ("LogsStored.status", "Always success: failures are errors."),
-    ("McpServer.mcp_integration_details", "What it is a server of."),
     ("Member.settings", "Settings of the person in this workspace; null for none."),
     ("ModelPrice.type", "A price that does not change with the time or the amount."),
     ("NewFeedback.value", "How good the answer was, from -10 to 10."),

@@ -39,7 +39,7 @@ impl CallFailure {
 
     /// Also for sessions of others. The protocol wants 404, upon which clients begin anew.
     pub fn unknown_session() -> Self {
-        let fault = Fault::new(SESSION_NOT_FOUND, "Session not found");
+        let fault = Fault::new(SESSION_NOT_FOUND, "session not found");
         Self { fault, status: 404, code: RefusalCode::NotFound, http: Some(404) }
     }
 

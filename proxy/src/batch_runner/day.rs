@@ -1,7 +1,7 @@
 //! A step of a batch that a provider runs: taken in its own module, and what it comes to is made of the batch here.
 
 use super::{BatchRunner, StepFailure, output_line, persist};
-use crate::batches::day::{DayStep, RowResult, RowSink};
+use crate::batch_day::{DayStep, RowResult, RowSink};
 use crate::batches::record::BatchRecord;
 use crate::batches::rows::{self, ANSWERED, FAILED};
 use crate::runtime::small_pool::{PostgresAway, SmallPool};

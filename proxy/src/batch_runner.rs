@@ -22,12 +22,12 @@ mod under_way;
 mod validate;
 mod verdict;
 
-use super::day::NotNow;
-use super::leases::{self, DueBatch};
-use super::meters::BatchMeters;
-use super::record::{BatchRecord, Mode};
-use super::records::BatchRecords;
-use super::rows;
+use crate::batch_day::NotNow;
+use crate::batches::leases::{self, DueBatch};
+use crate::batches::meters::BatchMeters;
+use crate::batches::record::{BatchRecord, Mode};
+use crate::batches::records::BatchRecords;
+use crate::batches::rows;
 use crate::files::{FilesAway, ManagedFiles};
 use crate::journal::ship::Pricer;
 use crate::runtime::small_pool::PostgresAway;
