@@ -46,7 +46,7 @@ before(async () => {
   const key = await control("POST", "/api-keys/workspace/user", GATEWAY_ADMIN_KEY, {
     name: SLUG,
     workspace_id: workspace,
-    user_id: users.data[0].id,
+    user_id: users.data.find((user) => user.role === "owner").id,
     scopes: ["mcp.invoke", "mcp_servers.read", "mcp_servers.update"],
   });
   person = key.key;

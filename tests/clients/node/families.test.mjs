@@ -78,8 +78,8 @@ test("moderations", async () => {
 test("files", async () => {
   const made = await client.files.create({ file: await toFile(Buffer.from("{}\n"), "rows.jsonl"), purpose: "batch" });
   assert.equal((await client.files.retrieve(made.id)).id, made.id);
-  assert.equal((await all(client.files.list())).length, 1);
-  assert.match(await (await client.files.content(made.id)).text(), /custom_id/);
+  assert.ok((await all(client.files.list())).some((file) => file.id === made.id));
+  assert.equal(await (await client.files.content(made.id)).text(), "{}\n");
   assert.ok((await client.files.delete(made.id)).deleted);
 });
 
@@ -87,7 +87,7 @@ test("batches", async () => {
   const made = await client.batches.create({ input_file_id: "file-1", endpoint: "/v1/chat/completions", completion_window: "24h" });
   assert.equal((await client.batches.retrieve(made.id)).id, made.id);
   assert.equal((await client.batches.cancel(made.id)).status, "cancelled");
-  assert.equal((await all(client.batches.list())).length, 1);
+  assert.ok((await all(client.batches.list())).some((batch) => batch.id === made.id));
 });
 
 test("fine-tuning", async () => {

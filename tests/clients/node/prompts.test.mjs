@@ -100,8 +100,10 @@ test("a patch changes what it names and keeps the rest", async () => {
   const version = await prompts.retrieve(`${own}@latest`);
   assert.equal(version.prompt_version, 2);
   assert.deepEqual([version.parameters.temperature, version.virtual_key], [0.5, SLUG]);
-  await until(() => run(`${own}@latest`));
-  assert.equal(await asked(), "Welcome Ada");
+  await until(async () => {
+    await run(`${own}@latest`);
+    return (await asked()) === "Welcome Ada";
+  });
   await prompts.update(own, { name: "Renamed" });
   const versions = await prompts.versions.list(own);
   assert.deepEqual(versions.data.map((one) => one.prompt_version), [2, 1]);

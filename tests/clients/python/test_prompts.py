@@ -103,8 +103,12 @@ def test_a_patch_changes_what_it_names_and_keeps_the_rest(portkey, prompts, prom
     version = prompts.retrieve(f"{prompt}@latest")
     assert (version.prompt_version, version.virtual_key) == (2, stored["openai"])
     assert version.parameters["temperature"] == 0.5
-    until(lambda: run(prompts, f"{prompt}@latest", name="Ada"))
-    assert asked(mock)["messages"][0]["content"] == "Welcome Ada"
+
+    def is_there():
+        run(prompts, f"{prompt}@latest", name="Ada")
+        return asked(mock)["messages"][0]["content"] == "Welcome Ada"
+
+    until(is_there)
     prompts.update(prompt_slug=prompt, name="Renamed")
     versions = prompts.versions.list(prompt_slug=prompt).data
     assert [version["prompt_version"] for version in versions] == [2, 1]
