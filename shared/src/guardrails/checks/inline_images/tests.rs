@@ -1,3 +1,5 @@
+//! What is inlined, what stays an address, and what a provider is told of it.
+
 use super::*;
 use crate::guardrails::compile;
 use crate::guardrails::remote::Images;

@@ -1,3 +1,5 @@
+//! Tokens by keys that are known, fetched or asked about: verdicts, claims as headers, and ages of what is kept.
+
 use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteContext};
 use crate::guardrails::subject::testing::{said, subject};
 use crate::guardrails::{Subject, compile};
