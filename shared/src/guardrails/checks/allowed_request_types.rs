@@ -103,7 +103,11 @@ mod tests {
             let check = compile("allowedRequestTypes", &parameters).unwrap();
             let metadata = metadata.as_object().unwrap();
             let verdict = check.run(&Subject { metadata, request_type: kind, ..subject(&request, None) });
-            assert_eq!((said(&verdict), &verdict.data["mode"]), (expected, &json!(mode)), "{parameters} {kind}");
+            assert_eq!(
+                (said(&verdict), &verdict.data.value()["mode"]),
+                (expected, &json!(mode)),
+                "{parameters} {kind}"
+            );
         }
     }
 

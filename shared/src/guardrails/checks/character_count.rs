@@ -1,11 +1,11 @@
 //! `characterCount`: how long the text is, in UTF-16 units, as JavaScript counts.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
 struct CharacterCount {
     least: u64,
@@ -27,14 +27,23 @@ impl Check for CharacterCount {
         }
         let count = text.encode_utf16().count() as u64;
         let is_between = (self.least..=self.most).contains(&count);
-        let explanation = format!(
-            "The text has {count} characters; {} {} to {} are allowed.",
-            if self.not { "all but" } else { "from" },
-            self.least,
-            self.most
-        );
-        let data = json!({ "characterCount": count, "minCharacters": self.least, "maxCharacters": self.most, "not": self.not });
-        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+        let data = DataWriter::default()
+            .number("characterCount", count)
+            .number("minCharacters", self.least)
+            .number("maxCharacters", self.most)
+            .flag("not", self.not)
+            .explanation(format_args!(
+                "The text has {count} characters; {} {} to {} are allowed.",
+                if self.not { "all but" } else { "from" },
+                self.least,
+                self.most
+            ))
+            .excerpt(&text);
+        Verdict::written(is_between != self.not, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
 
@@ -64,6 +73,6 @@ mod tests {
             let parameters = json!({ "minCharacters": least, "maxCharacters": most, "not": not });
             assert_eq!(said(&run_text("characterCount", &parameters, text)), expected, "{parameters} {}", text.len());
         }
-        assert_eq!(run_text("characterCount", &json!({}), "a🙂").data["characterCount"], 3);
+        assert_eq!(run_text("characterCount", &json!({}), "a🙂").data.value()["characterCount"], 3);
     }
 }

@@ -1,11 +1,12 @@
 //! `regexMatch`: the pattern is found in the text.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::{DataWriter, excerpt};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::Pattern;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::{Verdict, excerpt};
+use crate::guardrails::verdict::Verdict;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -33,19 +34,24 @@ impl Check for RegexMatch {
             Err(costly) => return Verdict::bound("TooCostly", costly.to_string()),
         };
         let verdict = found.is_some() != self.not;
-        let explanation = format!(
+        let explanation = format_args!(
             "The pattern {} {} in the text{}.",
             self.rule,
             if found.is_some() { "was found" } else { "was not found" },
             if self.not { ", where it must not be" } else { "" }
         );
-        let data = json!({
-            "regexPattern": self.rule,
-            "not": self.not,
-            "verdict": verdict,
-            "matchDetails": found.map(|place| self.details(&text, place)),
-        });
-        Verdict::new(verdict, explanation, data).with_excerpt(&text)
+        let data = DataWriter::default()
+            .text("regexPattern", &self.rule)
+            .flag("not", self.not)
+            .flag("verdict", verdict)
+            .value("matchDetails", &found.map_or(Value::Null, |place| self.details(&text, place)))
+            .explanation(explanation)
+            .excerpt(&text);
+        Verdict::written(verdict, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 
     /// What must not be there is found where it ends, unless it could go on for ever. The letter behind decides about
@@ -106,8 +112,8 @@ mod tests {
         let verdict = run_text("regexMatch", &json!({ "rule": r"(?<who>\w+)@(\w+)(x)?" }), "🙂 ann@home!");
         let details = json!({ "matchedText": "ann@home", "index": 3, "groups": { "who": "ann" },
                               "captures": ["ann", "home", null] });
-        assert_eq!(verdict.data["matchDetails"], details);
-        assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data["matchDetails"], json!(null));
+        assert_eq!(verdict.data.value()["matchDetails"], details);
+        assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data.value()["matchDetails"], json!(null));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `sentenceCount`: how often a sentence ends in the text.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
 struct SentenceCount {
     least: u64,
@@ -25,14 +25,23 @@ impl Check for SentenceCount {
         // Pieces between the marks, less one: as others count, so that `a..b` are two.
         let count = text.chars().filter(|letter| matches!(letter, '.' | '!' | '?')).count() as u64;
         let is_between = (self.least..=self.most).contains(&count);
-        let explanation = format!(
-            "The text has {count} ends of sentences; {} {} to {} are allowed.",
-            if self.not { "all but" } else { "from" },
-            self.least,
-            self.most
-        );
-        let data = json!({ "sentenceCount": count, "minCount": self.least, "maxCount": self.most, "not": self.not });
-        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+        let data = DataWriter::default()
+            .number("sentenceCount", count)
+            .number("minCount", self.least)
+            .number("maxCount", self.most)
+            .flag("not", self.not)
+            .explanation(format_args!(
+                "The text has {count} ends of sentences; {} {} to {} are allowed.",
+                if self.not { "all but" } else { "from" },
+                self.least,
+                self.most
+            ))
+            .excerpt(&text);
+        Verdict::written(is_between != self.not, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
 
@@ -62,7 +71,7 @@ mod tests {
             let parameters = json!({ "minSentences": least, "maxSentences": most, "not": not });
             let said = run_text("sentenceCount", &parameters, text);
             assert_eq!(
-                (&said.data["sentenceCount"], said.verdict),
+                (&said.data.value()["sentenceCount"], said.verdict),
                 (&json!(count), verdict),
                 "{parameters} {}",
                 text.len()

@@ -1,11 +1,11 @@
 //! `wordCount`: how many words the text has.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
 struct WordCount {
     least: u64,
@@ -27,25 +27,43 @@ impl Check for WordCount {
         }
         let count = words(&text) as u64;
         let is_between = (self.least..=self.most).contains(&count);
-        let explanation = format!(
-            "The text has {count} words; {} {} to {} are allowed.",
-            if self.not { "all but" } else { "from" },
-            self.least,
-            self.most
-        );
-        let data = json!({ "wordCount": count, "minWords": self.least, "maxWords": self.most, "not": self.not });
-        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+        let data = DataWriter::default()
+            .number("wordCount", count)
+            .number("minWords", self.least)
+            .number("maxWords", self.most)
+            .flag("not", self.not)
+            .explanation(format_args!(
+                "The text has {count} words; {} {} to {} are allowed.",
+                if self.not { "all but" } else { "from" },
+                self.least,
+                self.most
+            ))
+            .excerpt(&text);
+        Verdict::written(is_between != self.not, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
+
+/// No more than a byte can count.
+const CHUNK: usize = 240;
 
 /// What stands between spaces. Bytes say it as well where there is nothing but ASCII.
 fn words(text: &str) -> usize {
     if !text.is_ascii() {
         return text.split_whitespace().count();
     }
-    let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
-    let begins = text.bytes().zip(text.bytes().skip(1)).filter(|&(before, byte)| is_space(before) && !is_space(byte));
-    begins.count() + usize::from(text.bytes().next().is_some_and(|first| !is_space(first)))
+    let Some((first, behind)) = text.as_bytes().split_first() else { return 0 };
+    let is_space = |byte: u8| (byte == b' ') | (byte.wrapping_sub(b'\t') < 5);
+    let begins = |before: &[u8], bytes: &[u8]| {
+        // What a byte can count, of whole vectors: compilers do that with few instructions.
+        let begins = before.iter().zip(bytes).map(|(before, byte)| u8::from(is_space(*before) & !is_space(*byte)));
+        usize::from(begins.sum::<u8>())
+    };
+    let pairs = text.as_bytes().chunks(CHUNK).zip(behind.chunks(CHUNK));
+    usize::from(!is_space(*first)) + pairs.map(|(before, bytes)| begins(before, bytes)).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -56,7 +74,20 @@ mod tests {
 
     #[test]
     fn bytes_and_characters_count_alike() {
-        for text in ["", " ", "a", " a", "a ", "a b", "a\u{b}b\u{c}c", "a\u{1c}b\u{85}c", "\r\n a\t\tb", "a\u{0}b"] {
+        for text in [
+            "",
+            " ",
+            "a",
+            " a",
+            "a ",
+            "a b",
+            "a\u{b}b\u{c}c",
+            "a\u{1c}b\u{85}c",
+            "\r\n a\t\tb",
+            "a\u{0}b",
+            &"a b  ".repeat(500),
+            &"a ".repeat(240),
+        ] {
             assert_eq!(words(text), text.split_whitespace().count(), "{text:?}");
         }
     }
@@ -82,6 +113,6 @@ mod tests {
             let parameters = json!({ "minWords": least, "maxWords": most, "not": not });
             assert_eq!(said(&run_text("wordCount", &parameters, text)), expected, "{parameters} {}", text.len());
         }
-        assert_eq!(run_text("wordCount", &json!({}), "a b").data["wordCount"], 2);
+        assert_eq!(run_text("wordCount", &json!({}), "a b").data.value()["wordCount"], 2);
     }
 }

@@ -3,7 +3,8 @@ use serde_json::json;
 
 fn categories(text: &str) -> Vec<String> {
     let verdict = run_text("pii", &json!({}), text);
-    let found = verdict.data["detections"].as_array().unwrap().iter();
+    let data = verdict.data.value();
+    let found = data["detections"].as_array().unwrap().iter();
     found.map(|one| one["category"].as_str().unwrap().to_owned()).collect()
 }
 
