@@ -26,7 +26,7 @@ pub(crate) mod upper_case;
 mod wire;
 
 pub use client_frames::StreamFrames;
-pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, results_event, with_results};
+pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_results};
 pub use heartbeat::beside;
 pub use hold::{AnswerRoom, ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};

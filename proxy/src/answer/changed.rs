@@ -14,7 +14,7 @@ pub async fn deliver(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    visit.checked(steps.told());
+    visit.checked(steps.told(visit.is_logged()));
     if let Some(refusal) = body.denial {
         if let Some(log) = &mut visit.observer.log {
             log.counts(&body.read, true);

@@ -51,6 +51,21 @@ impl SideResult {
         list(self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| Cow::Borrowed(hook.json.as_str())))
     }
 
+    /// The same without its brackets, at the end of a text.
+    pub fn tell(&self, out: &mut Vec<u8>) {
+        for (place, hook) in self.hooks.iter().filter(|hook| !hook.is_async).enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(hook.json.as_bytes());
+        }
+    }
+
+    /// Bytes that it tells, and some more.
+    pub fn size(&self) -> usize {
+        self.hooks.iter().map(|hook| hook.json.len() + 1).sum()
+    }
+
     /// Whether it tells anything.
     pub fn tells(&self) -> bool {
         self.hooks.iter().any(|hook| !hook.is_async)

@@ -1,6 +1,11 @@
 //! JSON as it was written: where the members of an object stand, in one pass that checks the whole text and builds
 //! nothing. Reading one pass over every request and every answer is most of what the gateway itself spends on them.
 
+mod said_once;
+
+pub use said_once::{last_plain_content, says_all_once};
+
+use serde::Deserialize;
 use std::borrow::Cow;
 
 /// One member of an object, as it was written.
@@ -87,6 +92,17 @@ pub fn items(text: &str) -> Result<Vec<&str>, MalformedJson> {
             b']' => return scan.end().map(|()| items),
             _ => return Err(MalformedJson(scan.at - 1)),
         }
+    }
+}
+
+/// What a string means, of one that was checked; none if its escapes make no text, or if it is no string.
+pub fn read_text(written: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+    let plain = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match plain.filter(|plain| memchr::memchr(b'\\', plain.as_bytes()).is_none()) {
+        Some(plain) => Some(Cow::Borrowed(plain)),
+        None => serde_json::from_str::<Text<'_>>(written).ok().map(|text| text.0),
     }
 }
 

@@ -61,7 +61,7 @@ impl LookUp<'_> {
                 let kind = HeaderValue::from_str(&entry.content_type).ok()?;
                 let is_json = kind.as_bytes().starts_with(b"application/json");
                 let body = match self.guarded.filter(|call| is_json && call.tells_results()) {
-                    Some(call) => with_results(entry.body.clone(), &call.results(None)),
+                    Some(call) => with_results(entry.body.clone(), call, None),
                     None => entry.body.clone(),
                 };
                 head.insert_header(header::CONTENT_TYPE, kind).ok()?;
