@@ -54,8 +54,8 @@ impl Engine {
         &self,
         errand: &EngineRequest,
         leaf: &Leaf,
-        defaults: Option<&GuardSet>,
-    ) -> Option<GuardSet> {
+        defaults: Option<&Arc<GuardSet>>,
+    ) -> Option<Arc<GuardSet>> {
         if errand.is_own { None } else { self.router.guards.for_leaf(leaf, &errand.caller, defaults) }
     }
 
@@ -69,7 +69,7 @@ impl Engine {
         leaf: &Leaf,
         read: ReadBody<'_>,
         body: &Bytes,
-        set: GuardSet,
+        set: Arc<GuardSet>,
         known: &mut Option<Box<GuardedTarget>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
@@ -173,7 +173,7 @@ impl Engine {
         errand: &EngineRequest,
         fields: &Fields<'_>,
         body: &Bytes,
-        set: GuardSet,
+        set: Arc<GuardSet>,
         remote: Option<Arc<RemoteSide>>,
         is_strict: bool,
     ) -> Result<GuardedTarget, Refusal> {
@@ -187,11 +187,11 @@ impl Engine {
         let endpoint = errand.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
-        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.into_iter().partition(|hook| hook.actions.is_async);
+        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.iter().cloned().partition(|hook| hook.actions.is_async);
         let (later_output, output): (Vec<_>, Vec<_>) = match shape {
             // Nothing is said in a text that a check could look at.
             Shape::Other | Shape::Embeddings => Default::default(),
-            _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
+            _ => set.output.iter().cloned().partition(|hook| hook.actions.is_async),
         };
         let later_headers = if later_input.is_empty() { HeaderMap::new() } else { headers.clone() };
         let job = InputJob {

@@ -103,7 +103,7 @@ impl Engine {
         reference: &str,
         body: &Bytes,
         guarded: &mut Option<Box<GuardedTarget>>,
-        defaults: Option<&GuardSet>,
+        defaults: Option<&Arc<GuardSet>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let sent = errand.prompt.as_ref().map_or(body, |call| &call.sent);
