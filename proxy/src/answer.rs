@@ -44,7 +44,7 @@ use crate::refusal::Refusal;
 use crate::runtime::timeout::with_deadline;
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
-use http::HeaderName;
+use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::pin::pin;
 
@@ -101,7 +101,7 @@ async fn plain(
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     visit.answer.pulse.every = None;
-    client.write_head(client_head(source.take_head(), steps, visit)).await?;
+    client.write_head(client_head(source.take_head(), None, steps, visit)).await?;
     let mut is_last = source.is_done();
     visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
@@ -179,10 +179,13 @@ fn join(mut head: BytesMut, tail: Bytes) -> Bytes {
     head.freeze()
 }
 
-/// The provider's head without its hop, as the steps leave it, and with our headers. Edited as plain parts: Pingora's
-/// setters also keep each header's spelling, which costs more than everything else here.
-fn client_head(head: ResponseHeader, steps: &Steps, visit: &mut Visit) -> ResponseHeader {
+/// The provider's head without its hop, as the steps leave it, with our headers, and of this length where it is another. Edited
+/// as plain parts: Pingora's setters also keep each header's spelling, which costs more than everything else here.
+fn client_head(head: ResponseHeader, length: Option<usize>, steps: &Steps, visit: &mut Visit) -> ResponseHeader {
     let mut parts = http::response::Parts::from(head);
+    if let Some(length) = length {
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
     let hops: Vec<HeaderName> = parts.headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
     for name in hops {
         parts.headers.remove(name);

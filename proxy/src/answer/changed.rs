@@ -5,7 +5,6 @@ use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head,
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::visit::Visit;
-use http::{HeaderValue, header};
 
 pub async fn deliver(
     client: &mut impl Downstream,
@@ -28,9 +27,7 @@ pub async fn deliver(
     visit.answer.pulse.every = None;
     let ChangedBody { read, passed, .. } = body;
     let framed = steps.framed_body(passed.clone());
-    let mut head = source.take_head();
-    head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(framed.len())).expect("a number is a header");
-    client.write_head(client_head(head, steps, visit)).await?;
+    client.write_head(client_head(source.take_head(), Some(framed.len()), steps, visit)).await?;
     if visit.observer.keeper.is_some() {
         visit.keeps(steps.kept());
     }

@@ -40,7 +40,7 @@ pub struct Guarded {
     output: Option<SideResult>,
     denial: Option<Box<Refusal>>,
     /// What the hooks said that denied it.
-    denied: Option<SideResult>,
+    denied: Option<Box<SideResult>>,
     stream: Option<Box<GuardedStream>>,
     /// What it was answered with, until what hooks said of it is told.
     told: Option<Answered>,
@@ -76,7 +76,7 @@ impl Guarded {
         }
     }
 
-    fn deny(&mut self, side: SideResult) -> Unusable {
+    fn deny(&mut self, side: Box<SideResult>) -> Unusable {
         self.call.meters.denies("output");
         self.told = Some(self.said());
         let message = side.denied_by.and_then(|place| self.call.output[place].actions.message.clone());
@@ -126,7 +126,7 @@ impl Guarded {
         let came = Answered::Plain(body.clone());
         if let Some(place) = side.denied_by {
             if !call.output[place].actions.softens {
-                let denied = self.deny(side);
+                let denied = self.deny(Box::new(side));
                 self.told = Some(came);
                 return Err(denied);
             }
@@ -179,7 +179,7 @@ impl Guarded {
         match released {
             Release::Pass(bytes) => Ok(bytes),
             Release::TooLong => Err(Unusable("it is longer than a guardrail can hold".into())),
-            Release::Denied(side) => Err(self.deny(*side)),
+            Release::Denied(side) => Err(self.deny(side)),
         }
     }
 
@@ -318,7 +318,7 @@ impl ResponseStep for Guarded {
 
     fn told(&mut self, is_logged: bool) -> Option<HookLog> {
         let answered = self.told.take()?;
-        let said = self.denied.as_ref().or(self.output.as_ref());
+        let said = self.denied.as_deref().or(self.output.as_ref());
         Some(self.call.log(said, answered, is_logged))
     }
 

@@ -22,7 +22,7 @@ pub async fn deliver(
     let HeldStream { first, mut splitter, mut ending } = held;
     let mut head = None;
     if !visit.answer.pulse.has_begun {
-        let mut new = client_head(source.take_head(), steps, visit);
+        let mut new = client_head(source.take_head(), None, steps, visit);
         // Should the stream break off, one event more will be written than was announced.
         new.remove_header(&header::CONTENT_LENGTH);
         head = Some(new);
