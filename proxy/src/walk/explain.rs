@@ -196,7 +196,7 @@ impl Engine {
             "prompt": run.as_ref().map(prompt::told),
             "plan": plan,
             "limits": limits,
-            "guardrails": self.told_guardrails(&stops, &found, caller),
+            "guardrails": self.told_guardrails(&stops, &found, caller, (&hypothesis, params), &metadata),
             "warnings": self.warnings(&found, &headers, caller),
         }))
     }
