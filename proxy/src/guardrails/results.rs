@@ -50,13 +50,12 @@ impl HookResult {
         let deny = (hook.actions.denies && !verdict || is_forbidden) && !hook.actions.is_async;
         let created_at = written(at);
         let mut json = String::with_capacity(USUAL_HOOK + checks.len() * USUAL_CHECK);
-        json.push_str("{\"verdict\":");
-        put_flag(&mut json, verdict);
-        json.push_str(",\"id\":");
+        json.push_str(if verdict { "{\"verdict\":true,\"id\":" } else { "{\"verdict\":false,\"id\":" });
         put_text(&mut json, &hook.id);
-        json.push_str(",\"transformed\":");
-        put_flag(&mut json, checks.iter().any(|check| check.is_transformed));
-        json.push_str(",\"checks\":[");
+        json.push_str(match checks.iter().any(|check| check.is_transformed) {
+            true => ",\"transformed\":true,\"checks\":[",
+            false => ",\"transformed\":false,\"checks\":[",
+        });
         for (place, check) in checks.iter().enumerate() {
             if place > 0 {
                 json.push(',');
@@ -93,12 +92,12 @@ impl HookResult {
 impl CheckResult {
     /// Most begin in the same millisecond as their hook, whose time is written already.
     fn write(&self, json: &mut String, hook_at: DateTime<Utc>, written_hook_at: &str) {
-        json.push_str("{\"verdict\":");
-        put_flag(json, self.verdict.verdict);
-        json.push_str(",\"data\":");
+        json.push_str(match self.verdict.verdict {
+            true => "{\"verdict\":true,\"data\":",
+            false => "{\"verdict\":false,\"data\":",
+        });
         self.verdict.data.write(json);
-        json.push_str(",\"transformed\":");
-        put_flag(json, self.is_transformed);
+        json.push_str(if self.is_transformed { ",\"transformed\":true" } else { ",\"transformed\":false" });
         if let Some(error) = &self.verdict.error {
             json.push_str(",\"error\":{\"name\":");
             put_text(json, error.name);
@@ -115,9 +114,10 @@ impl CheckResult {
             true => json.push_str(written_hook_at),
             false => json.push_str(&written(self.at)),
         }
-        json.push_str("\",\"log\":null,\"fail_on_error\":");
-        put_flag(json, self.fails_on_error);
-        json.push('}');
+        json.push_str(match self.fails_on_error {
+            true => "\",\"log\":null,\"fail_on_error\":true}",
+            false => "\",\"log\":null,\"fail_on_error\":false}",
+        });
     }
 }
 

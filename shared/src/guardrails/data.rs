@@ -54,7 +54,34 @@ impl Default for DataWriter {
     }
 }
 
+/// What was written before, when all of it was known: the beginning of an object with its first field.
+impl From<&str> for DataWriter {
+    fn from(begun: &str) -> Self {
+        let mut text = String::with_capacity(USUAL);
+        text.push_str(begun);
+        Self { text }
+    }
+}
+
 impl DataWriter {
+    /// As far as it is written.
+    pub fn begun(self) -> String {
+        self.text
+    }
+
+    /// More that was written before.
+    #[must_use]
+    pub fn then(mut self, written: &str) -> Self {
+        self.text.push_str(written);
+        self
+    }
+
+    #[must_use]
+    pub fn then_number(mut self, number: u64) -> Self {
+        put_number(&mut self.text, number);
+        self
+    }
+
     fn name(&mut self, name: &str) {
         if self.text.len() > 1 {
             self.text.push(',');
@@ -82,13 +109,6 @@ impl DataWriter {
             put_text(&mut self.text, value);
         }
         self.text.push(']');
-        self
-    }
-
-    #[must_use]
-    pub fn number(mut self, name: &str, value: u64) -> Self {
-        self.name(name);
-        put_number(&mut self.text, value);
         self
     }
 
@@ -243,18 +263,21 @@ mod tests {
             let written = DataWriter::default()
                 .text("text", text)
                 .texts("texts", ["a", text].into_iter())
-                .number("number", u64::MAX)
                 .flag("flag", true)
                 .value("value", &json!({ "a": [null, 1.5] }))
                 .explanation(format_args!("It says {text}, {} times.", 2))
                 .finish();
-            let tree = json!({ "text": text, "texts": ["a", text], "number": u64::MAX, "flag": true, "value": { "a": [null, 1.5] },
+            let tree = json!({ "text": text, "texts": ["a", text], "flag": true, "value": { "a": [null, 1.5] },
                                "explanation": format!("It says {text}, 2 times.") });
             let Data::Text(said) = &written else { panic!("it is a text") };
             assert_eq!(*said, tree.to_string());
             assert_eq!(*written.value(), tree);
         }
         assert_eq!(*DataWriter::default().finish().value(), json!({}));
+        let begun = DataWriter::default().flag("a", true).begun();
+        let written = DataWriter::from(begun.as_str()).then(",\"n\":").then_number(u64::MAX).flag("b", false).finish();
+        assert_eq!(*written.value(), json!({ "a": true, "n": u64::MAX, "b": false }));
+        assert_eq!(*DataWriter::from("{\"n\":").then_number(0).finish().value(), json!({ "n": 0 }));
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! `characterCount`: how long the text is, in UTF-16 units, as JavaScript counts.
 
 use crate::guardrails::check::Check;
-use crate::guardrails::data::DataWriter;
+use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 
-struct CharacterCount {
-    least: u64,
-    most: u64,
-    not: bool,
-}
+struct CharacterCount(Counted);
+
+const NAMES: CountNames = CountNames {
+    count: "characterCount",
+    least: ("minCharacters", "minCharacters"),
+    most: ("maxCharacters", "maxCharacters"),
+    usual_most: 9_999_999,
+    words: "characters",
+};
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
-    let least = parameters.count("minCharacters", 0);
-    let most = parameters.count("maxCharacters", 9_999_999);
-    Ok(Box::new(CharacterCount { least, most, not: parameters.flag("not") }))
+    Ok(Box::new(CharacterCount(Counted::new(parameters, &NAMES))))
 }
 
 impl Check for CharacterCount {
@@ -26,20 +28,7 @@ impl Check for CharacterCount {
             return Verdict::no_text();
         }
         let count = text.encode_utf16().count() as u64;
-        let is_between = (self.least..=self.most).contains(&count);
-        let data = DataWriter::default()
-            .number("characterCount", count)
-            .number("minCharacters", self.least)
-            .number("maxCharacters", self.most)
-            .flag("not", self.not)
-            .explanation(format_args!(
-                "The text has {count} characters; {} {} to {} are allowed.",
-                if self.not { "all but" } else { "from" },
-                self.least,
-                self.most
-            ))
-            .excerpt(&text);
-        Verdict::written(is_between != self.not, data)
+        self.0.judge(count, &text)
     }
 
     fn reads_body(&self) -> bool {

@@ -11,6 +11,8 @@ use memchr::memmem::Finder;
 struct Contains {
     words: Vec<(String, Finder<'static>)>,
     operator: String,
+    /// What is said where none of them is there, as it is of most texts.
+    none_told: String,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
@@ -19,28 +21,23 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         let finder = Finder::new(word.as_bytes()).into_owned();
         (word, finder)
     };
-    Ok(Box::new(Contains { words: parameters.texts("words").into_iter().map(finder).collect(), operator }))
+    let words = parameters.texts("words").into_iter().map(finder).collect();
+    let mut check = Contains { words, operator, none_told: String::new() };
+    check.none_told = check.told(&vec![false; check.words.len()]).begun();
+    Ok(Box::new(check))
 }
 
 impl Check for Contains {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
         let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         let is_there: Vec<bool> = self.words.iter().map(|(_, finder)| finder.find(text.as_bytes()).is_some()).collect();
-        let (found, all) = (is_there.iter().filter(|is_there| **is_there).count(), self.words.len());
+        let (is_any, is_all) = (is_there.contains(&true), !is_there.contains(&false));
         let verdict = match self.operator.as_str() {
-            "all" => found == all,
-            "none" => found == 0,
-            _ => found > 0,
+            "all" => is_all,
+            "none" => !is_any,
+            _ => is_any,
         };
-        let those = |wanted: bool| {
-            let words = self.words.iter().zip(&is_there);
-            words.filter(move |(_, is_there)| **is_there == wanted).map(|((word, _), _)| word.as_str())
-        };
-        let data = DataWriter::default()
-            .texts("foundWords", those(true))
-            .texts("missingWords", those(false))
-            .text("operator", &self.operator)
-            .explanation(format_args!("The text has {found} of {all} words; {} of them must be there.", self.operator));
+        let data = if is_any { self.told(&is_there) } else { DataWriter::from(self.none_told.as_str()) };
         Verdict::written(verdict, data)
     }
 
@@ -52,6 +49,21 @@ impl Check for Contains {
     fn window(&self) -> Option<usize> {
         let longest = self.words.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
         (self.operator == "none").then_some(longest)
+    }
+}
+
+impl Contains {
+    fn told(&self, is_there: &[bool]) -> DataWriter {
+        let those = |wanted: bool| {
+            let words = self.words.iter().zip(is_there);
+            words.filter(move |(_, is_there)| **is_there == wanted).map(|((word, _), _)| word.as_str())
+        };
+        let (found, all) = (those(true).count(), self.words.len());
+        DataWriter::default()
+            .texts("foundWords", those(true))
+            .texts("missingWords", those(false))
+            .text("operator", &self.operator)
+            .explanation(format_args!("The text has {found} of {all} words; {} of them must be there.", self.operator))
     }
 }
 
@@ -99,5 +111,9 @@ mod tests {
         assert_eq!(data["foundWords"], json!(["a"]));
         assert_eq!(data["missingWords"], json!(["b"]));
         assert_eq!((said(&verdict), &data["operator"]), ("pass", &json!("any")));
+        let verdict = run_answer("contains", &json!({ "words": ["a\"", "b"], "operator": "none" }), &json!("c"));
+        let told = json!({ "foundWords": [], "missingWords": ["a\"", "b"], "operator": "none",
+                           "explanation": "The text has 0 of 2 words; none of them must be there." });
+        assert_eq!((said(&verdict), &*verdict.data.value()), ("pass", &told));
     }
 }

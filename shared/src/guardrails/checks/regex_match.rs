@@ -14,12 +14,16 @@ struct RegexMatch {
     rule: String,
     pattern: Pattern,
     not: bool,
+    /// What is said where it is not found, before the text.
+    none_told: String,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let rule = parameters.text_or("rule", "");
     let pattern = Pattern::parse(&rule, "rule")?;
-    Ok(Box::new(RegexMatch { rule, pattern, not: parameters.flag("not") }))
+    let mut check = RegexMatch { rule, pattern, not: parameters.flag("not"), none_told: String::new() };
+    check.none_told = check.told(None).begun();
+    Ok(Box::new(check))
 }
 
 impl Check for RegexMatch {
@@ -34,20 +38,11 @@ impl Check for RegexMatch {
             Err(costly) => return Verdict::bound("TooCostly", costly.to_string()),
         };
         let verdict = found.is_some() != self.not;
-        let explanation = format_args!(
-            "The pattern {} {} in the text{}.",
-            self.rule,
-            if found.is_some() { "was found" } else { "was not found" },
-            if self.not { ", where it must not be" } else { "" }
-        );
-        let data = DataWriter::default()
-            .text("regexPattern", &self.rule)
-            .flag("not", self.not)
-            .flag("verdict", verdict)
-            .value("matchDetails", &found.map_or(Value::Null, |place| self.details(&text, place)))
-            .explanation(explanation)
-            .excerpt(&text);
-        Verdict::written(verdict, data)
+        let data = match found {
+            None => DataWriter::from(self.none_told.as_str()),
+            Some(place) => self.told(Some(&self.details(&text, place))),
+        };
+        Verdict::written(verdict, data.excerpt(&text))
     }
 
     fn reads_body(&self) -> bool {
@@ -62,6 +57,21 @@ impl Check for RegexMatch {
 }
 
 impl RegexMatch {
+    /// All but the text; with what was found of it, if it was.
+    fn told(&self, details: Option<&Value>) -> DataWriter {
+        DataWriter::default()
+            .text("regexPattern", &self.rule)
+            .flag("not", self.not)
+            .flag("verdict", details.is_some() != self.not)
+            .value("matchDetails", details.unwrap_or(&Value::Null))
+            .explanation(format_args!(
+                "The pattern {} {} in the text{}.",
+                self.rule,
+                if details.is_some() { "was found" } else { "was not found" },
+                if self.not { ", where it must not be" } else { "" }
+            ))
+    }
+
     /// The place is told as JavaScript counts it, in UTF-16 units.
     fn details(&self, text: &str, place: Range<usize>) -> Value {
         let index = text[..place.start].encode_utf16().count();
@@ -114,6 +124,10 @@ mod tests {
                               "captures": ["ann", "home", null] });
         assert_eq!(verdict.data.value()["matchDetails"], details);
         assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data.value()["matchDetails"], json!(null));
+        let verdict = run_text("regexMatch", &json!({ "rule": "\"z", "not": true }), "a\n");
+        let told = json!({ "regexPattern": "\"z", "not": true, "verdict": true, "matchDetails": null, "textExcerpt": "a\n",
+                           "explanation": "The pattern \"z was not found in the text, where it must not be." });
+        assert_eq!(*verdict.data.value(), told);
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! `wordCount`: how many words the text has.
 
 use crate::guardrails::check::Check;
-use crate::guardrails::data::DataWriter;
+use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 
-struct WordCount {
-    least: u64,
-    most: u64,
-    not: bool,
-}
+struct WordCount(Counted);
+
+const NAMES: CountNames = CountNames {
+    count: "wordCount",
+    least: ("minWords", "minWords"),
+    most: ("maxWords", "maxWords"),
+    usual_most: 99_999,
+    words: "words",
+};
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
-    let least = parameters.count("minWords", 0);
-    let most = parameters.count("maxWords", 99_999);
-    Ok(Box::new(WordCount { least, most, not: parameters.flag("not") }))
+    Ok(Box::new(WordCount(Counted::new(parameters, &NAMES))))
 }
 
 impl Check for WordCount {
@@ -26,20 +28,7 @@ impl Check for WordCount {
             return Verdict::no_text();
         }
         let count = words(&text) as u64;
-        let is_between = (self.least..=self.most).contains(&count);
-        let data = DataWriter::default()
-            .number("wordCount", count)
-            .number("minWords", self.least)
-            .number("maxWords", self.most)
-            .flag("not", self.not)
-            .explanation(format_args!(
-                "The text has {count} words; {} {} to {} are allowed.",
-                if self.not { "all but" } else { "from" },
-                self.least,
-                self.most
-            ))
-            .excerpt(&text);
-        Verdict::written(is_between != self.not, data)
+        self.0.judge(count, &text)
     }
 
     fn reads_body(&self) -> bool {
