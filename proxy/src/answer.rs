@@ -87,7 +87,14 @@ pub async fn deliver(
             Box::pin(late_event::as_event(client, source, first, visit)).await
         }
         HeldStart::Plain(first) => plain(client, source, first, steps, visit).await,
-        HeldStart::Changed(body) => Box::pin(changed::deliver(client, source, body, steps, visit)).await,
+        HeldStart::Changed(body) => match changed::checked(body, steps, visit) {
+            // It is in memory already: it becomes an event whatever its length.
+            Ok(body) if visit.answer.pulse.has_begun => {
+                Box::pin(late_event::tell(client, source, &body.read, &body.passed, visit)).await
+            }
+            Ok(body) => changed::deliver(client, source, body, steps, visit).await,
+            Err(ended) => Err(ended),
+        },
         HeldStart::Stream(held) => stream::deliver(client, source, held, steps, visit).await,
     };
     delivered.unwrap_or_else(|ended| ended)

@@ -1,10 +1,20 @@
 //! A plain answer that steps have changed. It is whole, and its length is its own: the provider's would cut it or leave
 //! the client waiting. Usage is read from what the provider sent, and what is logged is what the client gets.
 
-use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head, late_event};
+use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::visit::Visit;
+
+/// Notes what was said of it. The error says why the client does not get it.
+pub fn checked(mut body: ChangedBody, steps: &mut Steps, visit: &mut Visit) -> Result<ChangedBody, Ended> {
+    visit.checked(steps.told(visit.is_logged()));
+    let Some(refusal) = body.denial.take() else { return Ok(body) };
+    if let Some(log) = &mut visit.observer.log {
+        log.counts(&body.read, true);
+    }
+    Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::Answered) }))
+}
 
 pub async fn deliver(
     client: &mut impl Downstream,
@@ -13,17 +23,6 @@ pub async fn deliver(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    visit.checked(steps.told(visit.is_logged()));
-    if let Some(refusal) = body.denial {
-        if let Some(log) = &mut visit.observer.log {
-            log.counts(&body.read, true);
-        }
-        return Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::Answered) }));
-    }
-    // It is in memory already: it becomes an event whatever its length.
-    if visit.answer.pulse.has_begun {
-        return late_event::tell(client, source, &body.read, &body.passed, visit).await;
-    }
     visit.answer.pulse.every = None;
     let ChangedBody { read, passed, .. } = body;
     let framed = steps.framed_body(passed.clone());

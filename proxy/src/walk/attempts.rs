@@ -148,13 +148,25 @@ impl Engine {
                     ))
                     .await
                 }
-                None => match self.guards_at(errand, leaf, defaults.as_ref()) {
-                    None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,
-                    Some(set) => {
-                        let (read, to) = (ReadBody { text: body, fields }, &mut kept);
-                        Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded, to)).await
+                None => {
+                    let passed = match self.guards_at(errand, leaf, defaults.as_ref()) {
+                        None => Ok((None, None)),
+                        Some(set) => {
+                            let (read, headers) = (ReadBody { text: body, fields }, &client.head().headers);
+                            self.pass_guards(headers, visit, errand, leaf, read, body, set, guarded).await
+                        }
+                    };
+                    match passed {
+                        Ok((along, None)) => {
+                            self.try_target(client, visit, errand, leaf, body, fields, along, &mut kept).await
+                        }
+                        Ok((along, Some(changed))) => {
+                            let to = &mut kept;
+                            Box::pin(self.try_changed(client, visit, errand, leaf, changed, along, to)).await
+                        }
+                        Err(denied) => *denied,
                     }
-                },
+                }
             };
             // A kept answer says nothing of its target, and there is none to go on from.
             if matches!(tried, Err(Ended::ClientGone) | Ok(HeldAnswer { is_hit: true, .. })) {

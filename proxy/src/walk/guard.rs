@@ -48,6 +48,9 @@ pub(super) struct GuardedTarget {
     _share: Option<OwnedShare>,
 }
 
+/// A request that goes on: what goes along for its answer, and the body as hooks changed it.
+pub(super) type Passed<'k> = (Option<&'k Arc<GuardedCall>>, Option<&'k Bytes>);
+
 impl Engine {
     /// The guardrails of a request at a target; none for what the gateway asks for itself.
     pub(super) fn guards_at(
@@ -59,25 +62,23 @@ impl Engine {
         if errand.is_own { None } else { self.router.guards.for_leaf(leaf, &errand.caller, defaults) }
     }
 
-    /// Tries a target that has guardrails.
-    #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
-    pub(super) async fn try_guarded<'e>(
-        &'e self,
-        client: &mut impl Downstream,
+    /// Runs the guardrails of a target on a request, unless that was done before.
+    #[expect(clippy::too_many_arguments, reason = "what hooks may know of a request, and what they said before")]
+    pub(super) async fn pass_guards<'k>(
+        &self,
+        headers: &HeaderMap,
         visit: &mut Visit,
         errand: &EngineRequest,
         leaf: &Leaf,
         read: ReadBody<'_>,
         body: &Bytes,
         set: Arc<GuardSet>,
-        known: &mut Option<Box<GuardedTarget>>,
-        kept: &mut Option<Box<KeptTranslation<'e>>>,
-    ) -> Result<HeldAnswer, Ended> {
+        known: &'k mut Option<Box<GuardedTarget>>,
+    ) -> Result<Passed<'k>, Box<Result<HeldAnswer, Ended>>> {
         if known.as_ref().is_none_or(|known| !known.is_about(&visit.routing.option, body)) {
             // That of another target, or of another body, is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
-            let headers = &client.head().headers;
             let guarded = match self.guard_text(headers, visit, errand, read.fields, body, &set, is_strict) {
                 Some(guarded) => guarded,
                 None => {
@@ -85,27 +86,39 @@ impl Engine {
                     let headers = headers.clone();
                     // Boxed, as all that is rare: its state would be part of every request's.
                     let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
-                    Box::pin(guarded).await.map_err(refused)?
+                    Box::pin(guarded).await.map_err(|refusal| Box::new(Err(refused(refusal))))?
                 }
             };
             *known = Some(Box::new(guarded));
         }
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
-            return Err(refused(Refusal::internal()));
+            return Err(Box::new(Err(refused(Refusal::internal()))));
         };
         visit.checked(Some(call.log(None, Answered::Nothing, visit.is_logged())));
-        if let Some(denied) = denied(call, read.fields.is_true("stream"), errand.frames()) {
-            return denied;
+        match denied(call, read.fields.is_true("stream"), errand.frames()) {
+            Some(denied) => Err(Box::new(denied)),
+            // Answers of other routes are nobody's to look into, and may be large.
+            None => Ok((Some(call).filter(|call| call.shape != Shape::Other), changed.as_ref())),
         }
-        // Answers of other routes are nobody's to look into, and may be large.
-        let along = Some(call).filter(|call| call.shape != Shape::Other);
-        match changed {
-            None => self.try_target(client, visit, errand, leaf, body, read.fields, along, kept).await,
-            Some(changed) => {
-                let fields = Fields::parse_object(changed).map_err(refused)?;
-                self.try_target(client, visit, errand, leaf, changed, &fields, along, kept).await
-            }
-        }
+    }
+
+    /// Tries a target with a body that guardrails changed.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a target, a request, what hooks said of it and what was written for it"
+    )]
+    pub(super) async fn try_changed<'e>(
+        &'e self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        changed: &Bytes,
+        guarded: Option<&Arc<GuardedCall>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
+    ) -> Result<HeldAnswer, Ended> {
+        let fields = Fields::parse_object(changed).map_err(refused)?;
+        self.try_target(client, visit, errand, leaf, changed, &fields, guarded, kept).await
     }
 
     /// Hooks that look at nothing but the text of the last message, and none at the answer: no tree is made of the request, and

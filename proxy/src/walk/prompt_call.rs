@@ -113,8 +113,16 @@ impl Engine {
         match self.guards_at(errand, leaf, defaults) {
             None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
             Some(set) => {
-                let read = ReadBody { text: &rendered, fields: &fields };
-                Box::pin(self.try_guarded(client, visit, errand, leaf, read, &rendered, set, guarded, kept)).await
+                let (read, headers) = (ReadBody { text: &rendered, fields: &fields }, &client.head().headers);
+                match self.pass_guards(headers, visit, errand, leaf, read, &rendered, set, guarded).await {
+                    Ok((along, None)) => {
+                        Box::pin(self.try_target(client, visit, errand, leaf, &rendered, &fields, along, kept)).await
+                    }
+                    Ok((along, Some(changed))) => {
+                        Box::pin(self.try_changed(client, visit, errand, leaf, changed, along, kept)).await
+                    }
+                    Err(denied) => *denied,
+                }
             }
         }
     }
