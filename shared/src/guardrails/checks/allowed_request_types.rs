@@ -61,6 +61,10 @@ impl Check for AllowedRequestTypes {
                            "blockedTypes": blocked });
         Verdict::new(verdict, explanation, data)
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

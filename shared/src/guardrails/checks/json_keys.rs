@@ -55,6 +55,10 @@ impl Check for JsonKeys {
             }
         }
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,10 @@ impl Check for JsonSchema {
         }
         self.verdict(first, &first_errors.unwrap_or_default())
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 impl JsonSchema {
