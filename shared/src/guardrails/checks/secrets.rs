@@ -20,6 +20,7 @@ fn finder(category: &'static str, pattern: &str, group: usize, is_one: fn(&str) 
     Finder {
         category,
         pattern,
+        needs: b"",
         group,
         is_one,
         proves_itself: false,
