@@ -2,7 +2,7 @@
 
 use super::measure::Measure;
 use super::period::{Step, slot_of};
-use crate::logs::row;
+use super::row;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::db::table::RowError;
@@ -201,8 +201,8 @@ fn time(seconds: i64) -> DateTime<Utc> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure as m;
     use super::*;
-    use crate::analytics::measure as m;
     use serde_json::json;
 
     fn call(user: Option<&str>, minute: u32) -> CountedCall<'_> {

@@ -6,8 +6,8 @@ use super::counted::{Counted, SlotCondition, ValueOf};
 use super::cover::{Piece, SlotState, cover};
 use super::measure::Measure;
 use super::period::{Period, Step};
+use super::{LogView, filters};
 use crate::http::{ApiError, Query};
-use crate::logs::{LogView, filters};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
@@ -234,9 +234,9 @@ impl CountedShape {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure as m;
+    use super::super::view::VisibleWorkspaces;
     use super::*;
-    use crate::analytics::measure as m;
-    use crate::logs::view::VisibleWorkspaces;
 
     fn asked(query: &str, user_id: Option<Uuid>) -> Option<Slots> {
         let view =

@@ -9,11 +9,11 @@ pub struct Dimension {
     /// As it is asked for and shown.
     pub name: &'static str,
     /// A text; empty for calls that have no such value.
-    pub sql: &'static str,
+    pub(super) sql: &'static str,
     /// Where the calls are read from: calls that have several values are counted under each.
-    pub from: &'static str,
+    pub(super) from: &'static str,
     /// What slots call it and which value it is; none where they are not divided by it.
-    pub slots: Option<(SlotDimension, ValueOf)>,
+    pub(super) slots: Option<(SlotDimension, ValueOf)>,
 }
 
 const LOGS: &str = "request_logs";
@@ -32,6 +32,10 @@ pub const WORKSPACE: Dimension = Dimension {
     slots: Some((SlotDimension::All, ValueOf::Workspace)),
     ..dimension("workspace", "workspace_id::text", SlotDimension::All)
 };
+pub const USER: Dimension = Dimension {
+    slots: Some((SlotDimension::User, ValueOf::User)),
+    ..dimension("user", "coalesce(metadata ->> '_user', '')", SlotDimension::User)
+};
 pub const API_KEY: Dimension = dimension("api_key", "coalesce(api_key_id::text, '')", SlotDimension::ApiKey);
 pub const STATUS_CODE: Dimension = dimension("status_code", "response_status_code::text", SlotDimension::StatusCode);
 
@@ -46,10 +50,7 @@ static DIMENSIONS: &[Dimension] = &[
     dimension("provider", "coalesce(virtual_key, '')", SlotDimension::Provider),
     dimension("prompt", "coalesce(prompt_slug, '')", SlotDimension::Prompt),
     dimension("prompt_version", "coalesce(prompt_version_id::text, '')", SlotDimension::PromptVersion),
-    Dimension {
-        slots: Some((SlotDimension::User, ValueOf::User)),
-        ..dimension("user", "coalesce(metadata ->> '_user', '')", SlotDimension::User)
-    },
+    USER,
     Dimension { name: "guardrail", sql: "coalesce(guardrail, '')", from: LOGS_BY_GUARDRAIL, slots: None },
 ];
 

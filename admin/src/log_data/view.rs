@@ -1,10 +1,10 @@
 //! Whose logs a caller sees: those of its organisation, there of the workspaces it may ask for, and of those only what
 //! came through its own keys where the data visibility settings say so.
 
+use super::filters;
 use crate::http::{ApiError, Query};
 use crate::identity::access::{Standing, WorkspaceRole};
 use crate::identity::{Caller, tenancy};
-use crate::logs::filters;
 use shared::db::table::Filter;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
