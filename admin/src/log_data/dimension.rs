@@ -12,8 +12,8 @@ pub struct Dimension {
     pub(super) sql: &'static str,
     /// Where the calls are read from: calls that have several values are counted under each.
     pub(super) from: &'static str,
-    /// What slots call it and which value it is; none where they are not divided by it.
-    pub(super) slots: Option<(SlotDimension, ValueOf)>,
+    /// What slots call it and which value it is.
+    pub(super) slots: (SlotDimension, ValueOf),
 }
 
 const LOGS: &str = "request_logs";
@@ -24,16 +24,16 @@ const LOGS_BY_GUARDRAIL: &str = "request_logs CROSS JOIN LATERAL (
     ) AS hook) AS hooks";
 
 const fn dimension(name: &'static str, sql: &'static str, of_slots: SlotDimension) -> Dimension {
-    Dimension { name, sql, from: LOGS, slots: Some((of_slots, ValueOf::Own)) }
+    Dimension { name, sql, from: LOGS, slots: (of_slots, ValueOf::Own) }
 }
 
 pub const MODEL: Dimension = dimension("model", "coalesce(ai_model, '')", SlotDimension::Model);
 pub const WORKSPACE: Dimension = Dimension {
-    slots: Some((SlotDimension::All, ValueOf::Workspace)),
+    slots: (SlotDimension::All, ValueOf::Workspace),
     ..dimension("workspace", "workspace_id::text", SlotDimension::All)
 };
 pub const USER: Dimension = Dimension {
-    slots: Some((SlotDimension::User, ValueOf::User)),
+    slots: (SlotDimension::User, ValueOf::User),
     ..dimension("user", "coalesce(metadata ->> '_user', '')", SlotDimension::User)
 };
 pub const API_KEY: Dimension = dimension("api_key", "coalesce(api_key_id::text, '')", SlotDimension::ApiKey);
@@ -51,7 +51,10 @@ static DIMENSIONS: &[Dimension] = &[
     dimension("prompt", "coalesce(prompt_slug, '')", SlotDimension::Prompt),
     dimension("prompt_version", "coalesce(prompt_version_id::text, '')", SlotDimension::PromptVersion),
     USER,
-    Dimension { name: "guardrail", sql: "coalesce(guardrail, '')", from: LOGS_BY_GUARDRAIL, slots: None },
+    Dimension {
+        from: LOGS_BY_GUARDRAIL,
+        ..dimension("guardrail", "coalesce(guardrail, '')", SlotDimension::Guardrail)
+    },
 ];
 
 pub fn names() -> Vec<&'static str> {

@@ -113,7 +113,7 @@ impl GroupBy<'_> {
     /// What slots call it; none where they are not divided by it.
     fn slots(&self) -> Option<(SlotDimension, ValueOf)> {
         match self {
-            Self::Dimension(dimension) => dimension.slots,
+            Self::Dimension(dimension) => Some(dimension.slots),
             Self::Metadata(_) => None,
         }
     }

@@ -84,7 +84,8 @@ pub async fn divided(
     dimension: &Dimension,
 ) -> Result<Vec<(Option<String>, Series)>, ApiError> {
     let is_divided = measures.iter().any(|measure| measure.rolled.is_some_and(|one| one.divided_by().is_some()));
-    if let Some((grouped_by, value)) = dimension.slots.filter(|_| !is_divided) {
+    if !is_divided {
+        let (grouped_by, value) = dimension.slots;
         let shape = CountedShape { grouped_by, value, step: Some(step) };
         if let Some(counted) = rows.count(db, measures, shape).await? {
             return Ok(divided_counted(&counted, measures));

@@ -115,7 +115,7 @@ async fn people_count_what_they_may_see() {
     let searched = client.get(&format!("/analytics/graphs/cost?{ALL}&metadata=%7B%22a%22%3A1%7D")).await;
     assert_eq!(searched.status, 403);
     service.sql(r#"UPDATE organisations SET security_settings = '{"membersViewAnalytics": false}'"#).await;
-    for path in COUNTING.iter().filter(|path| path.starts_with("/analytics")) {
+    for path in COUNTING {
         assert_eq!(client.get(&format!("{path}?{ALL}")).await.status, 403, "{path}");
     }
 }
