@@ -1,6 +1,7 @@
 //! Analytics over HTTP: what they count, and for whom.
 
 mod access;
+mod bounds;
 mod budgets;
 mod erased;
 mod input;

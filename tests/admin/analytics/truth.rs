@@ -388,6 +388,22 @@ async fn a_graph_can_be_compared_divided_and_opened_in_a_spreadsheet() {
     assert_eq!(divided, after.len() as u64);
     let by_trace = get(&client, "/analytics/graphs/requests", &format!("{half}&group_by=status_code")).await;
     assert!(by_trace["groups"].as_array().unwrap().iter().all(|group| group["is_rest"] == false), "{by_trace}");
+    for path in super::COUNTING.iter().filter(|path| !path.contains("/groups/")) {
+        let both = get(&client, path, &format!("{half}&compare=previous")).await;
+        let before = "time_of_generation_min=2026-01-01T00:00:00Z&time_of_generation_max=2026-01-15T23:59:59.999Z&workspace_slug=*";
+        let alone = get(&client, path, before).await;
+        assert_eq!(both["previous"]["summary"], alone["summary"], "{path}");
+        assert_eq!(both["previous"]["data_points"], alone["data_points"], "{path}");
+    }
+    let divided = client
+        .with("accept", "text/csv")
+        .get(&format!("/analytics/graphs/requests?{half}&compare=previous&group_by=model"))
+        .await
+        .text();
+    let points = both["data_points"].as_array().unwrap().len();
+    let before = both["previous"]["data_points"].as_array().unwrap().len();
+    assert_eq!(divided.lines().count(), 1 + 3 * points + before, "{divided}");
+    assert!(divided.contains("gpt-4o-mini") && divided.contains("previous"), "{divided}");
     let sheet = client.with("accept", "text/csv").get(&format!("/analytics/graphs/requests?{half}")).await;
     assert!(sheet.header("content-type").starts_with("text/csv"), "{}", sheet.header("content-type"));
     let text = sheet.text();
