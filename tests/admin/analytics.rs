@@ -10,6 +10,7 @@ mod reference;
 mod saved_filters;
 mod slow;
 mod truth;
+mod verify;
 
 use harness::Client;
 use serde_json::Value;
