@@ -2,8 +2,8 @@
 //! suffice to see what was changed.
 
 use super::request::{ConfigVersion, LoggedAttempt, LoggedRequest};
+use crate::log_data::row;
 use crate::logs::routing_story::{self, StoryTarget, TriedTarget};
-use crate::logs::row;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use shared::config::{ConfigNode, Hedge, Inherited, Jitter};
