@@ -38,7 +38,7 @@ impl BatchRunner {
     pub(super) async fn run_row(&self, context: &GroupContext, row: LeasedRow, held: RowUnderWay) {
         let pool = &self.records.pool;
         let (batch, number) = (held.batch(), row.number);
-        match self.ask(context, &row).await {
+        match self.ask(context, &row, &held).await {
             RowEnd::Result { line, is_answered, cost } => {
                 // What is in memory can be compressed.
                 let packed = pack(&line).unwrap_or_default();
@@ -62,7 +62,7 @@ impl BatchRunner {
         }
     }
 
-    async fn ask(&self, context: &GroupContext, row: &LeasedRow) -> RowEnd {
+    async fn ask(&self, context: &GroupContext, row: &LeasedRow, held: &RowUnderWay) -> RowEnd {
         let failed = |code: &str, message: &str| unasked(context, row, code, message);
         let Some(input) = &context.input else {
             return failed("file_not_found", "the input file was deleted before this row was run");
@@ -79,10 +79,11 @@ impl BatchRunner {
         };
         drop(line);
         let deadline = Instant::now() + LONGEST;
-        let Some((mut client, _waiter)) = InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
+        let Some((client, _waiter)) = InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
         else {
             return failed("invalid_endpoint", "rows for this endpoint cannot be run");
         };
+        let mut client = client.within(held.answer());
         context.options.put_on(client.head_mut());
         let asked = BatchRow {
             caller: context.caller.clone(),
@@ -122,6 +123,7 @@ impl BatchRunner {
                     }
                     status => output_line::answered(&row.custom_id, &answer.request_id, status, &body, row.asked),
                 };
+                drop(body);
                 let cost = self.cost(&answer.records).await;
                 RowEnd::Result { line, is_answered: verdict == Verdict::Answered, cost }
             }

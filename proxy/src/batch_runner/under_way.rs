@@ -1,8 +1,9 @@
-//! What this process has begun of batches: how many rows, and how many bytes of input they hold. A row counts until its result is
-//! stored, and so long the process does not end by itself.
+//! What this process has begun of batches: how many rows, how many bytes of input they hold, and how many of answers. A row counts
+//! until its result is stored, and so long the process does not end by itself.
 
 use crate::batches::meters::BatchMeters;
 use crate::metrics::{Lane, Metrics};
+use crate::net::answer_budget::{AnswerBudget, AnswerShare};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,9 +11,12 @@ use uuid::Uuid;
 
 /// Of input at once. What a row holds is some times as much: its body, what becomes of it, its answer.
 const MOST_BYTES: u64 = 16 << 20;
+/// Of answers at once, which one answer may pass. They are held until they are stored, also while Postgres is away.
+const ANSWER_BYTES: usize = 8 << 20;
 
 pub struct UnderWay {
     counts: Mutex<Counts>,
+    answers: AnswerBudget,
     meters: Arc<BatchMeters>,
 }
 
@@ -29,6 +33,7 @@ pub struct RowUnderWay {
     all: Arc<UnderWay>,
     batch: HeldBatch,
     bytes: u64,
+    answer: Arc<AnswerShare>,
     metrics: Arc<Metrics>,
 }
 
@@ -40,7 +45,7 @@ pub struct HeldBatch {
 
 impl UnderWay {
     pub fn new(meters: Arc<BatchMeters>) -> Self {
-        Self { counts: Mutex::default(), meters }
+        Self { counts: Mutex::default(), answers: AnswerBudget::new(ANSWER_BYTES), meters }
     }
 
     /// Rows and bytes that may be begun, of so many rows at once. One row may pass the bytes when nothing else runs.
@@ -58,7 +63,7 @@ impl UnderWay {
         drop(counts);
         self.meters.in_flight.inc();
         metrics.enter(Lane::Own);
-        RowUnderWay { all: self.clone(), batch: held, bytes, metrics: metrics.clone() }
+        RowUnderWay { all: self.clone(), batch: held, bytes, answer: self.answers.share(), metrics: metrics.clone() }
     }
 
     pub fn hold_batch(self: &Arc<Self>, id: Uuid) -> HeldBatch {
@@ -75,6 +80,11 @@ impl UnderWay {
 impl RowUnderWay {
     pub fn batch(&self) -> Uuid {
         self.batch.id
+    }
+
+    /// What its answer holds of what all of them may.
+    pub fn answer(&self) -> Arc<AnswerShare> {
+        self.answer.clone()
     }
 }
 
