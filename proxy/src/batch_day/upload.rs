@@ -33,7 +33,7 @@ impl Engine {
         let written = self.write_day_input(job, batch, files, rows).await?;
         let sent = match written.rows {
             0 => Ok(DayStep::Over(BatchStatus::Completed)),
-            _ => self.send_day_input(job, batch, files, &written).await,
+            _ => self.send_day_input(job, batch, files, &written, rows).await,
         };
         // If this fails it is swept later.
         let _ = files.rows.discard(batch.owner, written.file.id).await;
@@ -46,6 +46,7 @@ impl Engine {
         batch: &mut BatchRecord,
         files: &ManagedFiles,
         written: &WrittenInput,
+        rows: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
         let Some(codec) = job.codec() else {
             batch.provider_input_file_id = Some(self.send_natively(job, batch, files, &written.file).await?);
@@ -59,7 +60,7 @@ impl Engine {
         let bytes = whole(files, batch, &written.file).await?;
         if codec.name() == "message_batches" {
             // It takes its rows with the request for the batch.
-            return self.start_with_rows(job, batch, &bytes).await;
+            return self.start_with_rows(job, batch, &bytes, rows).await;
         }
         let file = UploadedFile { name: format!("{}.jsonl", public_id(batch)), bytes };
         let mut body = Map::new();

@@ -167,6 +167,15 @@ impl BatchRecords {
         Ok((found, has_more))
     }
 
+    /// Which of these ids of providers' batches a batch is known to have. Nothing else is told of whose it is.
+    pub async fn known_at_providers(&self, ids: &[&str]) -> Result<Vec<String>, PostgresAway> {
+        const KNOWN: &str = "SELECT provider_batch_id FROM batches WHERE provider_batch_id = ANY($1)";
+        let lent = self.pool.lend().await?;
+        let rows = bounded(lent.client.query(KNOWN, &[&ids])).await?;
+        lent.give_back();
+        rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(PostgresAway::because)
+    }
+
     /// Marks it to be cancelled, if it is not over; the runner does the rest, soon. None when there is no such batch.
     pub async fn cancel(&self, owner: FileOwner, id: Uuid) -> Result<Option<BatchRecord>, PostgresAway> {
         const CANCEL: &str = "UPDATE batches SET status = 'cancelling', cancelling_at = now(), next_step_at = now()
