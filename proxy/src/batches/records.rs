@@ -4,6 +4,7 @@
 use super::options::{RunOptions, SealedOptions};
 use super::record::{BatchRecord, NewBatch};
 use crate::files::FileOwner;
+use crate::files::managed::cut_page;
 use crate::refusal::Refusal;
 use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
 use serde_json::Value;
@@ -160,11 +161,7 @@ impl BatchRecords {
         .await?;
         lent.give_back();
         let found: Result<Vec<_>, _> = rows.iter().map(BatchRecord::from_row).collect();
-        let mut found = found.map_err(PostgresAway::because)?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        Ok((found, has_more))
+        Ok(cut_page(found.map_err(PostgresAway::because)?, limit))
     }
 
     /// Which of these ids of providers' batches a batch is known to have. Nothing else is told of whose it is.
