@@ -101,7 +101,10 @@ mod tests {
         assert_eq!(cut_page(vec![1, 2, 3], 2), (vec![1, 2], true));
         assert_eq!(cut_page(vec![1, 2], 2), (vec![1, 2], false));
         let listed = page(vec![json!({ "id": "a" }), json!({ "id": "b" })], true);
-        assert_eq!((&listed["first_id"], &listed["last_id"], &listed["has_more"]), (&json!("a"), &json!("b"), &json!(true)));
+        assert_eq!(
+            (&listed["first_id"], &listed["last_id"], &listed["has_more"]),
+            (&json!("a"), &json!("b"), &json!(true))
+        );
         assert_eq!(page(Vec::new(), false)["first_id"], Value::Null);
     }
 }
