@@ -7,6 +7,7 @@ use super::upload::id_of;
 use super::{DayStep, RowSink, public_id};
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::JobVerb;
+use crate::net::dial::PieceSource;
 use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
 use chrono::Utc;
@@ -36,7 +37,9 @@ impl Engine {
         if job.codec().is_some() {
             body.insert("model".into(), job.model.clone().into());
         }
-        self.make_day_batch(job, batch, body).await
+        let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
+        let told = object(&self.ask_job(job, question).await?)?;
+        started(batch, told)
     }
 
     /// Where rows come with the request itself.
@@ -44,15 +47,13 @@ impl Engine {
         &self,
         job: &JobTarget,
         batch: &mut BatchRecord,
-        rows: &[u8],
+        rows: u64,
+        (length, pieces): (usize, &mut impl PieceSource),
         sink: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
-        let lines = rows.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let parsed: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
-        let parsed = parsed.map_err(|_| Trouble::lasting("invalid_input", "the rows cannot be read"))?;
         let tried = tried_at(batch.provider_batch.as_ref());
         if let Some(tried) = tried {
-            let found = self.started_since(job, batch, tried, parsed.len() as u64).await?;
+            let found = self.started_since(job, batch, tried, rows).await?;
             if let Some(found) = found {
                 return started(batch, found);
             }
@@ -61,19 +62,10 @@ impl Engine {
         if !sink.note(batch).await? {
             return Err(Trouble::NotNow);
         }
-        let mut body = Map::new();
-        body.insert("requests".into(), parsed.into());
-        self.make_day_batch(job, batch, body).await
-    }
-
-    async fn make_day_batch(
-        &self,
-        job: &JobTarget,
-        batch: &mut BatchRecord,
-        body: Map<String, Value>,
-    ) -> Result<DayStep, Trouble> {
+        // What is written for it takes the place of these.
+        let body = Map::from_iter([("requests".to_owned(), json!([]))]);
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
-        let told = object(&self.ask_job(job, question).await?)?;
+        let told = object(&self.send_job(job, question, length, pieces).await?)?;
         started(batch, told)
     }
 

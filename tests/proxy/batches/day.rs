@@ -249,3 +249,44 @@ async fn rows_become_message_batches_at_anthropic() {
     let sent: Value = serde_json::from_slice(&stack.mock.requests()[0].body).unwrap();
     assert_eq!(sent["requests"][0]["params"]["messages"][0]["role"], "user", "{sent}");
 }
+
+#[tokio::test]
+async fn an_input_for_anthropic_may_be_longer_than_what_is_held() {
+    const ROWS: usize = 20;
+    let stack = Stack::start().await;
+    let told = json!({ "id": "msgbatch_1", "type": "message_batch", "processing_status": "ended",
+        "created_at": "2025-01-01T00:00:00Z", "request_counts": { "succeeded": ROWS } });
+    let output: String = (0..ROWS - 1).map(|number| format!("{}\n", message_result(&format!("r{number}")))).collect();
+    let fault = |body: &str| json!({ "body": body, "content_type": "application/json" });
+    stack.mock.script(json!([fault(&told.to_string()), fault(&told.to_string()), fault(&output)])).unwrap();
+    let options = json!({ "x-gateway-provider": "anthropic", "x-gateway-custom-host": stack.mock.url(),
+        "authorization": "Bearer sk-mock" });
+    let long = "x".repeat(1 << 20);
+    let mut rows: Vec<Value> =
+        (0..ROWS).map(|number| row(&format!("r{number}"), "claude-sonnet-4-20250514", &long)).collect();
+    rows.push(json!({ "custom_id": "odd", "method": "POST", "url": super::CHAT,
+        "body": { "model": "claude-sonnet-4-20250514", "messages": "none" } }));
+    let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": options })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["request_counts"], json!({ "total": 21, "completed": 19, "failed": 2 }), "{over}");
+    let sent = &stack.mock.requests()[0];
+    assert!(sent.body_bytes > (ROWS as u64) << 20, "{}", sent.body_bytes);
+    assert!(sent.body.starts_with(b"{\"requests\":[{\"custom_id\":\"r0\""));
+    let errors = results(&stack, &over["error_file_id"]).await;
+    let codes: Vec<(&str, &Value)> = errors.iter().map(|(id, row)| (id.as_str(), &row["error"]["code"])).collect();
+    assert_eq!(codes, [("odd", &json!("invalid_parameter")), ("r19", &json!("no_answer"))]);
+}
+
+#[tokio::test]
+async fn all_rows_name_one_model() {
+    let stack = Stack::start().await;
+    let rows = [row("a", "gpt-4o-mini", "Hello"), row("b", "gpt-4o", "Hello")];
+    let batch = begin(&stack, &rows, "24h", json!({})).await;
+    let over = ended(&stack, &batch).await;
+    let error = &over["errors"]["data"][0];
+    assert_eq!(
+        (&over["status"], &error["code"], &error["line"]),
+        (&json!("failed"), &json!("mismatched_model"), &json!(2))
+    );
+    assert!(stack.mock.requests().is_empty());
+}

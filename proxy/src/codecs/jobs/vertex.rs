@@ -1,8 +1,8 @@
 //! Vertex: batches are `batchPredictionJobs` over files in a bucket, fine-tuning is `tuningJobs`.
 
-use super::batch_rows::{answered, failed, rewritten};
+use super::batch_rows::{BatchRow, answered, failed, rewritten};
 use super::objects::{Batch, TuningJob, count, entries, list, put, text, time};
-use super::storage::{file_id, file_url, object_place, own_folder, own_url};
+use super::storage::{file_id, file_url, object_place, own_folder, own_url, vertex_row};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use crate::codecs::gemini::GeminiCodec;
@@ -51,6 +51,14 @@ impl JobCodec for VertexBatches {
             }
             _ => JobAnswer::Json(batch(&told, asked)),
         })
+    }
+
+    fn input_row(&self, row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+        vertex_row(row, model)
+    }
+
+    fn output_row(&self, asked: &AskedJob, number: usize, told: &Value) -> Value {
+        output(number, told, asked)
     }
 }
 
