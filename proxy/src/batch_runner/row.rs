@@ -16,6 +16,7 @@ use rust_decimal::Decimal;
 use shared::amount::Amount;
 use shared::batches::{BatchError, MAX_LINE};
 use shared::log_store::pack;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// For the whole request; targets have shorter limits of their own.
@@ -74,6 +75,9 @@ impl BatchRunner {
                 return RowEnd::Back(PutBack { wait: READ_AGAIN, is_asked: false, is_failure: false }, None);
             }
         };
+        if held.cancelled().load(Relaxed) {
+            return RowEnd::Back(PutBack { wait: Duration::ZERO, is_asked: false, is_failure: false }, None);
+        }
         let Some(body) = input_row::body(&line) else {
             return failed("invalid_json_line", "the input file is not what it was");
         };
@@ -89,6 +93,7 @@ impl BatchRunner {
             caller: context.caller.clone(),
             batch: format!("{PREFIX}{}", context.batch.id),
             number: row.number,
+            cancelled: held.cancelled().clone(),
         };
         let answer = Box::pin(self.engine.run_batch_row(&mut client, asked)).await;
         self.end(row, client, &answer).await
