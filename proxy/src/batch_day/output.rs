@@ -38,7 +38,8 @@ impl Engine {
         } else {
             for file in ["output_file_id", "error_file_id"] {
                 if let Some(id) = told[file].as_str().filter(|id| !id.is_empty()) {
-                    reading.read_rows(self.open_job_file(job, id).await?, None).await?;
+                    let upstream = self.open_job_file(job, id).await?;
+                    reading.read_rows(upstream, None).await?;
                 }
             }
         }

@@ -18,6 +18,7 @@ use crate::journal::usage::stream_options;
 use crate::limits::fairness::Permit;
 use crate::metrics::Lane;
 use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
@@ -386,9 +387,11 @@ impl Engine {
         }
         let Some(turn) = turn else { return Ok(None) };
         let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
-        let taken = beside(client, visit, taken).await?;
-        match taken.and_then(|permit| if errand.is_cancelled() { Err(Refusal::batch_cancelled()) } else { Ok(permit) })
-        {
+        let mut taken = beside(client, visit, taken).await?;
+        if errand.is_cancelled() {
+            taken = Err(Refusal::batch_cancelled());
+        }
+        match taken {
             Ok(permit) => Ok(Some(permit)),
             Err(refusal) => {
                 if !is_admitted {
