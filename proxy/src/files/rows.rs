@@ -1,5 +1,6 @@
 //! The rows of kept files, always those of one workspace.
 
+use super::managed::cut_page;
 use super::query::ListQuery;
 use super::{FileOwner, FilesAway, ManagedFile, PART_BYTES};
 use crate::runtime::small_pool::{SmallPool, bounded};
@@ -146,11 +147,8 @@ impl FileRows {
             ))
             .await?;
         lent.give_back();
-        let mut files = rows.iter().map(file).collect::<Result<Vec<_>, _>>().map_err(FilesAway::because)?;
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let has_more = files.len() > limit;
-        files.truncate(limit);
-        Ok((files, has_more))
+        let files = rows.iter().map(file).collect::<Result<Vec<_>, _>>().map_err(FilesAway::because)?;
+        Ok(cut_page(files, query.limit))
     }
 
     /// False when there is no such file.

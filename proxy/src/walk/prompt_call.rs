@@ -64,7 +64,7 @@ impl Engine {
             native: None,
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
             is_own: false,
-            is_batch: false,
+            batch: None,
         })))
     }
 
