@@ -266,8 +266,11 @@ impl Keeper {
 
     /// Whether somebody says something in it: not all JSON with a success is an answer. What is large is no notice.
     fn is_answer(&self, body: &[u8]) -> bool {
-        let client = self.kept.form.client.filter(|_| body.len() <= SMALL);
-        client.is_none_or(|codec| codec.read_answer(body).is_ok_and(|answer| !answer.choices.is_empty()))
+        let Some(codec) = self.kept.form.client.filter(|_| body.len() <= SMALL) else { return true };
+        match codec.format() {
+            WireFormat::Chat => has_messages(body),
+            _ => codec.read_answer(body).is_ok_and(|answer| !answer.choices.is_empty()),
+        }
     }
 
     /// Whether it is all of an answer. JSON was looked at before it left, unless it is large.
@@ -362,6 +365,15 @@ fn repeated(data: &[u8]) -> Option<Bytes> {
 fn field<'b>(body: &'b [u8], name: &str) -> Option<&'b str> {
     let members = json::members(body).ok()?;
     members.into_iter().rev().find(|member| member.name().is_some_and(|own| own == name)).map(|member| member.value)
+}
+
+/// Whether a chat has choices, each with a message. Most answers that are kept are chats, and all of one would be read into
+/// values only to learn this.
+fn has_messages(body: &[u8]) -> bool {
+    let has_message =
+        |choice: &&str| field(choice.as_bytes(), "message").is_some_and(|message| message.starts_with('{'));
+    let choices = field(body, "choices").and_then(|choices| json::items(choices).ok());
+    choices.is_some_and(|choices| !choices.is_empty() && choices.iter().all(has_message))
 }
 
 /// Whether an answer has headers for the one who asked. Cookies of networks are everybody's.

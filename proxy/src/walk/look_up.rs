@@ -67,6 +67,18 @@ struct KeyedBodies {
     asked: Option<BodyDigest>,
 }
 
+impl KeyedBodies {
+    /// None where one of them has no digest.
+    fn of(body: &[u8], asked: Option<&Bytes>) -> Option<Self> {
+        let body = BodyDigest::of(body)?;
+        let asked = match asked {
+            Some(asked) => Some(BodyDigest::of(asked)?),
+            None => None,
+        };
+        Some(Self { body, asked })
+    }
+}
+
 pub(super) enum LookedUp {
     Hit(Box<HeldAnswer>),
     /// With what keeps the target's answer, if it can be kept.
@@ -268,18 +280,14 @@ impl Engine {
         if body.len() > LONGEST_BODY || repeated.is_some_and(|body| body.len() > LONGEST_BODY) {
             return Ok(None);
         }
+        if body.len() + repeated.map_or(0, Bytes::len) <= SMALL {
+            return Ok(KeyedBodies::of(body, repeated));
+        }
         let (own, own_repeated) = (body.clone(), repeated.cloned());
-        let digest = move || {
-            let body = BodyDigest::of(&own)?;
-            let asked = match own_repeated {
-                Some(repeated) => Some(BodyDigest::of(&repeated)?),
-                None => None,
-            };
-            Some(KeyedBodies { body, asked })
-        };
         let mut bodies = vec![body];
         bodies.extend(repeated);
-        self.aside(client, visit, asked, &bodies, digest).await
+        let digest = move || KeyedBodies::of(&own, own_repeated.as_ref());
+        Box::pin(self.aside(client, visit, asked, &bodies, digest)).await
     }
 
     /// Does this work on these bodies, beside the threads that carry requests if they are long. What it takes stays counted
