@@ -65,6 +65,8 @@ struct KeyedBodies {
     body: BodyDigest,
     /// The client's own, where its answer repeats it.
     asked: Option<BodyDigest>,
+    /// It need not be remembered.
+    is_known: bool,
 }
 
 impl KeyedBodies {
@@ -75,7 +77,7 @@ impl KeyedBodies {
             Some(asked) => Some(BodyDigest::of(asked)?),
             None => None,
         };
-        Some(Self { body, asked })
+        Some(Self { body, asked, is_known: false })
     }
 }
 
@@ -153,6 +155,9 @@ impl Engine {
         let (mut found, mut flight) = (None, None);
         if !asked.caching.is_refresh {
             found = self.kept(organisation, &key).await;
+            if found.is_some() && !bodies.is_known {
+                self.cache.known_bodies().remember(asked.keyed_body(), bodies.body);
+            }
             if found.is_none() && asked.caching.coalesces && !asked.is_stream() {
                 match self.cache.board(key) {
                     Boarding::First(own) => {
@@ -257,7 +262,7 @@ impl Engine {
         let Some(empty) = BodyDigest::of(b"{}").filter(|_| asked.edited.len() <= LONGEST_QUESTION) else {
             return Ok(None);
         };
-        let bodies = KeyedBodies { body: empty, asked: repeated };
+        let bodies = KeyedBodies { body: empty, asked: repeated, is_known: true };
         let Some(around) = self.cache_key(client.head(), asked, bodies).map_err(refused)? else { return Ok(None) };
         let similarity = asked.caching.similarity.map(|similarity| similarity as f32);
         let body = asked.edited.clone();
@@ -281,7 +286,9 @@ impl Engine {
             return Ok(None);
         }
         if body.len() + repeated.map_or(0, Bytes::len) <= SMALL {
-            return Ok(KeyedBodies::of(body, repeated));
+            let known = self.cache.known_bodies().find(body).filter(|_| repeated.is_none());
+            let known = known.map(|body| KeyedBodies { body, asked: None, is_known: true });
+            return Ok(known.or_else(|| KeyedBodies::of(body, repeated)));
         }
         let (own, own_repeated) = (body.clone(), repeated.cloned());
         let mut bodies = vec![body];
