@@ -8,6 +8,7 @@ mod docs;
 mod in_use;
 pub mod named;
 mod remote_trial;
+mod share;
 mod trial;
 mod trial_subject;
 

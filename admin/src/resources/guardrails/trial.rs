@@ -4,6 +4,7 @@
 
 use super::check_table::is_enabled;
 use super::remote_trial::{RemoteResult, RemoteTrial};
+use super::share::{Share, Shares};
 use super::trial_subject::TrialSubject;
 use super::{check_table, content, remote_trial};
 use crate::app::App;
@@ -21,6 +22,8 @@ use tokio::sync::Semaphore;
 
 /// Trials that run at once. They take a core each.
 static PLACES: Semaphore = Semaphore::const_new(2);
+/// Trials of one organisation that run or wait: so few that another's finds a place before it has waited too long.
+static SHARES: Shares = Shares::new(3);
 /// As long as a trial waits for a place.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// As long as all its checks may take together.
@@ -39,16 +42,20 @@ struct Trial {
 
 pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let trial: Trial = call.body()?;
-    let (checks, subject, remote) = off_threads(move || prepared(trial)).await??;
+    let share = Arc::new(SHARES.take(call.caller.organisation_id()).ok_or(TOO_MANY)?);
+    let (checks, subject, remote) = off_threads(&share, move || prepared(trial)).await??;
     let subject = Arc::new(subject);
     let said = remote_trial::asked(&app, &call, remote, &subject).await?;
-    off_threads(move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
+    off_threads(&share, move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
 }
 
 /// Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
-async fn off_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+async fn off_threads<T: Send + 'static>(
+    share: &Arc<Share>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
     let place = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire()).await.map_err(|_| TOO_MANY)?;
-    let place = place.map_err(|_| ApiError::Internal)?;
+    let place = (place.map_err(|_| ApiError::Internal)?, share.clone());
     let working = tokio::task::spawn_blocking(move || {
         // Kept to the end, also when nobody waits for the answer any more.
         let _place = place;
