@@ -8,7 +8,6 @@ mod docs;
 mod in_use;
 pub mod named;
 mod remote_trial;
-mod share;
 mod trial;
 mod trial_subject;
 

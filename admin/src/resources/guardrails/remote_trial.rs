@@ -2,9 +2,9 @@
 //! way out, whose rules for addresses are the proxy's.
 
 use super::check_table::{self, is_enabled, told_verdict};
-use super::share::Shares;
 use super::trial_subject::TrialSubject;
 use crate::app::App;
+use crate::backpressure::turns::Turns;
 use crate::http::ApiError;
 use crate::identity::Call;
 use crate::outbound::{Outbound, PostError};
@@ -19,16 +19,14 @@ use shared::identity::jwt::WebKeySet;
 use shared::identity::jwt::key_ring::LONGEST_SET;
 use shared::model::Plugin;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// Whatever a check says of itself: a person waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Trials that wait for others at once: of all, and of one organisation.
-static PLACES: Semaphore = Semaphore::const_new(8);
-static SHARES: Shares = Shares::new(2);
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(8, 2, Duration::ZERO));
 
 pub struct RemoteResult {
     pub result: Value,
@@ -65,8 +63,7 @@ pub async fn asked(
     if remote.is_empty() {
         return Ok(HashMap::new());
     }
-    let share = SHARES.take(call.caller.organisation_id());
-    let (Some(_share), Ok(_place)) = (share, PLACES.try_acquire()) else {
+    let Some(_turn) = TURNS.enter(call.caller.organisation_id()).await else {
         return Err(ApiError::RateLimited {
             message: "Too many trials wait for services; try again shortly",
             retry_after: 5,
