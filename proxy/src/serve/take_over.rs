@@ -93,6 +93,7 @@ impl TakeOver {
     /// A socket that none of our listeners serves is closed: the kernel would send connections to it as before.
     fn table(&self, text: &str, sockets: Vec<OwnedFd>) -> anyhow::Result<Fds> {
         let names: Vec<&str> = text.split_ascii_whitespace().collect();
+        ensure!(!sockets.is_empty(), "no sockets came");
         ensure!(names.len() == sockets.len(), "{} sockets came with {} addresses", sockets.len(), names.len());
         let mut table = Fds::new();
         for (name, socket) in names.into_iter().zip(sockets) {
