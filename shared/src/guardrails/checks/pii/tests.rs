@@ -1,3 +1,5 @@
+//! What is personal data and what only looks like it, and redaction that is the same wherever a text is cut.
+
 use crate::guardrails::subject::testing::{run, run_answer, run_text, said};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! What a webhook is told, what it never is, and what its answers become.
+
 use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteCall, RemoteContext};
 use crate::guardrails::subject::testing::{said, subject};
 use crate::guardrails::{Check, Subject, compile, validate};
