@@ -30,6 +30,12 @@ async fn state_replay_an_answer_is_taken_once() {
     let again = provider.authorize(&location, person("ada", "ada@home.test"));
     assert_refused(&browser.follow(&again).await, "a new code with the old state");
     assert_eq!(sessions(&service).await, 1);
+    let rows = super::trail(&service).await;
+    assert_eq!(
+        rows.iter().filter(|row| row["response_status_code"] == 403).count(),
+        2,
+        "each is in the trail: {rows:?}"
+    );
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::identity::cookies::{Cookie, SameSite};
 use crate::identity::tenancy;
 use crate::login::LoginProvider;
 use crate::login::attempts::{self, NewAttempt};
-use crate::resources::auth::{finish, place};
+use crate::resources::auth::{begun, finish, place};
 use crate::saml::message::CannotSign;
 use crate::saml::providers::Freshness;
 use crate::saml::{Binding, escaped};
@@ -37,7 +37,10 @@ pub async fn login(
     let organisation = tenancy::id(&organisation).ok_or(ApiError::NotFound("organisation"))?;
     let settings = settings_of(&*app.db.get().await?, organisation).await?;
     let settings = settings.ok_or(ApiError::NotFound("sign-in by SAML in this organisation"))?;
-    let provider = app.saml_providers.find(&settings, Freshness::Kept).await?;
+    let provider = match app.saml_providers.find(&settings, Freshness::Kept).await {
+        Ok(provider) => provider,
+        Err(refused) => return Err(begun::recorded(&app, &origin, Some(organisation), refused).await),
+    };
     let signs = settings.sign_requests == Some(true) || provider.wants_signed_requests;
     let db = app.db.get().await?;
     let key = if signs { service_key::load(&app, &*db, organisation).await? } else { None };
