@@ -7,5 +7,6 @@ mod foreign;
 mod idp;
 mod login;
 mod refused;
+mod rollover;
 mod samlp;
 mod wrapped;

@@ -117,13 +117,13 @@ impl SamlAnswer<'_> {
         }
         let organisation = self.attempt.organisation_id;
         let db = self.app.db.get().await.map_err(Judged::Failed)?;
-        let key = service_key::load(self.app, &*db, organisation).await.map_err(Judged::Failed)?;
+        let keys = service_key::load(self.app, &*db, organisation).await.map_err(Judged::Failed)?;
         drop(db);
         let expected = Expected {
             from: provider,
             to: &ourselves(self.app, organisation),
             request_id: self.request_id,
-            key: key.as_ref(),
+            keys: &keys,
             wants_encrypted: settings.want_encrypted == Some(true),
             now: Utc::now(),
         };

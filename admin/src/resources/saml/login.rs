@@ -43,7 +43,7 @@ pub async fn login(
     };
     let signs = settings.sign_requests == Some(true) || provider.wants_signed_requests;
     let db = app.db.get().await?;
-    let key = if signs { service_key::load(&app, &*db, organisation).await? } else { None };
+    let keys = if signs { service_key::load(&app, &*db, organisation).await? } else { Vec::new() };
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
     let attempt = NewAttempt {
         organisation_id: organisation,
@@ -55,7 +55,7 @@ pub async fn login(
     let request_id = format!("_{}", attempts::begin(&*db, attempt).await?);
     let cookie = app.cookies.set(Cookie::Login, &browser, SameSite::None, Some(COOKIE_SECONDS));
     let ours = ourselves(&app, organisation);
-    let (key, now) = (key.as_ref(), Utc::now());
+    let (key, now) = (keys.first(), Utc::now());
     match (&provider.redirect_url, &provider.post_url, settings.binding) {
         (_, Some(url), Some(Binding::Post)) | (None, Some(url), _) => {
             let value = ours.form_value(&request_id, url, key, now).map_err(unsigned)?;
