@@ -4,6 +4,7 @@
 use super::{ourselves, service_key, settings_of};
 use crate::app::App;
 use crate::http::ApiError;
+use crate::http::page::{PagePolicy, page_headers};
 use crate::identity::call::PublicCall;
 use crate::identity::cookies::{Cookie, SameSite};
 use crate::identity::tenancy;
@@ -16,10 +17,7 @@ use crate::saml::{Binding, escaped};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse as _, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::Utc;
-use sha2::{Digest as _, Sha256};
 use shared::identity::api_key;
 
 /// As long as an attempt lasts.
@@ -82,16 +80,8 @@ fn form(url: &str, request: &str, cookie: HeaderValue) -> Response {
         escaped(url),
         escaped(request),
     );
-    let hash = STANDARD.encode(Sha256::digest(SCRIPT));
-    let policy = format!("default-src 'none'; script-src 'sha256-{hash}'; base-uri 'none'; frame-ancestors 'none'");
-    let mut response = Html(page).into_response();
-    let headers = response.headers_mut();
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.append(header::SET_COOKIE, cookie);
+    let policy = PagePolicy { script: Some(SCRIPT), has_form: true, ..PagePolicy::default() }.header();
+    let mut response = (page_headers(policy, "no-referrer"), Html(page)).into_response();
+    response.headers_mut().append(header::SET_COOKIE, cookie);
     response
 }
