@@ -234,6 +234,18 @@ async fn walk_one_organisations_identity_provider_signs_nobody_in_to_another() {
     let begun = site.begin(theirs).await;
     let answer = site.post(theirs, &begun.cookie, &evil.answer(&begun.facts)).await;
     assert_eq!(answer.status, 403, "acme.test is proved by another: {}", answer.text());
+    // Both trust one identity provider, whose metadata anybody may have: what it says to one is not said to the other.
+    site.trust(&other, &site.idp, json!({})).await;
+    let begun = site.begin(theirs).await;
+    let answer = site.post(theirs, &begun.cookie, &site.idp.answer(&begun.facts)).await;
+    assert_eq!(answer.status, 403, "acme.test is proved by another: {}", answer.text());
+    for (is_sent_here, words) in [(false, "another address"), (true, "another audience")] {
+        let (ours, asked) = (site.begin(home).await, site.begin(theirs).await);
+        let consumer_url = if is_sent_here { ours.facts.consumer_url } else { asked.facts.consumer_url.clone() };
+        let facts = Facts { request_id: ours.facts.request_id, consumer_url, ..asked.facts };
+        let answer = site.post(home, &ours.cookie, &site.idp.answer(&facts)).await;
+        assert!(answer.status == 403 && answer.text().contains(words), "{}", answer.text());
+    }
     assert_eq!(site.people("ada@acme.test").await, 0);
     assert_eq!(site.service.client().get(&format!("/auth/saml/{}/login", Uuid::new_v4())).await.status, 404);
 }
