@@ -8,5 +8,6 @@ mod idp;
 mod login;
 mod refused;
 mod rollover;
+mod saml_idp;
 mod samlp;
 mod wrapped;

@@ -45,7 +45,7 @@ impl Site {
         assert_eq!(set.status, 200, "{}", set.text());
     }
 
-    async fn prove(&self, organisation: Uuid, domain: &str) {
+    pub async fn prove(&self, organisation: Uuid, domain: &str) {
         const PROVE: &str =
             "INSERT INTO verified_domains (organisation_id, domain, method) VALUES ($1, $2, 'operator')";
         self.service.database.client().await.execute(PROVE, &[&organisation, &domain]).await.unwrap();
