@@ -48,7 +48,8 @@ impl Script {
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            // What it complains of stands in the output of a test that fails.
+            .stderr(Stdio::inherit())
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", node.program.display()));
         let mut greeting = String::new();

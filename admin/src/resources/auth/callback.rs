@@ -77,9 +77,7 @@ impl ReturnedLogin<'_> {
             && lacks_claims(&person, &rules)
         {
             let more = self.app.oidc.user_info(url, token, &person.subject).await?;
-            for (name, value) in more {
-                person.all.entry(name).or_insert(value);
-            }
+            claims::complete(&mut person.all, more);
         }
         let session = person.session.take();
         Ok((arrival(self.attempt, &provider, person), tokens.id_token, session))
