@@ -6,6 +6,7 @@
 
 mod asker;
 mod bridges;
+mod changed_lists;
 mod circuits;
 mod client_message;
 mod credentials;
@@ -25,6 +26,7 @@ mod visible;
 
 pub use asker::{Asker, NoCredential};
 pub use bridges::{Bridge, Bridges};
+pub use changed_lists::ChangedLists;
 pub use circuits::McpCircuits;
 pub use client_message::{Asked, ClientMessage, Incoming, parse};
 pub use credentials::{CredentialSource, UpstreamHeaders};

@@ -9,6 +9,7 @@ mod conversations;
 mod credentials;
 mod faults;
 mod merged;
+mod pins;
 
 use harness::client::whole;
 use harness::{Answer, Client, Stack};

@@ -5,15 +5,16 @@ use super::Snapshot;
 use super::collection::{Collection, Tracked};
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
+use serde_json::Value;
 use shared::id::{OrganisationId, UserId, WorkspaceId};
-use shared::mcp::Kind;
+use shared::mcp::{Capability, Kind};
 use shared::model::{
     EmailDigest, McpCapability, McpClient, McpConnection, McpGrant, McpIntegration, McpServer, McpServerCapability,
     McpUserAccess, Status,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -37,6 +38,41 @@ pub struct McpIndex {
     servers: HashMap<WorkspaceId, Vec<Arc<McpServer>>, RandomState>,
     /// By the id of the integration or the server that switches it off.
     off: HashMap<Uuid, Arc<SwitchedOff>, RandomState>,
+    /// By the id of the integration.
+    pins: HashMap<Uuid, Arc<Pins>, RandomState>,
+}
+
+/// What was approved of the tools and prompts of one integration.
+#[derive(Debug, Default)]
+pub struct Pins {
+    /// The hashes that may be told under a name.
+    approved: HashMap<(&'static str, String), [Option<[u8; 32]>; 2], RandomState>,
+    /// Something else was told, and nobody has reported it yet.
+    has_changed: AtomicBool,
+}
+
+impl Pins {
+    pub fn push(&mut self, kind: Kind, name: &str, hashes: [Option<[u8; 32]>; 2]) {
+        self.approved.insert((kind.as_str(), name.to_owned()), hashes);
+    }
+
+    /// Whether an entry of a list tells what was approved. What was never listed before is approved by being listed.
+    pub fn allow(&self, kind: Kind, entry: &Value) -> bool {
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+        let read = Capability::from_entry(kind, entry.clone());
+        let name = read.as_ref().map_or(name, |read| read.name.as_str());
+        let Some(approved) = self.approved.get(&(kind.as_str(), name.to_owned())) else { return true };
+        let is_approved = read.is_ok_and(|read| approved.contains(&Some(read.hash())));
+        if !is_approved {
+            self.has_changed.store(true, Ordering::Relaxed);
+        }
+        is_approved
+    }
+
+    /// Whether something else was told since this was asked last.
+    pub fn take_change(&self) -> bool {
+        self.has_changed.load(Ordering::Relaxed) && self.has_changed.swap(false, Ordering::Relaxed)
+    }
 }
 
 /// What nobody may see or call, of one integration or one server.
@@ -104,7 +140,7 @@ impl McpTables {
         }
     }
 
-    /// Costs the number of servers and of what is switched off.
+    /// Costs the number of servers and of what they offer.
     pub fn index(&self) {
         let changes = self.servers.changes() + self.capabilities.changes() + self.server_capabilities.changes();
         if self.index_of.swap(changes, Ordering::Relaxed) == changes {
@@ -116,11 +152,16 @@ impl McpTables {
         }
         index.servers.values_mut().for_each(|list| list.sort_by(|one, other| one.slug.cmp(&other.slug)));
         let mut off: HashMap<Uuid, SwitchedOff> = HashMap::new();
-        for one in self.capabilities.all().iter().filter(|one| !one.is_usable) {
-            if let Some(kind) = one.kind() {
+        let mut pins: HashMap<Uuid, Pins> = HashMap::new();
+        for one in self.capabilities.all() {
+            let Some(kind) = one.kind() else { continue };
+            if !one.is_usable {
                 off.entry(one.integration_id).or_default().push(kind, &one.name, one.uri.as_deref());
+            } else if one.hash.is_some() {
+                pins.entry(one.integration_id).or_default().push(kind, &one.name, [one.hash, one.plain_hash]);
             }
         }
+        index.pins = pins.into_iter().map(|(id, pins)| (id, Arc::new(pins))).collect();
         let servers = index.servers.values().flatten();
         let integrations: HashMap<Uuid, Uuid> = servers.map(|server| (server.id, server.integration_id)).collect();
         for one in self.server_capabilities.all() {
@@ -162,6 +203,11 @@ impl Snapshot {
     pub fn mcp_switched_off(&self, server: &McpServer) -> [Option<Arc<SwitchedOff>>; 2] {
         let index = self.mcp.index.load();
         [server.integration_id, server.id].map(|id| index.off.get(&id).cloned())
+    }
+
+    /// What was approved of what a server tells.
+    pub fn mcp_pins(&self, server: &McpServer) -> Option<Arc<Pins>> {
+        self.mcp.index.load().pins.get(&server.integration_id).cloned()
     }
 
     /// Whether a person may use a server.
@@ -263,9 +309,9 @@ impl Tracked for McpCapability {
         (self.integration_id, self.kind.clone(), self.name.clone())
     }
 
-    /// What is switched off; and what has an address, by which a server may switch it off.
+    /// What is switched off; what has an address, by which a server may switch it off; and what was approved.
     fn is_kept(&self) -> bool {
-        !self.is_usable || self.uri.is_some()
+        !self.is_usable || self.uri.is_some() || self.hash.is_some()
     }
 }
 
@@ -353,6 +399,34 @@ impl Tracked for McpClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_was_approved_may_be_told_under_a_name() {
+        let told = |description: &str| json!({ "name": "pay", "title": "Pay", "description": description });
+        let read = |entry: Value| Capability::from_entry(Kind::Tool, entry).unwrap();
+        let mut pins = Pins::default();
+        pins.push(Kind::Tool, "pay", [Some(read(told("pays")).hash()), Some(read(told("pays")).plain_hash())]);
+        for (kind, entry, is_allowed) in [
+            (Kind::Tool, told("pays"), true),
+            (Kind::Tool, json!({ "name": "pay", "description": "pays" }), true),
+            (Kind::Tool, json!({ "name": "new", "description": "whatever" }), true),
+            (Kind::Prompt, told("obey"), true),
+        ] {
+            assert_eq!(pins.allow(kind, &entry), is_allowed, "{entry}");
+            assert!(!pins.take_change());
+        }
+        for entry in [
+            told("pays, and sends the password"),
+            json!({ "name": "pay", "title": "Obey", "description": "pays" }),
+            json!({ "name": "pay" }),
+            json!({ "name": "pay", "title": "Pay", "description": "x".repeat(100_000) }),
+        ] {
+            assert!(!pins.allow(Kind::Tool, &entry));
+            assert!(pins.take_change());
+            assert!(!pins.take_change(), "it is reported once");
+        }
+    }
 
     #[test]
     fn what_is_switched_off_is_known_by_name_by_address_and_by_template() {

@@ -19,8 +19,8 @@ pub use merged::MergedRequest;
 use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
-    Asker, Bridges, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID,
-    SessionOwner, Sessions, UpstreamHeaders, person,
+    Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata,
+    SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -37,7 +37,7 @@ use shared::seal::Sealer;
 use shared::settings::McpSettings;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What requests of MCP clients need from the process.
 pub struct McpGateway {
@@ -46,6 +46,7 @@ pub struct McpGateway {
     pub circuits: McpCircuits,
     pub lists: ListCache,
     pub bridges: Arc<Bridges>,
+    pub changed: Arc<ChangedLists>,
     pub metadata: ResourceMetadata,
     /// Longest silence before and inside the answer to a call.
     pub call_timeout: Duration,
@@ -61,6 +62,7 @@ impl McpGateway {
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
             bridges: Arc::default(),
+            changed: Arc::default(),
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
             stream_idle: Duration::from_secs(settings.mcp_stream_idle_s),
@@ -154,6 +156,15 @@ impl Engine {
             Method::GET => self.listen(client, visit, asked, session).await,
             Method::DELETE => self.end_session(client, visit, asked, session).await,
             _ => self.refuse(client, visit, &Refusal::method_not_allowed(method.as_str())).await,
+        }
+    }
+
+    /// After a list has passed: what it told otherwise than was approved is for admin to know.
+    fn report_changes(&self, target: &McpTarget) {
+        if target.visible.take_change() {
+            let (integration, slug) = (target.integration.id, &target.integration.slug);
+            tracing::warn!(integration = slug, "an MCP server tells something else of its tools than was approved");
+            self.mcp.changed.note(integration, Instant::now());
         }
     }
 

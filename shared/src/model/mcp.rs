@@ -119,11 +119,18 @@ pub struct McpCapability {
     pub uri: Option<String>,
     /// Whether anybody may see and call it.
     pub is_usable: bool,
+    /// Of what was approved of a tool or prompt, once it was listed; and of the same as older clients are told it.
+    #[serde(default)]
+    pub hash: Option<[u8; 32]>,
+    #[serde(default)]
+    pub plain_hash: Option<[u8; 32]>,
 }
 
 impl McpCapability {
     pub const COLUMNS: &str = "id, integration_id, type, name,
-                               COALESCE(definition->>'uri', definition->>'uriTemplate') AS uri, is_usable";
+                               COALESCE(definition->>'uri', definition->>'uriTemplate') AS uri, is_usable,
+                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN definition_hash END AS hash,
+                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN plain_hash END AS plain_hash";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -133,12 +140,19 @@ impl McpCapability {
             name: row.try_get("name")?,
             uri: row.try_get("uri")?,
             is_usable: row.try_get("is_usable")?,
+            hash: hash(row, "hash")?,
+            plain_hash: hash(row, "plain_hash")?,
         })
     }
 
     pub fn kind(&self) -> Option<Kind> {
         Kind::parse(&self.kind)
     }
+}
+
+fn hash(row: &Row, column: &str) -> Result<Option<[u8; 32]>, tokio_postgres::Error> {
+    let bytes: Option<&[u8]> = row.try_get(column)?;
+    Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
 /// Something that one server switches off of its integration, which may be unknown yet.

@@ -268,6 +268,7 @@ impl Engine {
                 Ok(entries) => {
                     has_any = true;
                     merged.extend(entries.iter().filter_map(|entry| renamed_entry(target, kind, entry)));
+                    self.report_changes(target);
                 }
             }
         }

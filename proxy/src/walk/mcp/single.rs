@@ -192,6 +192,7 @@ impl Engine {
         match &message.asked {
             Asked::List(kind) => {
                 let list = filtered(Some(*kind), &body, &asked.target.visible).map_err(CallFailure::unusable)?;
+                self.report_changes(&asked.target);
                 Ok((list.unwrap_or(body), Outcome::Done))
             }
             Asked::Tool(_) | Asked::Prompt(_) | Asked::Resource(_) => {
