@@ -4,10 +4,12 @@
 mod capability;
 mod events;
 mod message;
+mod token_rules;
 
 pub use capability::{Capability, Kind, ListPage, Unreadable};
 pub use events::{EventReader, TooLong};
 pub use message::{Answer, ServerInfo, answer_to, initialize, initialized, list};
+pub use token_rules::TokenRules;
 
 /// The revision that is offered first; a server may choose an older one.
 pub const REVISION: &str = "2025-06-18";

@@ -8,6 +8,7 @@ mod calls;
 mod conversations;
 mod credentials;
 mod faults;
+mod foreign_tokens;
 mod merged;
 mod pins;
 

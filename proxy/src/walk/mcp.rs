@@ -13,6 +13,7 @@ mod merged_upstream;
 mod single;
 mod stream;
 mod upstream;
+mod verify_token;
 
 pub use merged::MergedRequest;
 
@@ -169,15 +170,20 @@ impl Engine {
     }
 
     /// What goes to the server besides the message.
-    fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
+    async fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
+        let configurations = self.mcp.credentials.configurations(&asked.target).map_err(CallFailure::no_credential)?;
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases).map_err(CallFailure::refused)?;
+        let service_key = service_key(&headers).unwrap_or_default();
+        if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {
+            Box::pin(self.verify_token(rules, &head.headers, service_key, asked)).await?;
+        }
         let asker = Asker {
             caller: &asked.caller,
             user: asked.user,
             head: &head.headers,
-            service_key: service_key(&headers).unwrap_or_default(),
+            service_key,
             now: chrono::Utc::now(),
         };
-        self.mcp.credentials.headers(&asked.target, &asker).map_err(CallFailure::no_credential)
+        self.mcp.credentials.headers(&asked.target, &configurations, &asker).map_err(CallFailure::no_credential)
     }
 }

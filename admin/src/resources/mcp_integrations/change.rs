@@ -10,6 +10,7 @@ use chrono::Utc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::db::table::Columns;
+use shared::mcp::TokenRules;
 use shared::outbound::Origin;
 use uuid::Uuid;
 
@@ -148,8 +149,24 @@ fn judge(action: &Action<'_>, configurations: &Fields) -> Result<(), ApiError> {
         }
         Some(_) => return Err(ApiError::field("configurations.oauth_metadata", "must be an object")),
     }
+    if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {
+        judge_token_rules(action, rules)?;
+    }
     if json!(configurations).to_string().len() > LARGEST {
         return Err(ApiError::field("configurations", format!("must have at most {LARGEST} bytes")));
+    }
+    Ok(())
+}
+
+fn judge_token_rules(action: &Action<'_>, rules: &Value) -> Result<(), ApiError> {
+    const AT: &str = "configurations.jwt_validation";
+    if let Err(fault) = TokenRules::parse(rules) {
+        let fault = fault.under(AT);
+        return Err(ApiError::field(fault.path, fault.message));
+    }
+    for (place, address) in TokenRules::addresses(rules) {
+        let judged = action.app.outbound.guard().custom_url(address);
+        judged.map_err(|rule| ApiError::field(format!("{AT}.{place}"), format!("cannot be used: {rule}")))?;
     }
     Ok(())
 }

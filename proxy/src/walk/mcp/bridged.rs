@@ -130,7 +130,7 @@ impl Engine {
     /// Opens the connection that is the session, and a task that reads it.
     async fn open_bridge(&self, head: &RequestHeader, asked: &McpRequest) -> Result<Arc<Bridge>, CallFailure> {
         let endpoint = self.endpoint(asked)?;
-        let own = self.mcp_headers(head, asked)?;
+        let own = self.mcp_headers(head, asked).await?;
         let mut accepting = HeaderMap::new();
         accepting.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         let call =

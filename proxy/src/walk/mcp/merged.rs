@@ -302,7 +302,7 @@ impl Engine {
 
     async fn end_one(&self, head: &RequestHeader, one: McpRequest, session: &MergedSession) {
         let Some(Some(id)) = session.at(&one.target.server.slug) else { return };
-        let (Ok(endpoint), Ok(own)) = (self.endpoint(&one), self.mcp_headers(head, &one)) else { return };
+        let (Ok(endpoint), Ok(own)) = (self.endpoint(&one), self.mcp_headers(head, &one).await) else { return };
         let call = UpstreamCall::new(Method::DELETE, &HeaderMap::new(), Some(id.as_bytes()), &own, Bytes::new())
             .within(GREETING, GREETING);
         let _ = self.ask_server(&one, &endpoint, &call, false).await;

@@ -167,7 +167,7 @@ impl Engine {
             }
         }
         let endpoint = self.endpoint(asked)?;
-        let own = self.mcp_headers(client.head(), asked)?;
+        let own = self.mcp_headers(client.head(), asked).await?;
         let idle = if message.asked == Asked::Listen { self.mcp.stream_idle } else { self.mcp.call_timeout };
         let mut call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
             .within(self.mcp.call_timeout, idle);
