@@ -10,6 +10,7 @@ mod guard_call;
 mod listen;
 mod merged;
 mod merged_upstream;
+mod receive_messages;
 mod single;
 mod stream;
 mod upstream;
