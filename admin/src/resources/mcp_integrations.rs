@@ -6,6 +6,7 @@ mod change;
 pub mod docs;
 mod list;
 mod pins;
+mod push;
 pub mod sync;
 mod workspaces;
 

@@ -143,22 +143,24 @@ pub fn pages(call: &Call) -> Result<(i64, i64), ApiError> {
     Ok((size, (page - 1).saturating_mul(size)))
 }
 
+/// What is shown of a definition, under which name, and what servers call it.
+pub const FIELDS: [(&str, &str); 13] = [
+    ("title", "title"),
+    ("description", "description"),
+    ("icons", "icons"),
+    ("input_schema", "inputSchema"),
+    ("output_schema", "outputSchema"),
+    ("execution", "execution"),
+    ("annotations", "annotations"),
+    ("arguments", "arguments"),
+    ("uri", "uri"),
+    ("uri_template", "uriTemplate"),
+    ("mime_type", "mimeType"),
+    ("size", "size"),
+    ("_meta", "_meta"),
+];
+
 pub fn shown(row: &Row) -> Result<Value, ApiError> {
-    const FIELDS: [(&str, &str); 13] = [
-        ("title", "title"),
-        ("description", "description"),
-        ("icons", "icons"),
-        ("input_schema", "inputSchema"),
-        ("output_schema", "outputSchema"),
-        ("execution", "execution"),
-        ("annotations", "annotations"),
-        ("arguments", "arguments"),
-        ("uri", "uri"),
-        ("uri_template", "uriTemplate"),
-        ("mime_type", "mimeType"),
-        ("size", "size"),
-        ("_meta", "_meta"),
-    ];
     let definition = row.try_get::<_, Option<Value>>("definition")?.unwrap_or_default();
     let mut shown = json!({
         "name": row.try_get::<_, &str>("name")?,

@@ -33,8 +33,10 @@ pub fn docs() -> Vec<Doc> {
         Doc::post(&format!("{item}/sync"), "Ask an MCP server what it offers")
             .details(
                 "Lists its tools, prompts, resources and templates now. Vanished ones are removed; new ones start \
-                 enabled; those that are told otherwise than they were approved wait for approval.",
+                 enabled; those that are told otherwise than they were approved wait for approval. With a body the \
+                 server is not asked: what the body says is stored, and nothing is approved by it.",
             )
+            .body(pushed())
             .answer(synced())
             .also(503),
         capability_filters(Doc::get(&capabilities, "List what an MCP server offers")).answer(capabilities_shown()),
@@ -151,6 +153,20 @@ pub fn synced() -> Schema {
         .need("success", schema::flag().eg(true).says("Whether what it offers is stored."))
         .need("message", schema::any_text().says("The outcome in a sentence."))
         .need("details", details)
+}
+
+fn pushed() -> Schema {
+    let one = schema::object("PushedMcpCapability")
+        .need("name", schema::text(1..=512).eg("search"))
+        .need("type", schema::any_text().eg("tool").says(&format!("One of {}.", KINDS.join(", "))))
+        .open();
+    let info = schema::any_object().eg(json!({ "name": "tracker", "version": "2.1" })).or_null();
+    schema::object("McpSyncPush")
+        .may("server_info", info.says("What the server said of itself; left out, it stays as it is."))
+        .may(
+            "capabilities",
+            schema::list(one).or_null().says("Everything that it offers; left out, it stays as it is."),
+        )
 }
 
 fn capabilities_change() -> Schema {

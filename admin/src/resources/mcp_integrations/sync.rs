@@ -1,6 +1,7 @@
 //! Asking a registered server: a test greets it, a sync stores what it offers. What vanished is removed, what is new
 //! starts enabled, what was switched off stays so, and what is told otherwise than before waits for approval.
 
+use super::push::Pushed;
 use super::{McpIntegration, list, pins, place_of};
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
@@ -133,18 +134,17 @@ pub async fn test(State(app): State<App>, call: Call, Path(name): Path<String>) 
     Ok(Json(target.test(&app).await))
 }
 
-/// `POST /mcp-integrations/{id}/sync`: now, instead of when the job comes to it.
+/// `POST /mcp-integrations/{id}/sync`: now, instead of when the job comes to it; with a body, what that says.
 pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    if let Some(pushed) = Pushed::read(&call)? {
+        return push(&app, &call, &name, &pushed).await;
+    }
     let target = {
         let mut db = app.db.get().await?;
         let mut action = Action::begin(&mut db, &app, &call).await?;
         let found = list::held(&mut action, &name).await?;
         target_of(&app, &action.tx, &found).await?
     };
-    // A body pushes what a client learnt itself; nobody is then asked.
-    if call.object()?.keys().any(|name| name != "workspace_id") {
-        return Err(ApiError::invalid("What a server offers is asked of itself; pushing it in the body is not built"));
-    }
     let learnt = target.learn(&app).await;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
@@ -157,20 +157,38 @@ pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) 
     Ok(Json(answer))
 }
 
+async fn push(app: &App, call: &Call, name: &str, pushed: &Pushed) -> Answer {
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, app, call).await?;
+    let found = list::held(&mut action, name).await?;
+    pushed.store(&action.tx, found.organisation_id, found.id, pushed.info.as_ref().map(said)).await?;
+    let answer = stored(pushed.offered.as_deref().unwrap_or_default());
+    let change =
+        Change { resource_id: found.id.to_string(), before: Some(found.metadata()), after: Some(answer.clone()) };
+    action.commit(change).await?;
+    Ok(Json(answer))
+}
+
 async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> Result<Target, ApiError> {
     let how = (of.url.clone(), of.auth_type.clone());
     Target::open(app, db, (of.organisation_id, of.id), how, of.sealed.as_ref()).await
 }
 
 pub fn outcome(learnt: &Learnt) -> Value {
-    let none = Vec::new();
-    let (offered, message) = match learnt {
-        Ok((_, offered)) => (offered, "what the server offers is stored".to_owned()),
-        Err(error) => (&none, error.message.clone()),
-    };
+    match learnt {
+        Ok((_, offered)) => stored(offered),
+        Err(error) => told(false, &error.message, &[]),
+    }
+}
+
+fn stored(offered: &[Capability]) -> Value {
+    told(true, "what the server offers is stored", offered)
+}
+
+fn told(success: bool, message: &str, offered: &[Capability]) -> Value {
     let count = |kind: Kind| offered.iter().filter(|one| one.kind == kind).count();
     json!({
-        "success": learnt.is_ok(), "message": message,
+        "success": success, "message": message,
         "details": {
             "tools": count(Kind::Tool), "prompts": count(Kind::Prompt), "resources": count(Kind::Resource),
             "resource_templates": count(Kind::ResourceTemplate),
