@@ -12,7 +12,7 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
+PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
 
 .PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
