@@ -10,6 +10,7 @@ mod credentials;
 mod faults;
 mod foreign_tokens;
 mod merged;
+mod newest;
 mod pins;
 
 use harness::client::whole;
