@@ -5,6 +5,7 @@ use super::Snapshot;
 use super::collection::{Collection, Tracked};
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
+use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::id::{OrganisationId, UserId, WorkspaceId};
 use shared::mcp::{Capability, Kind};
@@ -210,6 +211,16 @@ impl Snapshot {
         self.mcp.index.load().pins.get(&server.integration_id).cloned()
     }
 
+    /// What a call costs in US cents, by what stands for the model in its log: `{slug of the server}/{tool or prompt}`.
+    pub fn mcp_price(&self, organisation: OrganisationId, model: &str) -> Option<Decimal> {
+        let (slug, name) = model.split_once('/')?;
+        let integration = self.mcp_server(organisation, slug)?.integration_id;
+        [Kind::Tool, Kind::Prompt].into_iter().find_map(|kind| {
+            let key = (integration, kind.as_str().to_owned(), name.to_owned());
+            self.mcp.capabilities.find(&key)?.price
+        })
+    }
+
     /// Whether a person may use a server.
     pub fn has_mcp_access(&self, server: &McpServer, user: UserId) -> bool {
         self.mcp.user_access.find(&(server.id, user)).map_or(server.is_open, |access| access.enabled)
@@ -309,9 +320,9 @@ impl Tracked for McpCapability {
         (self.integration_id, self.kind.clone(), self.name.clone())
     }
 
-    /// What is switched off; what has an address, by which a server may switch it off; and what was approved.
+    /// What is switched off; what has an address, by which a server may switch it off; what was approved; what has a price.
     fn is_kept(&self) -> bool {
-        !self.is_usable || self.uri.is_some() || self.hash.is_some()
+        !self.is_usable || self.uri.is_some() || self.hash.is_some() || self.price.is_some()
     }
 }
 

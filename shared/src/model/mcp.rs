@@ -6,6 +6,7 @@ use crate::id::{OrganisationId, UserId, WorkspaceId};
 use crate::mcp::Kind;
 use crate::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;
@@ -124,13 +125,17 @@ pub struct McpCapability {
     pub hash: Option<[u8; 32]>,
     #[serde(default)]
     pub plain_hash: Option<[u8; 32]>,
+    /// Of a call, in US cents.
+    #[serde(default)]
+    pub price: Option<Decimal>,
 }
 
 impl McpCapability {
     pub const COLUMNS: &str = "id, integration_id, type, name,
                                COALESCE(definition->>'uri', definition->>'uriTemplate') AS uri, is_usable,
                                CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN definition_hash END AS hash,
-                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN plain_hash END AS plain_hash";
+                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN plain_hash END AS plain_hash,
+                               price";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -142,6 +147,7 @@ impl McpCapability {
             is_usable: row.try_get("is_usable")?,
             hash: hash(row, "hash")?,
             plain_hash: hash(row, "plain_hash")?,
+            price: row.try_get("price")?,
         })
     }
 

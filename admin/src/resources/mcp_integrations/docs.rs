@@ -173,9 +173,13 @@ fn capabilities_change() -> Schema {
     let one = schema::object("McpCapabilityChange")
         .need("name", schema::text(1..=512).eg("search"))
         .need("type", schema::any_text().eg("tool").says(&format!("One of {}.", KINDS.join(", "))))
-        .may("enabled", schema::flag().or_null().says("Needed where nothing is approved."))
+        .may("enabled", schema::flag().or_null().says("Needed where nothing is approved and no price is set."))
         .may("approved", schema::flag().eg(true).or_null().says("Accepts what the server tells of it now; only true."))
-        .may("definition_hash", hash().or_null().says("What is approved, as it was listed; another one is refused."));
+        .may("definition_hash", hash().or_null().says("What is approved, as it was listed; another one is refused."))
+        .may(
+            "price",
+            schema::number(0).or_null().says("Of a call, in US cents; null takes it away. Tools and prompts."),
+        );
     schema::object("McpCapabilitiesChange").may("capabilities", schema::list(one).says("At least one."))
 }
 
@@ -191,6 +195,7 @@ fn capability(title: &str) -> Schema {
         .need("pin_state", schema::choice(&["approved", "changed"]).says("`changed` waits for approval."))
         .need("pinned_hash", hash().or_null().says("SHA-256 of what was approved of it."))
         .need("definition_hash", hash().or_null().says("SHA-256 of what the server tells of it now."))
+        .need("price", schema::number(0).or_null().says("Of a call that is answered without an error, in US cents."))
         .need("created_at", schema::time())
         .need("last_updated_at", schema::time())
         .open()

@@ -1,7 +1,7 @@
 //! One message and its answer.
 
 use super::McpRequest;
-use super::admit_call::{SERVICE, log_name};
+use super::admit_call::log_name;
 use super::answers::{CallFailure, HEARTBEAT, gone, noted, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
@@ -17,6 +17,7 @@ use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use shared::mcp::SERVICE;
 use std::pin::pin;
 use std::time::Instant;
 
