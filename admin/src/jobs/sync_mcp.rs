@@ -18,7 +18,7 @@ pub const JOB: Job = Job { name: "sync_mcp", every: Duration::from_secs(2), work
 const AT_ONCE: i64 = 8;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    const DUE: &str = "SELECT id, organisation_id, url, auth_type, sealed FROM mcp_integrations
+    const DUE: &str = "SELECT id, organisation_id, url, auth_type, transport, sealed FROM mcp_integrations
         WHERE sync_due_at <= clock_timestamp() AND status = 'active' AND auth_type NOT IN ('oauth_auto', 'oauth')
         ORDER BY sync_due_at LIMIT $1";
     const UNREADABLE: &str = "UPDATE mcp_integrations SET sync_status = 'failed', sync_due_at = NULL,
@@ -28,7 +28,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     for row in &rows {
         let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
         let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-        let how = (row.try_get("url")?, row.try_get("auth_type")?);
+        let how = (row.try_get("url")?, row.try_get("auth_type")?, row.try_get("transport")?);
         match Target::open(app, tx, (organisation, id), how, sealed.as_ref()).await {
             Ok(target) => targets.push((organisation, target)),
             Err(_) => {

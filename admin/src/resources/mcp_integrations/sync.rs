@@ -28,18 +28,19 @@ pub struct Target {
     pub id: Uuid,
     pub url: String,
     auth_type: String,
+    transport: String,
     headers: HeaderMap,
 }
 
 pub type Learnt = Result<(ServerInfo, Vec<Capability>), McpError>;
 
 impl Target {
-    /// Of a row with `id, organisation_id, url, auth_type, sealed`.
+    /// Of a row with `id, organisation_id, url, auth_type, transport, sealed`.
     pub async fn open(
         app: &App,
         db: &impl GenericClient,
         (organisation, id): (Uuid, Uuid),
-        (url, auth_type): (String, String),
+        (url, auth_type, transport): (String, String, String),
         sealed: Option<&Sealed>,
     ) -> Result<Self, ApiError> {
         let mut headers = HeaderMap::new();
@@ -57,7 +58,7 @@ impl Target {
                 }
             }
         }
-        Ok(Self { organisation, id, url, auth_type, headers })
+        Ok(Self { organisation, id, url, auth_type, transport, headers })
     }
 
     /// With somebody's token, if there is one.
@@ -91,7 +92,7 @@ impl Target {
     /// Greets it and reads all its lists.
     pub async fn learn(&self, app: &App) -> Learnt {
         let all = async {
-            let session = app.outbound.greet(&self.url, self.credentials(app).await?).await?;
+            let mut session = app.outbound.greet(&self.url, &self.transport, self.credentials(app).await?).await?;
             let offered = session.capabilities().await?;
             Ok::<_, McpError>((session.info.clone(), offered))
         };
@@ -102,7 +103,7 @@ impl Target {
     /// Greets it, and says how that went.
     pub async fn test(&self, app: &App) -> Value {
         let start = Instant::now();
-        let greeted = async { app.outbound.greet(&self.url, self.credentials(app).await?).await };
+        let greeted = async { app.outbound.greet(&self.url, &self.transport, self.credentials(app).await?).await };
         let met = tokio::time::timeout(GREETING, greeted).await;
         let met = met.unwrap_or_else(|_| Err(format!("it did not answer within {} s", GREETING.as_secs()).into()));
         let took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -170,7 +171,7 @@ async fn push(app: &App, call: &Call, name: &str, pushed: &Pushed) -> Answer {
 }
 
 async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> Result<Target, ApiError> {
-    let how = (of.url.clone(), of.auth_type.clone());
+    let how = (of.url.clone(), of.auth_type.clone(), of.transport.clone());
     Target::open(app, db, (of.organisation_id, of.id), how, of.sealed.as_ref()).await
 }
 
@@ -246,13 +247,13 @@ pub async fn target_by_id(
     (organisation, workspace): (Uuid, Uuid),
     id: Uuid,
 ) -> Result<Target, ApiError> {
-    const FIND: &str = "SELECT url, auth_type, sealed FROM mcp_integrations i
+    const FIND: &str = "SELECT url, auth_type, transport, sealed FROM mcp_integrations i
         WHERE id = $1 AND organisation_id = $2 AND status = 'active'
           AND (workspace_id = $3 OR (workspace_id IS NULL AND EXISTS (SELECT FROM mcp_integration_workspaces g
                WHERE g.integration_id = i.id AND g.workspace_id = $3 AND g.enabled)))";
     const CLOSED: ApiError = ApiError::Forbidden("The workspace has no access to this MCP integration any more");
     let row = db.query_opt(FIND, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
     let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-    let how = (row.try_get("url")?, row.try_get("auth_type")?);
+    let how = (row.try_get("url")?, row.try_get("auth_type")?, row.try_get("transport")?);
     Target::open(app, db, (organisation, id), how, sealed.as_ref()).await
 }
