@@ -7,6 +7,7 @@ mod bridged;
 mod calls;
 mod conversations;
 mod credentials;
+mod endless;
 mod faults;
 mod foreign_tokens;
 mod merged;
