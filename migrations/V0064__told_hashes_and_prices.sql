@@ -6,3 +6,8 @@
 ALTER TABLE mcp_capabilities
     ADD COLUMN plain_hash bytea CHECK (octet_length(plain_hash) = 32),
     ADD COLUMN price numeric(16, 9) CHECK (price >= 0);
+
+-- Headers that an outside secret manager holds, as `integrations.secret_mappings`. Only the proxy asks managers, so admin
+-- cannot ask such a server what it offers.
+ALTER TABLE mcp_integrations
+    ADD COLUMN secret_mappings jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(secret_mappings) = 'array');

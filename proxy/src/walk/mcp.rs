@@ -8,6 +8,7 @@ mod batch;
 mod bridged;
 mod guard_call;
 mod listen;
+mod mapped_headers;
 mod merged;
 mod merged_upstream;
 mod receive_messages;
@@ -172,7 +173,11 @@ impl Engine {
 
     /// What goes to the server besides the message.
     async fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
-        let configurations = self.mcp.credentials.configurations(&asked.target).map_err(CallFailure::no_credential)?;
+        let mut configurations =
+            self.mcp.credentials.configurations(&asked.target).map_err(CallFailure::no_credential)?;
+        if asked.target.integration.secret_mappings.as_array().is_some_and(|all| !all.is_empty()) {
+            Box::pin(self.add_mapped_headers(asked, &mut configurations)).await?;
+        }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases).map_err(CallFailure::refused)?;
         let service_key = service_key(&headers).unwrap_or_default();
         if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {

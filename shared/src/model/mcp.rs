@@ -57,12 +57,16 @@ pub struct McpIntegration {
     pub configurations: Value,
     /// A `Credentials`; none when nothing is secret.
     pub sealed: Option<Sealed>,
+    /// Which fields come from secret managers.
+    #[serde(default)]
+    pub secret_mappings: Value,
     pub status: Status,
 }
 
 impl McpIntegration {
     pub const COLUMNS: &str =
-        "id, organisation_id, workspace_id, slug, url, auth_type, transport, configurations, sealed, status";
+        "id, organisation_id, workspace_id, slug, url, auth_type, transport, configurations, sealed,
+                               secret_mappings, status";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -74,6 +78,7 @@ impl McpIntegration {
             auth_type: row.try_get("auth_type")?,
             transport: row.try_get("transport")?,
             configurations: row.try_get("configurations")?,
+            secret_mappings: row.try_get("secret_mappings")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
             status: row.try_get("status")?,
         })

@@ -1,11 +1,11 @@
 //! New MCP integrations and changes to them: the address is judged as the dialer will judge it, credentials are sealed,
 //! and a change that leads them to another host has to bring them again.
 
-use super::{McpIntegration, SLUGS, place_of, require};
+use super::{McpIntegration, SLUGS, mapped_headers, place_of, require};
 use crate::crud::Action;
 use crate::http::{ApiError, Field, FieldFault, text};
 use crate::mcp_oauth::configured::ConfiguredClient;
-use crate::resources::integrations::{Fields, OpenedAccount, checked_headers};
+use crate::resources::integrations::{Fields, OpenedAccount, checked_headers, stored_mappings};
 use chrono::Utc;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ pub struct NewMcpIntegration {
     slug: Option<String>,
     description: Option<String>,
     configurations: Option<Fields>,
+    #[serde(default)]
+    secret_mappings: Value,
 }
 
 #[derive(Default, Deserialize)]
@@ -38,21 +40,25 @@ pub struct McpIntegrationChange {
     transport: Option<String>,
     description: Field<String>,
     configurations: Option<Fields>,
+    secret_mappings: Field<Value>,
 }
 
 pub async fn created(action: &Action<'_>, body: NewMcpIntegration) -> Result<Columns, ApiError> {
     let id = Uuid::new_v4();
+    let url = address(action, body.url)?;
     let columns = Columns::default()
         .set("name", text::name("name", body.name.clone())?)
         .set("description", body.description.map(described).transpose()?)
         .set("transport", transport(body.transport)?)
-        .set("url", address(action, body.url)?)
+        .set("url", url.clone())
         .set("auth_type", chosen("auth_type", body.auth_type, &AUTH)?);
     let mut account = OpenedAccount::default();
     account.change(None, body.configurations, &Value::Null);
     judge(action, &account.configurations)?;
     let place = place_of(action.organisation_id(), id);
     let columns = columns.join(account.columns(action, &place, "configurations").await?);
+    let mapped = mapped_headers::checked(action, body.secret_mappings, action.workspace_id, &url).await?;
+    let columns = columns.set("secret_mappings", json!(mapped));
     require(action.call, action.workspace_id, "create")?;
     let slug = match body.slug {
         None => SLUGS.of_name(&action.tx, action.organisation_id(), &body.name).await?,
@@ -74,7 +80,10 @@ pub async fn changed(
 ) -> Result<Columns, ApiError> {
     let url = body.url.map(|url| address(action, url)).transpose()?;
     let leads_elsewhere = url.as_ref().is_some_and(|url| origin_text(url) != origin_text(&current.url));
-    let asks_again = url.as_ref().is_some_and(|url| *url != current.url) || body.configurations.is_some();
+    let is_mapped_anew = body.secret_mappings != Field::Absent;
+    let asks_again =
+        url.as_ref().is_some_and(|url| *url != current.url) || body.configurations.is_some() || is_mapped_anew;
+    let goes_to = url.clone().unwrap_or_else(|| current.url.clone());
     let mut columns = Columns::default()
         .set_if("name", body.name.map(|name| text::name("name", name)).transpose()?)
         .set_if("description", body.description.try_map(described)?.sent())
@@ -100,6 +109,12 @@ pub async fn changed(
             }
         }
         columns = columns.join(account.columns(action, &place, "configurations").await?);
+    }
+    if let Some(sent) = body.secret_mappings.sent() {
+        let mapped = mapped_headers::checked(action, sent.unwrap_or_default(), current.workspace_id, &goes_to).await?;
+        columns = columns.set("secret_mappings", json!(mapped));
+    } else if leads_elsewhere {
+        mapped_headers::may_go_to(action, &stored_mappings(&current.secret_mappings), &goes_to).await?;
     }
     if asks_again {
         columns = columns.set("sync_status", "pending").set("sync_due_at", Some(Utc::now()));

@@ -4,7 +4,7 @@ use super::McpIntegration;
 use super::change::{AUTH, TRANSPORTS};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
-use crate::resources::integrations::docs::made;
+use crate::resources::integrations::docs::{made, mappings};
 use serde_json::json;
 
 pub const KINDS: [&str; 4] = ["tool", "prompt", "resource", "resource_template"];
@@ -84,6 +84,10 @@ fn new() -> Schema {
         .may("slug", schema::slug().eg("issue-tracker").or_null().says("Made of the name when absent."))
         .may("description", schema::text(0..=1024).eg("Issues of the research group").or_null())
         .may("configurations", settings.or_null())
+        .may(
+            "secret_mappings",
+            mappings().says("`custom_headers` or `headers` from a secret reference that names the server's host."),
+        )
 }
 
 fn whole() -> Schema {
@@ -101,7 +105,7 @@ fn whole() -> Schema {
         .need("auth_type", schema::choice(&AUTH).says("How the server is authenticated to."))
         .need("transport", schema::choice(&TRANSPORTS).says("How the server is spoken to."))
         .need("configurations", schema::any_object().says("Settings, with masks in the place of secrets."))
-        .need("secret_mappings", schema::list(schema::any_object()).says("None yet."))
+        .need("secret_mappings", mappings())
         .need("workspaces_count", schema::whole(0..=i64::MAX).says("How many workspaces were given access."))
         .need("global_workspace_access", schema::any_object().says("Whether later workspaces get access."))
         .need("metadata", metadata())

@@ -10,7 +10,7 @@ use crate::http::ApiError;
 use crate::identity::Call;
 use crate::mcp_oauth::ensure::OAuthIntegration;
 use crate::mcp_oauth::own_token::own_token;
-use crate::outbound::mcp::{EVERYTHING, GREETING, McpError};
+use crate::outbound::mcp::{EVERYTHING, GREETING, McpError, McpSession};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -19,28 +19,48 @@ use shared::mcp::{Capability, Kind, ServerInfo};
 use shared::model::Credentials;
 use shared::seal::{Sealed, Secret};
 use std::time::Instant;
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 /// A server as it is called: its address, and the headers that authenticate.
 pub struct Target {
     organisation: Uuid,
     pub id: Uuid,
+    pub address: ServerAddress,
+    headers: HeaderMap,
+}
+
+/// Where a server is and how it is spoken to.
+pub struct ServerAddress {
     pub url: String,
     auth_type: String,
     transport: String,
-    headers: HeaderMap,
+    /// Some of its headers are in a secret manager.
+    is_mapped: bool,
+}
+
+impl ServerAddress {
+    /// Of a row with these columns.
+    pub const COLUMNS: &str = "url, auth_type, transport, secret_mappings <> '[]' AS is_mapped";
+
+    pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            url: row.try_get("url")?,
+            auth_type: row.try_get("auth_type")?,
+            transport: row.try_get("transport")?,
+            is_mapped: row.try_get("is_mapped")?,
+        })
+    }
 }
 
 pub type Learnt = Result<(ServerInfo, Vec<Capability>), McpError>;
 
 impl Target {
-    /// Of a row with `id, organisation_id, url, auth_type, transport, sealed`.
     pub async fn open(
         app: &App,
         db: &impl GenericClient,
         (organisation, id): (Uuid, Uuid),
-        (url, auth_type, transport): (String, String, String),
+        address: ServerAddress,
         sealed: Option<&Sealed>,
     ) -> Result<Self, ApiError> {
         let mut headers = HeaderMap::new();
@@ -58,7 +78,7 @@ impl Target {
                 }
             }
         }
-        Ok(Self { organisation, id, url, auth_type, transport, headers })
+        Ok(Self { organisation, id, address, headers })
     }
 
     /// With somebody's token, if there is one.
@@ -71,7 +91,11 @@ impl Target {
 
     /// What authenticates now: with client credentials, the gateway's own token too.
     async fn credentials(&self, app: &App) -> Result<HeaderMap, McpError> {
-        if self.auth_type != "oauth_client_credentials" {
+        if self.address.is_mapped {
+            let why = "its headers are in a secret manager, which only the proxy asks: send what it offers in the body";
+            return Err(why.to_owned().into());
+        }
+        if self.address.auth_type != "oauth_client_credentials" {
             return Ok(self.headers.clone());
         }
         let token = async {
@@ -89,10 +113,15 @@ impl Target {
         Ok(headers)
     }
 
+    async fn greet<'a>(&'a self, app: &'a App) -> Result<McpSession<'a>, McpError> {
+        let headers = self.credentials(app).await?;
+        app.outbound.greet(&self.address.url, &self.address.transport, headers).await
+    }
+
     /// Greets it and reads all its lists.
     pub async fn learn(&self, app: &App) -> Learnt {
         let all = async {
-            let mut session = app.outbound.greet(&self.url, &self.transport, self.credentials(app).await?).await?;
+            let mut session = self.greet(app).await?;
             let offered = session.capabilities().await?;
             Ok::<_, McpError>((session.info.clone(), offered))
         };
@@ -103,8 +132,7 @@ impl Target {
     /// Greets it, and says how that went.
     pub async fn test(&self, app: &App) -> Value {
         let start = Instant::now();
-        let greeted = async { app.outbound.greet(&self.url, &self.transport, self.credentials(app).await?).await };
-        let met = tokio::time::timeout(GREETING, greeted).await;
+        let met = tokio::time::timeout(GREETING, self.greet(app)).await;
         let met = met.unwrap_or_else(|_| Err(format!("it did not answer within {} s", GREETING.as_secs()).into()));
         let took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (status, name, error) = match met {
@@ -112,7 +140,7 @@ impl Target {
             Err(error) => (error.status, None, Some(error.message)),
         };
         json!({
-            "success": error.is_none(), "status_code": status, "response_time_ms": took, "url": self.url,
+            "success": error.is_none(), "status_code": status, "response_time_ms": took, "url": self.address.url,
             "server_name": name, "message": error.as_deref().unwrap_or("the server answered"), "error": error,
         })
     }
@@ -171,8 +199,13 @@ async fn push(app: &App, call: &Call, name: &str, pushed: &Pushed) -> Answer {
 }
 
 async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> Result<Target, ApiError> {
-    let how = (of.url.clone(), of.auth_type.clone(), of.transport.clone());
-    Target::open(app, db, (of.organisation_id, of.id), how, of.sealed.as_ref()).await
+    let address = ServerAddress {
+        url: of.url.clone(),
+        auth_type: of.auth_type.clone(),
+        transport: of.transport.clone(),
+        is_mapped: of.secret_mappings.as_array().is_some_and(|all| !all.is_empty()),
+    };
+    Target::open(app, db, (of.organisation_id, of.id), address, of.sealed.as_ref()).await
 }
 
 pub fn outcome(learnt: &Learnt) -> Value {
@@ -214,11 +247,11 @@ pub async fn store(
     let (info, offered) = match learnt {
         Ok(learnt) => learnt,
         Err(error) => {
-            db.execute(FAILED, &[&target.id, &organisation, &target.url, &error.message]).await?;
+            db.execute(FAILED, &[&target.id, &organisation, &target.address.url, &error.message]).await?;
             return Ok(());
         }
     };
-    if db.execute(SYNCED, &[&target.id, &organisation, &target.url, &said(info)]).await? == 0 {
+    if db.execute(SYNCED, &[&target.id, &organisation, &target.address.url, &said(info)]).await? == 0 {
         return Ok(());
     }
     let changed = pins::store(db, organisation, target.id, offered).await?;
@@ -247,13 +280,13 @@ pub async fn target_by_id(
     (organisation, workspace): (Uuid, Uuid),
     id: Uuid,
 ) -> Result<Target, ApiError> {
-    const FIND: &str = "SELECT url, auth_type, transport, sealed FROM mcp_integrations i
+    const FIND: &str = "sealed FROM mcp_integrations i
         WHERE id = $1 AND organisation_id = $2 AND status = 'active'
           AND (workspace_id = $3 OR (workspace_id IS NULL AND EXISTS (SELECT FROM mcp_integration_workspaces g
                WHERE g.integration_id = i.id AND g.workspace_id = $3 AND g.enabled)))";
     const CLOSED: ApiError = ApiError::Forbidden("The workspace has no access to this MCP integration any more");
-    let row = db.query_opt(FIND, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
+    let find = format!("SELECT {}, {FIND}", ServerAddress::COLUMNS);
+    let row = db.query_opt(&find, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
     let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-    let how = (row.try_get("url")?, row.try_get("auth_type")?, row.try_get("transport")?);
-    Target::open(app, db, (organisation, id), how, sealed.as_ref()).await
+    Target::open(app, db, (organisation, id), ServerAddress::from_row(&row)?, sealed.as_ref()).await
 }
