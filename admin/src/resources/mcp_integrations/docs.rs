@@ -71,7 +71,7 @@ fn new() -> Schema {
         .eg(json!({ "custom_headers": { "x-api-key": "secret" } }))
         .says(
             "`custom_headers`, `oauth_metadata` (`client_id`, `client_secret`, `scope`, and endpoints where they cannot be \
-             discovered), `forward_headers`, `user_identity_forwarding` and others. Secrets are sealed and shown as masks.",
+             discovered), `forward_headers`, `user_identity_forwarding`, `jwt_validation` and others. Secrets are sealed and shown as masks.",
         );
     schema::object("NewMcpIntegration")
         .need("name", schema::text(1..=255).eg("Issue tracker"))
