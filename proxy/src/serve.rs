@@ -49,6 +49,7 @@ use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
 use proxy::limits::fairness::Fairness;
 use proxy::limits::lease_keeper::LeaseKeeper;
+use proxy::mcp::ChangedLists;
 use proxy::metrics::Metrics;
 use proxy::net::custom_hosts::Hosts;
 use proxy::net::dial::Dialer;
@@ -156,6 +157,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.add_service(background_service("credentials", credentials));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
+    let changed = ChangedListsService { lists: engine.mcp.changed.clone(), database: settings.database.clone() };
+    server.add_service(background_service("changed lists of MCP servers", changed));
     if let Some(journal) = journal {
         let shipped = journal.clone();
         let shipped_ago = move || shipped.shipped_ago();
@@ -200,6 +203,19 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let signals = Signals { drain: leave, upgrade_sock, patience: upgrade_timeout, can_hand_over };
     server.run(RunArgs { shutdown_signal: Box::new(signals) });
     Ok(())
+}
+
+/// Reports MCP servers that tell something else than was approved.
+struct ChangedListsService {
+    lists: Arc<ChangedLists>,
+    database: shared::settings::Database,
+}
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for ChangedListsService {
+    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
+        self.lists.run(&self.database, shutdown).await;
+    }
 }
 
 /// Writes rejected tokens to the audit trail, apart from the threads that carry requests.
