@@ -6,4 +6,4 @@ mod render;
 mod skeleton;
 
 pub use find::{PromptRun, StickyKey, find};
-pub use render::{PromptUse, RenderedPrompt, render};
+pub use render::{PromptUse, RenderedPrompt, render, write};

@@ -59,6 +59,17 @@ impl From<RenderError> for NotRendered {
     }
 }
 
+/// What becomes of a prompt that only names variables, without a tree of anything; none where one is needed, also to say
+/// what is wrong.
+pub fn write(version: &ReadyVersion, sent: &[u8], purpose: PromptUse) -> Option<RenderedPrompt> {
+    let skeleton = version.skeleton.as_ref().filter(|_| sent.len() <= SMALL)?;
+    let call = skeleton::read_call(sent, |name| purpose.is_dropped(name, version))?;
+    let body = skeleton.write(&call)?;
+    let has = |name: &str| skeleton.has(name) || call.overrides.iter().any(|field| field.name == name);
+    RenderedPrompt::new(has, body)
+}
+
+/// What becomes of any prompt.
 pub async fn render(
     snapshot: &Snapshot,
     run: &PromptRun,
@@ -66,11 +77,6 @@ pub async fn render(
     purpose: PromptUse,
     mut room: OwnedShare,
 ) -> Result<RenderedPrompt, Refusal> {
-    if sent.len() <= SMALL
-        && let Some(rendered) = written(&run.version, sent, purpose)
-    {
-        return Ok(rendered);
-    }
     let partials = partials(snapshot, run).await?;
     if sent.len() <= SMALL {
         match rendered(&mut RenderBudget::small(), &run.version, sent, &partials, purpose) {
@@ -108,15 +114,6 @@ fn rendered(
     let data = render_within(budget, &version.parts(), request, partials)?;
     let body = serde_json::to_vec(&data).map_err(|_| NotRendered::Refused(Refusal::internal()))?;
     Ok(RenderedPrompt::new(|name| data.contains_key(name), body).ok_or(RenderError::NotJson)?)
-}
-
-/// The same without a tree of anything; none where it needs one, also to say what is wrong.
-fn written(version: &ReadyVersion, sent: &[u8], purpose: PromptUse) -> Option<RenderedPrompt> {
-    let skeleton = version.skeleton.as_ref()?;
-    let call = skeleton::read_call(sent, |name| purpose.is_dropped(name, version))?;
-    let body = skeleton.write(&call)?;
-    let has = |name: &str| skeleton.has(name) || call.overrides.iter().any(|field| field.name == name);
-    RenderedPrompt::new(has, body)
 }
 
 impl PromptUse {
@@ -165,7 +162,7 @@ mod tests {
                 let read = |rendered: RenderedPrompt| {
                     (rendered.family, serde_json::from_slice::<Value>(&rendered.body).unwrap())
                 };
-                let same = written(version, sent.as_bytes(), purpose).map(read);
+                let same = write(version, sent.as_bytes(), purpose).map(read);
                 let rendered = read(rendered);
                 assert_eq!(same.as_ref(), Some(&rendered), "a skeleton says the same");
                 rendered

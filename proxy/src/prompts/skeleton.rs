@@ -20,7 +20,7 @@ pub fn read_call(sent: &[u8], is_dropped: impl Fn(&str) -> bool) -> Option<Writt
     for field in once_each(json::members(sent).ok()?)? {
         match &*field.name {
             "variables" if field.value == "null" => {}
-            "variables" => call.variables = once_each(json::members(field.value.as_bytes()).ok()?)?,
+            "variables" => call.variables = once_each(json::members_of_text(field.value).ok()?)?,
             // It is refused.
             "hyperparameters" => return None,
             // One client repeats the path in the body.
