@@ -37,7 +37,11 @@ pub const MOST_MEMBERS: usize = 10_000;
 
 /// The members of a text that is one object.
 pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, MalformedJson> {
-    let text = utf8(text)?;
+    members_of_text(utf8(text)?)
+}
+
+/// The same where it is known to be UTF-8.
+pub fn members_of_text(text: &str) -> Result<Vec<Member<'_>>, MalformedJson> {
     let mut scan = Scan { text, at: 0 };
     let mut members = Vec::with_capacity(12);
     scan.blank();
