@@ -16,6 +16,9 @@ use bytes::Bytes;
 use serde_json::Value;
 use shared::batches::{BatchError, Lines};
 
+/// Bytes of results that are stored together; one row may pass it.
+const TOGETHER_BYTES: usize = 4 << 20;
+
 impl Engine {
     pub(super) async fn read_day_output(
         &self,
@@ -25,7 +28,8 @@ impl Engine {
         rows: &impl RowSink,
     ) -> Result<(), Trouble> {
         let guard = self.row_guard(job, family(batch), &public_id(batch));
-        let mut reading = Reading { engine: self, job, batch, guard: guard.as_ref(), rows, results: Vec::new() };
+        let guard = guard.as_ref();
+        let mut reading = Reading { engine: self, job, batch, guard, rows, results: Vec::new(), held: 0 };
         if job.codec().is_some() {
             let id = batch.provider_batch_id.clone().unwrap_or_default();
             match self.open_job_output(job, asked(batch, JobVerb::Output, &id)).await {
@@ -54,6 +58,8 @@ struct Reading<'r, S: RowSink> {
     guard: Option<&'r RowGuard>,
     rows: &'r S,
     results: Vec<RowResult>,
+    /// Bytes of them.
+    held: usize,
 }
 
 impl<S: RowSink> Reading<'_, S> {
@@ -96,8 +102,10 @@ impl<S: RowSink> Reading<'_, S> {
             let row = form.map(|form| form.row(number, &told)).unwrap_or(told);
             let Some(custom_id) = row["custom_id"].as_str().map(str::to_owned) else { continue };
             let result = self.result(custom_id, row).await;
+            self.held += result.line.len();
             self.results.push(result);
-            if self.results.len() >= TOGETHER {
+            if self.results.len() >= TOGETHER || self.held >= TOGETHER_BYTES {
+                self.held = 0;
                 self.rows.store(std::mem::take(&mut self.results)).await?;
             }
         }
