@@ -42,11 +42,24 @@ impl Memory {
         self.largest
     }
 
-    pub fn find(&self, key: &CacheKey, now_ms: i64) -> Option<Arc<Entry>> {
+    /// One that counts. Whether it does is asked once for each version of what decides that.
+    pub fn find(
+        &self,
+        key: &CacheKey,
+        now_ms: i64,
+        version: u64,
+        counts: impl FnOnce(&Entry) -> bool,
+    ) -> Option<Arc<Entry>> {
         let shard = self.shard(key)?.read();
         let slot = shard.rooms.get(&key.workspace)?.slots.get(&key.digest)?;
         if slot.entry.is_expired(now_ms) {
             return None;
+        }
+        if slot.counted_in.load(Ordering::Relaxed) != version {
+            if !counts(&slot.entry) {
+                return None;
+            }
+            slot.counted_in.store(version, Ordering::Relaxed);
         }
         // Written once: what is asked for often would else bounce between the cores.
         if !slot.is_wanted.load(Ordering::Relaxed) {
@@ -122,7 +135,12 @@ struct Slot {
     weight: usize,
     /// It was asked for since it last came to the front.
     is_wanted: AtomicBool,
+    /// The last version in which it was found to count.
+    counted_in: AtomicU64,
 }
+
+/// No version is as high.
+const UNCOUNTED: u64 = u64::MAX;
 
 impl Shard {
     /// Returns what it replaces.
@@ -130,7 +148,8 @@ impl Shard {
         let weight = entry.weight();
         let room = self.rooms.entry(key.workspace).or_default();
         let before = room.bytes;
-        let slot = Slot { entry, weight, is_wanted: AtomicBool::new(false) };
+        let counted_in = AtomicU64::new(UNCOUNTED);
+        let slot = Slot { entry, weight, is_wanted: AtomicBool::new(false), counted_in };
         let replaced = match room.slots.entry(key.digest) {
             Place::Occupied(mut there) => Some(there.insert(slot)),
             Place::Vacant(place) => {

@@ -68,7 +68,9 @@ impl Cache {
     }
 
     pub async fn find(&self, organisation: OrganisationId, key: &CacheKey) -> Found {
-        let entry = self.memory.find(key, now_ms()).filter(|entry| self.counts(key.workspace, entry));
+        // Read before the purges are: those that come meanwhile are looked at the next time.
+        let version = self.purges.as_ref().map_or(0, Purges::version);
+        let entry = self.memory.find(key, now_ms(), version, |entry| self.counts(key.workspace, entry));
         match (entry, &self.remote) {
             (Some(entry), _) => Found::Entry(entry),
             (None, None) => Found::Absent,

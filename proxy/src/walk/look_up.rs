@@ -92,14 +92,10 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
     if headers.cache.is_none() && headers.cache_force_refresh.is_none() && headers.cache_namespace.is_none() {
         return Ok(None);
     }
-    let text = |name: &'static str, value: &HeaderValue| match value.to_str() {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(Refusal::invalid_header(name, "must be text")),
-    };
     let mut said = CacheHeaders::default();
     if let Some(value) = headers.cache {
         const NAME: &str = "x-gateway-cache";
-        let cache = eligible::parse_cache(&text(NAME, value)?);
+        let cache = eligible::parse_cache(text(NAME, value)?);
         said.cache = Some(cache.map_err(|why| Refusal::invalid_header(NAME, why))?);
     }
     if let Some(value) = headers.cache_force_refresh {
@@ -107,7 +103,7 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
     }
     if let Some(value) = headers.cache_namespace {
         const NAME: &str = "x-gateway-cache-namespace";
-        let namespace = eligible::parse_namespace(&text(NAME, value)?);
+        let namespace = eligible::parse_namespace(text(NAME, value)?);
         said.namespace = Some(namespace.map_err(|why| Refusal::invalid_header(NAME, why))?);
     }
     Ok(Some(Box::new(said)))
@@ -381,6 +377,10 @@ impl Engine {
             partition,
         }))
     }
+}
+
+fn text<'v>(name: &'static str, value: &'v HeaderValue) -> Result<&'v str, Refusal> {
+    value.to_str().map_err(|_| Refusal::invalid_header(name, "must be text"))
 }
 
 /// The route as both its forms are called: with a stream and without.
