@@ -44,7 +44,7 @@ async fn explain(State(app): State<App>, call: Call) -> Answer {
     };
     let view = LogView::whole(&call.caller)?;
     let db = app.db.get().await?;
-    let request = request::find(&*db, &view, &asked).await?;
+    let request = request::find(&db, &view, &asked).await?;
     let version = request::version(&*db, &request, &app.config_limits).await?;
     drop(db);
     Ok(Json(explanation::explanation(&request, version.as_ref())))
