@@ -12,7 +12,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 const MODULE: &str = include_str!("saml_idp.mjs");
-const PACKAGES: Packages<'static> = Packages { names: &["saml-idp@1.2.1"], instead: &[("samlp", "8.0.0")] };
+const PACKAGES: Packages<'static> = Packages { names: &["saml-idp@1.2.1"], instead: &[("samlp", "7.0.2")] };
 const ENTITY: &str = "urn:example:idp";
 
 async fn started(site: &Site) -> Script {

@@ -53,7 +53,7 @@ pub async fn forget(State(app): State<App>, call: Call) -> Answer {
         return Err(missing());
     }
     service_key::forget_standby(&action).await?;
-    done(action, before).await?;
+    done(action, before).await.map(drop)?;
     Ok(Json(json!({})))
 }
 
