@@ -21,9 +21,10 @@
 //! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
 //! | `cache_purges` | the rows by which kept answers are purged |
 //! | `login` | how people sign in: who they are here, their sessions, OIDC |
-//! | `logs` | logs of calls: search, show, add, price, erase, export |
+//! | `log_data` | the one door to logs and figures about them: rows, groups, series; whose they are, and which |
+//! | `logs` | logs of calls: bodies, add, price, erase, export, explain |
 //! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
-//! | `analytics` | figures about calls: series over time, groups by what they have in common |
+//! | `analytics` | when budgets end, and figures as sheets |
 //! | `resources` | the operations, one file or folder for each resource |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
 //! | `server` | the running service: router, gate, observation, connections, health |
@@ -40,6 +41,7 @@ pub mod http;
 pub mod identity;
 pub mod jobs;
 pub mod limits;
+pub mod log_data;
 pub mod login;
 pub mod logs;
 pub mod mail;

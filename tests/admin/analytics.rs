@@ -1,6 +1,7 @@
 //! Analytics over HTTP: what they count, and for whom.
 
 mod access;
+mod bounds;
 mod budgets;
 mod erased;
 mod input;
@@ -9,6 +10,7 @@ mod reference;
 mod saved_filters;
 mod slow;
 mod truth;
+mod verify;
 
 use harness::Client;
 use serde_json::Value;

@@ -7,8 +7,8 @@
 
 use crate::http::{ApiError, Time};
 use crate::limits::owners::{BudgetOwner, OWNERS};
-use crate::logs::view::VisibleWorkspaces;
-use crate::logs::{LogView, row};
+use crate::log_data::view::VisibleWorkspaces;
+use crate::log_data::{LogView, row};
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};

@@ -19,6 +19,34 @@ pub fn response(rows: &[Value]) -> Response {
     ([(header::CONTENT_TYPE, WITH_NAMES)], written(rows)).into_response()
 }
 
+/// The points of a graph as rows: those of each group where it is divided, and of both times where two are compared.
+pub fn sheet(graph: &Value) -> Vec<Value> {
+    let mut rows = match graph["groups"].as_array() {
+        Some(groups) => groups.iter().flat_map(|group| points(group, &["value", "is_rest"])).collect(),
+        None => points(graph, &[]),
+    };
+    if let Some(before) = graph.get("previous") {
+        rows.iter_mut().for_each(|row| row["period"] = "asked".into());
+        let before = points(before, &[]).into_iter().map(|mut row| {
+            row["period"] = "previous".into();
+            row
+        });
+        rows.extend(before);
+    }
+    rows
+}
+
+/// The points of a graph, each with some fields of the whole.
+fn points(graph: &Value, with: &[&str]) -> Vec<Value> {
+    let points = graph["data_points"].as_array().into_iter().flatten();
+    let row = |point: &Value| {
+        let mut row = point.clone();
+        with.iter().for_each(|name| row[*name] = graph[*name].clone());
+        row
+    };
+    points.map(row).collect()
+}
+
 fn written(rows: &[Value]) -> String {
     let empty = Map::new();
     let names: Vec<&String> = rows.first().and_then(Value::as_object).unwrap_or(&empty).keys().collect();
@@ -67,6 +95,26 @@ mod tests {
         let sorted = |text: &str| text.lines().map(|line| line.len()).collect::<Vec<_>>();
         assert_eq!(sorted(&written(&rows)), sorted(text), "{}", written(&rows));
         assert_eq!(written(&[]), "\r\n");
+    }
+
+    #[test]
+    fn a_sheet_has_the_points_of_every_group_and_of_both_times() {
+        let plain = json!({ "data_points": [{ "total": 3 }] });
+        assert_eq!(sheet(&plain), [json!({ "total": 3 })]);
+        let both = json!({
+            "data_points": [{ "total": 3 }],
+            "groups": [
+                { "value": "gpt-4o", "is_rest": false, "data_points": [{ "total": 2 }] },
+                { "value": null, "is_rest": true, "data_points": [{ "total": 1 }] },
+            ],
+            "previous": { "data_points": [{ "total": 5 }] },
+        });
+        let rows = [
+            json!({ "total": 2, "value": "gpt-4o", "is_rest": false, "period": "asked" }),
+            json!({ "total": 1, "value": null, "is_rest": true, "period": "asked" }),
+            json!({ "total": 5, "period": "previous" }),
+        ];
+        assert_eq!(sheet(&both), rows);
     }
 
     #[test]

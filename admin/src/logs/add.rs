@@ -48,13 +48,10 @@ pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies:
     let ids = rows.iter().filter_map(|row| row["id"].as_str()?.parse().ok()).collect();
     let count = rows.len() as u64;
     let mut db = app.db.get().await?;
-    db.execute("SELECT request_logs_day($1)", &[&place.now.date_naive()]).await?;
+    request_logs::days::make_day(&*db, place.now.date_naive()).await?;
     let tx = db.transaction().await?;
     tx.batch_execute(&request_logs::stage(COLUMNS, "DROP")).await?;
-    let fill = format!(
-        "INSERT INTO staged ({COLUMNS}) SELECT {COLUMNS} FROM jsonb_populate_recordset(NULL::request_logs, $1)"
-    );
-    tx.execute(&fill, &[&Value::Array(rows)]).await?;
+    request_logs::fill_from_json(&tx, COLUMNS, rows).await?;
     request_logs::add_staged(&tx, COLUMNS, count).await?;
     tx.commit().await?;
     Ok(ids)

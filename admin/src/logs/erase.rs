@@ -11,10 +11,10 @@ pub mod late;
 use crate::backpressure::db_queue::DbQueue;
 use crate::cache_purges;
 use crate::http::ApiError;
-use crate::logs::filters;
+use crate::log_data::filters;
 use bodies::{StoredBodies, erase_from_pack};
-use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
+use shared::db::request_logs::erasure::{self, LogBatch, nameless};
 use shared::db::table::Filter;
 use shared::db::usage_slots;
 use shared::log_store::LogStore;
@@ -90,7 +90,7 @@ pub async fn erase(
     let salt = salt();
     let mut erased = Erased::default();
     loop {
-        let found = find(&*db.get().await?, &subject.filter(organisation)).await?;
+        let found = erasure::find(&*db.get().await?, &subject.filter(organisation), BATCH).await?;
         if found.ids.is_empty() {
             break;
         }
@@ -138,33 +138,6 @@ fn salt() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// A batch of rows, column by column.
-#[derive(Default)]
-struct LogBatch {
-    times: Vec<DateTime<Utc>>,
-    ids: Vec<Uuid>,
-    workspaces: Vec<Uuid>,
-    traces: Vec<String>,
-    /// Empty where there is no body.
-    keys: Vec<String>,
-}
-
-async fn find(db: &impl GenericClient, filter: &Filter) -> Result<LogBatch, ApiError> {
-    let find = format!(
-        "SELECT created_at, id, workspace_id, trace_id, body_key FROM request_logs WHERE {} LIMIT {BATCH}",
-        filter.sql()
-    );
-    let mut found = LogBatch::default();
-    for row in db.query(&find, &filter.values()).await? {
-        found.times.push(row.try_get("created_at")?);
-        found.ids.push(row.try_get("id")?);
-        found.workspaces.push(row.try_get("workspace_id")?);
-        found.traces.push(row.try_get("trace_id")?);
-        found.keys.push(row.try_get::<_, Option<String>>("body_key")?.unwrap_or_default());
-    }
-    Ok(found)
-}
-
 /// Erases a batch whose bodies are gone, in the transaction of the caller.
 async fn apply(
     tx: &impl GenericClient,
@@ -173,31 +146,22 @@ async fn apply(
     mode: ErasureMode,
     salt: &String,
 ) -> Result<Erased, ApiError> {
-    const THESE: &str = "organisation_id = $1 AND (created_at, id, coalesce(body_key, ''))
-        IN (SELECT * FROM unnest($2::timestamptz[], $3::uuid[], $4::text[]))";
     const THEIRS: &str =
         "organisation_id = $1 AND (workspace_id, trace_id) IN (SELECT * FROM unnest($2::uuid[], $3::text[]))";
+    let mut of_feedback: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.workspaces, &found.traces];
+    let stored = StoredBodies::for_logs(organisation, found);
     let (logs, feedback) = match mode {
         ErasureMode::Delete => {
-            (format!("DELETE FROM request_logs WHERE {THESE}"), format!("DELETE FROM feedback WHERE {THEIRS}"))
+            (erasure::delete(tx, organisation, found).await?, format!("DELETE FROM feedback WHERE {THEIRS}"))
         }
-        ErasureMode::Anonymise => (
-            format!(
-                "UPDATE request_logs SET metadata = '{{}}', trace_id = {}, span_id = NULL, span_name = NULL,
-                     parent_span_id = NULL, hook_results = NULL, body_key = NULL WHERE {THESE}",
-                nameless("$5")
-            ),
-            format!("UPDATE feedback SET metadata = '{{}}', trace_id = {} WHERE {THEIRS}", nameless("$4")),
-        ),
+        ErasureMode::Anonymise => {
+            of_feedback.push(salt);
+            (
+                erasure::anonymise(tx, organisation, found, salt).await?,
+                format!("UPDATE feedback SET metadata = '{{}}', trace_id = {} WHERE {THEIRS}", nameless("$4")),
+            )
+        }
     };
-    let mut of_logs: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.times, &found.ids, &found.keys];
-    let mut of_feedback: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.workspaces, &found.traces];
-    if mode == ErasureMode::Anonymise {
-        of_logs.push(salt);
-        of_feedback.push(salt);
-    }
-    let stored = StoredBodies::for_logs(organisation, found);
-    let logs = tx.execute(&logs, &of_logs).await?;
     let feedback = tx.execute(&feedback, &of_feedback).await?;
     late::remember_bodies(tx, &stored.named).await?;
     let exports = exports::empty(tx, organisation, &found.workspaces, &found.times).await?;
@@ -216,11 +180,6 @@ async fn rest_of_feedback(db: &DbQueue, filter: &Filter, mode: ErasureMode, salt
         }
     };
     Ok(db.get().await?.execute(&sql, &values).await?)
-}
-
-/// Another name for a trace, which only this run could make again.
-fn nameless(salt: &str) -> String {
-    format!("left(encode(sha256(convert_to({salt} || trace_id, 'UTF8')), 'hex'), 32)")
 }
 
 impl Erased {

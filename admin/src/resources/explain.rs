@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, text};
 use crate::identity::Call;
-use crate::logs::LogView;
+use crate::log_data::LogView;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;

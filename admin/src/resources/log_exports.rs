@@ -10,11 +10,10 @@ use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, Routes};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::{Call, Caller, tenancy};
-use crate::logs::count::{COUNTED, count};
+use crate::log_data::view::{LogView, VisibleWorkspaces};
+use crate::log_data::{COUNTED, LogData as _, LogSearch, PostgresLogs, filters};
 use crate::logs::exports::step::ExportPage;
 use crate::logs::exports::{ExportFormat, fields, files};
-use crate::logs::filters;
-use crate::logs::view::{LogView, VisibleWorkspaces};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -250,9 +249,10 @@ async fn checked_fields(action: &Action<'_>, view: &LogView, asked: &[String]) -
 async fn filtered(action: &Action<'_>, view: &LogView, filters: Map<String, Value>) -> Result<Columns, ApiError> {
     let query = filters::of_json(&filters).map_err(|error| error.under("filters"))?;
     ExportPage::asked(&query).map_err(|error| error.under("filters"))?;
-    let filter = view.narrowed(&query).map_err(|error| error.under("filters"))?;
+    let which = LogSearch { view, query: &query, since: None };
+    which.check().map_err(|error| error.under("filters"))?;
     // What cannot be counted soon is known once the files are made.
-    let (total, is_capped) = match count(&action.tx, &filter).await? {
+    let (total, is_capped) = match PostgresLogs(&action.tx).count(&which).await? {
         Some(found) => (found.min(COUNTED), found > COUNTED),
         None => (0, true),
     };

@@ -1,17 +1,17 @@
-//! Logs of calls: listing them, and reading one with its bodies, both as far as `logs::LogView` lets the caller see; reporting
+//! Logs of calls: listing them, and reading one with its bodies, both as far as `log_data::LogView` lets the caller see; reporting
 //! calls that did not pass through the gateway; and erasing.
 
 mod create;
 mod docs;
 mod erase;
-mod page;
 
 use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::{Call, tenancy};
-use crate::logs::view::VisibleWorkspaces;
-use crate::logs::{LogView, filters, logged_body, row};
+use crate::log_data::view::VisibleWorkspaces;
+use crate::log_data::{FoundLog, LogData as _, LogSearch, LogView, PostgresLogs, filters, page, row};
+use crate::logs::logged_body;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::Utc;
@@ -37,14 +37,10 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
     let _turn = app.log_queries.enter(call.caller.organisation_id()).await?;
     let db = app.db.get().await?;
     let view = LogView::asked(&*db, &call.caller, query.text("workspace_slug")).await?;
-    let filter = view.narrowed(query)?;
-    let filter = match beginning {
-        Some(beginning) => filter.and("created_at >= ?", beginning),
-        None => filter,
-    };
-    let found = page::find(&*db, &filter, &page).await?;
-    let rows = found.rows.iter().map(|row| row::metrics(row, &view)).collect::<Result<Vec<_>, _>>()?;
-    let next = found.next(&page)?;
+    let which = LogSearch { view: &view, query, since: beginning };
+    let found = PostgresLogs(&*db).page(&which, &page).await?;
+    let next = found.next(&page);
+    let rows: Vec<Value> = found.rows.into_iter().map(|log| log.metrics).collect();
     Ok(Json(json!({
         "object": "list",
         "total": found.total,
@@ -76,14 +72,13 @@ async fn workspaces(db: &impl GenericClient, view: &LogView) -> Result<Value, Ap
 async fn read_log(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     const NONE: ApiError = ApiError::NotFound("log");
     let view = LogView::whole(&call.caller)?;
-    let filter = view.filter().join(tenancy::id(&id).and_then(filters::by_id).ok_or(NONE)?);
+    let id = tenancy::id(&id).ok_or(NONE)?;
     let db = app.db.get().await?;
-    let find = format!("SELECT {} FROM request_logs WHERE {}", row::columns(), filter.sql());
-    let row = db.query_opt(&find, &filter.values()).await?.ok_or(NONE)?;
-    let feedbacks = feedbacks(&*db, &row, &view).await?;
+    let found = PostgresLogs(&*db).log(&view, id).await?.ok_or(NONE)?;
+    let feedbacks = feedbacks(&*db, &found, &view).await?;
     drop(db);
-    let mut log = shown(&row, &view, feedbacks)?;
-    if let Some(path) = row.try_get::<_, Option<&str>>("body_key")? {
+    let mut log = shown(&found.metrics, feedbacks);
+    if let Some(path) = &found.body_key {
         for (name, part) in logged_body::load(&app, path).await {
             add_part(&mut log[name], part);
         }
@@ -92,9 +87,8 @@ async fn read_log(State(app): State<App>, call: Call, Path(id): Path<String>) ->
 }
 
 /// The published shape.
-fn shown(row: &Row, view: &LogView, feedbacks: Vec<Value>) -> Result<Value, ApiError> {
-    let metrics = row::metrics(row, view)?;
-    Ok(json!({
+fn shown(metrics: &Value, feedbacks: Vec<Value>) -> Value {
+    json!({
         "_id": metrics["id"],
         "id": metrics["id"],
         "object": "log",
@@ -109,7 +103,7 @@ fn shown(row: &Row, view: &LogView, feedbacks: Vec<Value>) -> Result<Value, ApiE
         },
         "metrics": metrics,
         "feedbacks": feedbacks,
-    }))
+    })
 }
 
 /// What the row says of a part stays; the rest comes from the log store.
@@ -125,12 +119,10 @@ fn add_part(shown: &mut Value, part: Value) {
 }
 
 /// What people thought of the trace that a log is part of, newest first.
-async fn feedbacks(db: &impl GenericClient, log: &Row, view: &LogView) -> Result<Vec<Value>, ApiError> {
+async fn feedbacks(db: &impl GenericClient, log: &FoundLog, view: &LogView) -> Result<Vec<Value>, ApiError> {
     const FIND: &str = "SELECT id, value, weight, metadata, created_at, last_updated_at FROM feedback
         WHERE organisation_id = $1 AND workspace_id = $2 AND trace_id = $3 ORDER BY created_at DESC, id DESC LIMIT 100";
-    let workspace: Uuid = log.try_get("workspace_id")?;
-    let trace: &str = log.try_get("trace_id")?;
-    let rows = db.query(FIND, &[&view.organisation_id, &workspace, &trace]).await?;
+    let rows = db.query(FIND, &[&view.organisation_id, &log.workspace_id, &log.trace_id]).await?;
     let shown = |row: &Row| -> Result<Value, tokio_postgres::Error> {
         let metadata: Value = if view.shows_metadata { row.try_get("metadata")? } else { json!({}) };
         Ok(json!({

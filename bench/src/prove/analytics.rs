@@ -54,11 +54,21 @@ static ASKED: &[&str] = &[
     "groups/config",
     "groups/provider?columns=avg_latency",
     "groups/prompt",
+    "groups/prompt_version?columns=cost,total_tokens",
+    "groups/guardrail?columns=cost,total_tokens",
+    "graphs/cost?group_by=guardrail",
+    "groups/workspace?columns=cost",
     "groups/ai_service?columns=total_tokens",
-    "budgets",
+    BUDGETS,
 ];
-/// Not of calls: they have no filter of metadata, or no time.
-static WITHOUT_METADATA: &[&str] = &["budgets"];
+/// Not of calls: they have no filter of metadata, and no time.
+const BUDGETS: &str = "budgets";
+/// Counted from logs, as what filters by metadata is.
+const BY_METADATA: &str = "groups/metadata/environment";
+/// What was thought of some traces; the table of logs has to be searched for each of them.
+const FEEDBACK: &str = "INSERT INTO feedback (id, organisation_id, workspace_id, trace_id, value, created_at)
+    SELECT gen_random_uuid(), organisation_id, workspace_id, trace_id, (hashtext(trace_id) & 15) - 7,
+        created_at + interval '1 minute' FROM request_logs TABLESAMPLE BERNOULLI (0.01) REPEATABLE (24)";
 /// The slowest that are named for each length of time.
 const NAMED: usize = 5;
 
@@ -77,6 +87,8 @@ pub async fn prove(rows: u64, report: &mut Report) -> anyhow::Result<()> {
     let begun = Instant::now();
     log_rows::write(&client, &logs).await?;
     let written = begun.elapsed();
+    let feedback = client.execute(FEEDBACK, &[]).await?;
+    client.batch_execute("ANALYZE feedback").await?;
     let begun = Instant::now();
     for day in days.iter().rev() {
         let tx = client.transaction().await?;
@@ -87,6 +99,7 @@ pub async fn prove(rows: u64, report: &mut Report) -> anyhow::Result<()> {
     let built = begun.elapsed();
     client.batch_execute("VACUUM ANALYZE usage_slots").await?;
     report.figure("rows, over three months", rows);
+    report.figure("feedback on their traces", feedback);
     report.figure("they were written at", format!("{:.0} logs/s", rows as f64 / written.as_secs_f64()));
     report.figure("slots were built at", format!("{:.0} logs/s", rows as f64 / built.as_secs_f64()));
     let share = sizes(&client, report).await?;
@@ -108,8 +121,11 @@ pub async fn prove(rows: u64, report: &mut Report) -> anyhow::Result<()> {
     }
     let metadata = "&metadata=%7B%22team%22%3A%22search%22%7D";
     let mut times = Vec::new();
-    for what in ASKED.iter().filter(|what| !WITHOUT_METADATA.contains(what)) {
-        times.push((p95(&caller, what, TimeDelta::days(1), metadata).await?, *what));
+    for what in ASKED.iter().copied().filter(|what| *what != BUDGETS) {
+        times.push((p95(&caller, what, TimeDelta::days(1), metadata).await?, what));
+    }
+    for filter in ["", metadata] {
+        times.push((p95(&caller, BY_METADATA, TimeDelta::days(1), filter).await?, BY_METADATA));
     }
     let slowest = slowest("a day by metadata", times, report);
     report.promise("figures of a day by metadata are there within a second", slowest < LIMIT_OF_METADATA);
@@ -161,7 +177,7 @@ async fn p95(caller: &Caller, what: &str, width: TimeDelta, filter: &str) -> any
         let and = if what.contains('?') { '&' } else { '?' };
         let period =
             format!("time_of_generation_min={}&time_of_generation_max={}&", written(until - width), written(until));
-        let period = if WITHOUT_METADATA.contains(&what) { "" } else { &period };
+        let period = if what == BUDGETS { "" } else { &period };
         let path = format!("/v1/analytics/{what}{and}{period}workspace_slug=*{filter}");
         let begun = Instant::now();
         let (status, text) = caller.answer(caller.request(Method::GET, &path, empty())).await?;

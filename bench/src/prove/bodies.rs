@@ -43,13 +43,14 @@ pub async fn prove(calls: u64, report: &mut Report) -> anyhow::Result<()> {
     stack.until_answered(&stack.caller()?).await?;
     fill(&stack, calls / 2).await?;
     // Bodies wait on disk now, and some are on their way.
+    let memory = stack.proxy.peak_memory()?;
     stack.proxy.signal(Signal::KILL)?;
     stack.proxy.ended_within(PATIENCE).await?;
     stack.restart_proxy().await?;
     fill(&stack, calls - calls / 2).await?;
     let client = stack.database().await?;
     until_packed(&client, calls).await?;
-    let memory = stack.proxy.peak_memory()?;
+    let memory = stack.proxy.peak_memory()?.max(memory);
     report.figure("calls", calls);
     report.figure(
         "bodies stored by the second process",

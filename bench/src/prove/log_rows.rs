@@ -39,10 +39,15 @@ pub const TEAMS: &[&str] = &["search", "support", "sales", "research", "mobile",
 /// Of 40 calls; the rest succeed.
 const FAILURES: &[(u64, i32)] = &[(0, 429), (1, 500), (2, 400), (3, 499)];
 const KEYS: u64 = 200;
+/// As `COPY` writes it.
+const NULL: &str = "\\N";
+/// What guardrails said of one of ten calls.
+const HOOKS: &str = r#"{"before_request_hooks": [{"id": "pg-input", "verdict": true, "checks": []}], "after_request_hooks": [{"id": "pg-output", "verdict": true, "checks": []}]}"#;
 
 const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_key_id, virtual_key, ai_org, ai_model, config, mode,
     request_url, request_method, response_status_code, response_time, upstream_response_time, req_units, res_units, cost,
-    price_model, cache_status, stream_mode, trace_id, internal_trace_id, metadata";
+    price_model, cache_status, stream_mode, trace_id, internal_trace_id, metadata, cache_saved_cost, prompt_slug,
+    prompt_version_id, retry_success_count, attempt, hook_results";
 
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
@@ -125,10 +130,21 @@ fn row(logs: &Logs<'_>, n: u64, line: &mut String) -> Option<()> {
     let (provider, model, price) = MODELS[(pick(dice, 8, MODELS.len() as u64)) as usize];
     let status = FAILURES.iter().find(|(share, _)| *share == pick(dice, 16, 40)).map_or(200, |(_, status)| *status);
     let (input, output) = (20 + pick(dice, 20, 3000), if status == 200 { 1 + pick(dice, 30, 800) } else { 0 });
-    let cost = (input + output) as f64 / 1000.0 * price;
+    let price = (input + output) as f64 / 1000.0 * price;
+    // An answer from the cache costs nothing and saves what it would have cost.
+    let (cache, cost, saved) = match pick(dice, 46, 20) {
+        0 => ("HIT", 0.0, format!("{price:.10}")),
+        _ => ("DISABLED", price, NULL.to_owned()),
+    };
+    let (prompt, version) = match pick(dice, 52, 10) {
+        n @ 0..3 => (format!("pp-prompt-{n}"), Uuid::from_u64_pair(0xb90, n * 10 + pick(dice, 56, 10)).to_string()),
+        _ => (NULL.to_owned(), NULL.to_owned()),
+    };
+    let (retries, attempt) = (u8::from(pick(dice, 34, 50) == 0), u8::from(pick(dice, 38, 50) == 0));
+    let hooks = if pick(dice, 48, 10) == 0 { HOOKS } else { NULL };
     let time = 150 + pick(dice, 24, 4000);
     let config = match pick(dice, 12, 4) {
-        0 => "\\N".to_owned(),
+        0 => NULL.to_owned(),
         n => format!("pc-config-{n:06x}"),
     };
     let (user, team) = (pick(dice, 4, USERS), TEAMS[pick(dice, 40, TEAMS.len() as u64) as usize]);
@@ -141,8 +157,9 @@ fn row(logs: &Logs<'_>, n: u64, line: &mut String) -> Option<()> {
         line,
         "{id}\t{}\t{}\t{workspace}\t{key}\t{provider}-main\t{provider}\t{model}\t{config}\tsingle\t\
          https://api.example.com/v1/chat/completions\tPOST\t{status}\t{time}\t{}\t{input}\t{output}\t{cost:.10}\t{model}\t\
-         DISABLED\t{}\ttrace-{trace:016x}\t{}\t\
-         {{\"_user\": \"user-{user}\", \"team\": \"{team}\", \"environment\": \"{environment}\"}}",
+         {cache}\t{}\ttrace-{trace:016x}\t{}\t\
+         {{\"_user\": \"user-{user}\", \"team\": \"{team}\", \"environment\": \"{environment}\"}}\t\
+         {saved}\t{prompt}\t{version}\t{retries}\t{attempt}\t{hooks}",
         created_at.format("%Y-%m-%d %H:%M:%S%.3f+00"),
         logs.organisation,
         time - 5,
@@ -188,7 +205,7 @@ mod tests {
         let days = days_before("2026-03-31".parse().unwrap(), 5);
         let logs = Logs { rows: 20_000, organisation: Uuid::nil(), workspaces: &workspaces, days: &days };
         let mut ids = BTreeSet::new();
-        let mut seen: Vec<BTreeMap<String, u32>> = vec![BTreeMap::new(); 24];
+        let mut seen: Vec<BTreeMap<String, u32>> = vec![BTreeMap::new(); COLUMNS.split(',').count()];
         for n in 0..logs.rows {
             let mut line = String::new();
             row(&logs, n, &mut line).unwrap();
@@ -207,5 +224,6 @@ mod tests {
         assert!(shares[0] > 9_000 && shares[1] > 4_000 && shares[3] > 1_000, "workspaces: {shares:?}");
         assert!(seen[12].len() == 5 && seen[12]["200"] > 17_000, "statuses: {:?}", seen[12]);
         assert!(seen[6].len() >= 7, "providers: {:?}", seen[6]);
+        assert!(seen[19].len() == 2 && seen[25].len() == 4 && seen[29].len() == 2, "{:?}", &seen[19..]);
     }
 }

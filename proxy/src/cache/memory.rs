@@ -63,10 +63,14 @@ impl Memory {
             shard.remove(key.workspace, &key.digest);
             return;
         }
-        shard.insert(key, entry);
+        let replaced = shard.insert(key, entry);
         let evicted = shard.make_room(now_ms);
         drop(shard);
-        self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        // Given back where nobody waits for it.
+        drop(replaced);
+        if evicted > 0 {
+            self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        }
     }
 
     /// Takes out what a caller need not keep, as what has expired or was purged.
@@ -121,21 +125,24 @@ struct Slot {
 }
 
 impl Shard {
-    fn insert(&mut self, key: CacheKey, entry: Arc<Entry>) {
+    /// Returns what it replaces.
+    fn insert(&mut self, key: CacheKey, entry: Arc<Entry>) -> Option<Slot> {
         let weight = entry.weight();
         let room = self.rooms.entry(key.workspace).or_default();
         let before = room.bytes;
         let slot = Slot { entry, weight, is_wanted: AtomicBool::new(false) };
-        match room.slots.entry(key.digest) {
-            Place::Occupied(mut there) => room.bytes -= there.insert(slot).weight,
+        let replaced = match room.slots.entry(key.digest) {
+            Place::Occupied(mut there) => Some(there.insert(slot)),
             Place::Vacant(place) => {
                 place.insert(slot);
                 room.order.push_back(key.digest);
+                None
             }
-        }
-        room.bytes += weight;
+        };
+        room.bytes = room.bytes + weight - replaced.as_ref().map_or(0, |slot| slot.weight);
         let after = room.bytes;
         self.changed(key.workspace, before, after);
+        replaced
     }
 
     fn remove(&mut self, workspace: Uuid, digest: &Digest) {
@@ -187,6 +194,9 @@ impl Shard {
 
     /// Keeps the sums in step.
     fn changed(&mut self, workspace: Uuid, before: usize, after: usize) {
+        if before == after {
+            return;
+        }
         self.bytes = self.bytes + after - before;
         self.by_use.remove(&(before, workspace));
         if after == 0 {

@@ -65,6 +65,20 @@ struct KeyedBodies {
     body: BodyDigest,
     /// The client's own, where its answer repeats it.
     asked: Option<BodyDigest>,
+    /// It need not be remembered.
+    is_known: bool,
+}
+
+impl KeyedBodies {
+    /// None where one of them has no digest.
+    fn of(body: &[u8], asked: Option<&Bytes>) -> Option<Self> {
+        let body = BodyDigest::of(body)?;
+        let asked = match asked {
+            Some(asked) => Some(BodyDigest::of(asked)?),
+            None => None,
+        };
+        Some(Self { body, asked, is_known: false })
+    }
 }
 
 pub(super) enum LookedUp {
@@ -141,6 +155,9 @@ impl Engine {
         let (mut found, mut flight) = (None, None);
         if !asked.caching.is_refresh {
             found = self.kept(organisation, &key).await;
+            if found.is_some() && !bodies.is_known {
+                self.cache.known_bodies().remember(asked.keyed_body(), bodies.body);
+            }
             if found.is_none() && asked.caching.coalesces && !asked.is_stream() {
                 match self.cache.board(key) {
                     Boarding::First(own) => {
@@ -245,7 +262,7 @@ impl Engine {
         let Some(empty) = BodyDigest::of(b"{}").filter(|_| asked.edited.len() <= LONGEST_QUESTION) else {
             return Ok(None);
         };
-        let bodies = KeyedBodies { body: empty, asked: repeated };
+        let bodies = KeyedBodies { body: empty, asked: repeated, is_known: true };
         let Some(around) = self.cache_key(client.head(), asked, bodies).map_err(refused)? else { return Ok(None) };
         let similarity = asked.caching.similarity.map(|similarity| similarity as f32);
         let body = asked.edited.clone();
@@ -268,18 +285,16 @@ impl Engine {
         if body.len() > LONGEST_BODY || repeated.is_some_and(|body| body.len() > LONGEST_BODY) {
             return Ok(None);
         }
+        if body.len() + repeated.map_or(0, Bytes::len) <= SMALL {
+            let known = self.cache.known_bodies().find(body).filter(|_| repeated.is_none());
+            let known = known.map(|body| KeyedBodies { body, asked: None, is_known: true });
+            return Ok(known.or_else(|| KeyedBodies::of(body, repeated)));
+        }
         let (own, own_repeated) = (body.clone(), repeated.cloned());
-        let digest = move || {
-            let body = BodyDigest::of(&own)?;
-            let asked = match own_repeated {
-                Some(repeated) => Some(BodyDigest::of(&repeated)?),
-                None => None,
-            };
-            Some(KeyedBodies { body, asked })
-        };
         let mut bodies = vec![body];
         bodies.extend(repeated);
-        self.aside(client, visit, asked, &bodies, digest).await
+        let digest = move || KeyedBodies::of(&own, own_repeated.as_ref());
+        Box::pin(self.aside(client, visit, asked, &bodies, digest)).await
     }
 
     /// Does this work on these bodies, beside the threads that carry requests if they are long. What it takes stays counted

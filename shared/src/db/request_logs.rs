@@ -1,8 +1,15 @@
 //! The one way into `request_logs`, for whoever brings rows: they are staged in a temporary table, inserted unless they are
 //! there, and added up into `usage_counters`, all in one transaction (and `usage_slots` learns of it). Everything is added up from
 //! the rows that were new, and in the order of its key, so that two writers wait for each other instead of deadlocking.
+//! What else is done to rows stands beside it: their days, where their bodies lie, and how they are erased. Who reads them for
+//! people goes through admin's `log_data`.
+
+pub mod bodies;
+pub mod days;
+pub mod erasure;
 
 use rust_decimal::Decimal;
+use serde_json::Value;
 use tokio_postgres::{Error, GenericClient};
 
 /// Whether the column of costs can hold so many cents.
@@ -20,6 +27,14 @@ pub fn stage(columns: &str, on_commit: &str) -> String {
     format!(
         "CREATE TEMPORARY TABLE staged ON COMMIT {on_commit} AS SELECT {columns}{more} FROM request_logs WITH NO DATA"
     )
+}
+
+/// Fills `staged` with rows that are JSON objects.
+pub async fn fill_from_json(transaction: &impl GenericClient, columns: &str, rows: Vec<Value>) -> Result<(), Error> {
+    let fill = format!(
+        "INSERT INTO staged ({columns}) SELECT {columns} FROM jsonb_populate_recordset(NULL::request_logs, $1)"
+    );
+    transaction.execute(&fill, &[&Value::Array(rows)]).await.map(drop)
 }
 
 /// Stores the `count` staged rows and answers how many were new. Their days must have partitions (`request_logs_day`).

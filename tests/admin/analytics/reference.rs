@@ -33,7 +33,19 @@ pub struct LoggedCall {
     /// Number of its API key.
     pub key: Option<u128>,
     pub prompt: Option<&'static str>,
+    /// Number of the prompt's version.
+    pub version: Option<u128>,
+    pub span: Option<String>,
+    /// Those it passed before, and after; the first may be among the second.
+    pub guardrails: [&'static [&'static str]; 2],
+    /// In the workspace of this name, and not in the first.
+    pub is_elsewhere: bool,
+    /// The best that was said of its trace.
+    pub best: Option<i64>,
 }
+
+/// The slug of the other workspace.
+pub const ELSEWHERE: &str = "elsewhere";
 
 #[derive(Debug, Clone)]
 pub struct GivenFeedback {
@@ -57,13 +69,23 @@ pub fn beginning() -> DateTime<Utc> {
 impl World {
     pub fn at_random(seed: u64, count: usize) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let calls: Vec<LoggedCall> = (0..count).map(|n| call(&mut random, n)).collect();
+        let mut calls: Vec<LoggedCall> = (0..count).map(|n| call(&mut random, n)).collect();
+        // All of it in the first workspace.
+        let traces: BTreeSet<&String> =
+            calls.iter().filter(|call| !call.is_elsewhere).map(|call| &call.trace).collect();
+        let traces: Vec<&String> = traces.into_iter().collect();
         let feedback = (0..count / 8).map(|_| GivenFeedback {
             at: beginning() + TimeDelta::seconds(random.random_range(0..30 * 86_400)),
-            trace: calls[random.random_range(0..calls.len())].trace.clone(),
+            trace: traces[random.random_range(0..traces.len())].clone(),
             value: random.random_range(-10..=10),
         });
-        let feedback = feedback.collect();
+        let feedback: Vec<GivenFeedback> = feedback.collect();
+        let mut best: BTreeMap<&str, i64> = BTreeMap::new();
+        for given in &feedback {
+            let known = best.entry(&given.trace).or_insert(given.value);
+            *known = given.value.max(*known);
+        }
+        calls.iter_mut().for_each(|call| call.best = best.get(call.trace.as_str()).copied());
         let erased = (0..count / 20).map(|n| LoggedCall {
             user: Some(ERASED),
             trace: format!("erased-{n}"),
@@ -85,14 +107,15 @@ impl World {
         client.batch_execute("DELETE FROM usage_stale").await.unwrap();
         client.batch_execute(kept).await.unwrap();
         let (organisation, workspace) = (service.home.organisation_id, service.home.workspace_id);
-        let rows: Vec<Value> = self.calls.iter().map(|call| call.row(organisation, workspace)).collect();
+        let places = [workspace, service.workspace(ELSEWHERE).await];
+        let rows: Vec<Value> = self.calls.iter().map(|call| call.row(organisation, places)).collect();
         // Most are there before slots are built; some come late for slots that are built again, and some for those that are not.
         let (most, late) = rows.split_at(rows.len() / 10 * 8);
         let (late, last) = late.split_at(late.len() * 9 / 10);
         add(&mut client, most).await;
         refresh(&mut client).await;
         add(&mut client, late).await;
-        add(&mut client, &self.erased.iter().map(|call| call.row(organisation, workspace)).collect::<Vec<_>>()).await;
+        add(&mut client, &self.erased.iter().map(|call| call.row(organisation, places)).collect::<Vec<_>>()).await;
         add(&mut client, late).await;
         refresh(&mut client).await;
         add(&mut client, last).await;
@@ -150,6 +173,9 @@ fn call(random: &mut StdRng, n: usize) -> LoggedCall {
     let plan = Some(one_of(&["pro", "free", ""])).filter(|name| !name.is_empty());
     let status = *[200, 200, 200, 246, 400, 429, 446, 500, 503].choose(random).unwrap();
     let is_hit = cache == "HIT" || cache == "SEMANTIC HIT";
+    let is_elsewhere = random.random_bool(0.15);
+    let guardrails: [[&'static [&'static str]; 2]; 4] =
+        [[&[], &[]], [&["pg-1"], &[]], [&["pg-1"], &["pg-1", "pg-2"]], [&[], &["pg-2"]]];
     LoggedCall {
         at: beginning() + TimeDelta::milliseconds(random.random_range(0..30 * 86_400_000)),
         model,
@@ -166,9 +192,14 @@ fn call(random: &mut StdRng, n: usize) -> LoggedCall {
         attempt: random.random_range(0..2),
         user,
         plan,
-        trace: format!("t{}", n % 400),
+        trace: format!("{}{}", if is_elsewhere { "e" } else { "t" }, n % 400),
         key: Some(random.random_range(0..4)).filter(|key| *key > 0),
         prompt: random.random_bool(0.3).then_some("pp-1"),
+        version: random.random_bool(0.3).then(|| random.random_range(1..4)),
+        span: random.random_bool(0.5).then(|| format!("s{}", n % 20)),
+        guardrails: *guardrails.choose(random).unwrap(),
+        is_elsewhere,
+        best: None,
     }
 }
 
@@ -185,15 +216,24 @@ impl LoggedCall {
         [("openai", "gpt-4o"), ("groq", "llama")].contains(&(self.service, self.model))
     }
 
-    fn row(&self, organisation: Uuid, workspace: Uuid) -> Value {
+    /// Each once.
+    pub fn passed(&self) -> BTreeSet<&'static str> {
+        self.guardrails.iter().flat_map(|ids| ids.iter().copied()).collect()
+    }
+
+    fn row(&self, organisation: Uuid, places: [Uuid; 2]) -> Value {
+        let hooks = |ids: &[&str]| ids.iter().map(|id| json!({ "id": id, "verdict": true })).collect::<Vec<_>>();
+        let [before, after] = self.guardrails.map(hooks);
+        let hook_results = (!self.passed().is_empty())
+            .then(|| json!({ "before_request_hooks": before, "after_request_hooks": after }));
         let time = Timestamp::from_unix(NoContext, self.at.timestamp() as u64, self.at.timestamp_subsec_nanos());
         let metadata: BTreeMap<&str, &str> = [("_user", self.user), ("plan", self.plan)]
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
             .collect();
-        json!({
-            "id": Uuid::new_v7(time), "created_at": self.at, "organisation_id": organisation, "workspace_id": workspace,
-            "mode": "single", "request_url": "/v1/chat/completions", "request_method": "POST",
+        let mut row = json!({
+            "id": Uuid::new_v7(time), "created_at": self.at, "organisation_id": organisation,
+            "workspace_id": places[usize::from(self.is_elsewhere)], "mode": "single", "request_url": "/v1/chat/completions", "request_method": "POST",
             "response_status_code": self.status, "response_time": self.millis, "trace_id": self.trace,
             "internal_trace_id": Uuid::new_v4(), "api_key_id": self.key.map(Uuid::from_u128), "prompt_slug": self.prompt, "ai_org": self.service, "ai_model": self.model,
             "virtual_key": self.provider, "config": self.config, "req_units": self.tokens[0], "res_units": self.tokens[1],
@@ -202,7 +242,11 @@ impl LoggedCall {
             "cost_currency": "USD", "upstream_response_time": 0, "gateway_processing_time": 0, "cache_read_tokens": 0,
             "cache_write_tokens": 0, "reasoning_tokens": 0, "audio_input_tokens": 0, "audio_output_tokens": 0,
             "stream_mode": false, "is_proxy_call": false, "source": "proxy",
-        })
+        });
+        row["prompt_version_id"] = json!(self.version.map(Uuid::from_u128));
+        row["span_id"] = json!(self.span);
+        row["hook_results"] = json!(hook_results);
+        row
     }
 }
 

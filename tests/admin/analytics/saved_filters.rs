@@ -30,6 +30,15 @@ async fn a_saved_filter_narrows_unless_the_request_says_otherwise() {
     let path = format!("{PATH}/{id}");
     assert_eq!(client.put(&path, &slug).await.json(), json!({}));
     assert_eq!(total("").await, 1);
+    let elsewhere = service.workspace("elsewhere").await;
+    for _ in 0..2 {
+        store(&service, noon, json!({ "workspace_id": elsewhere })).await;
+    }
+    assert_eq!(client.put(&path, &json!({ "filters": { "workspace_slug": "elsewhere" } })).await.json(), json!({}));
+    assert_eq!(total("").await, 2, "by its slug");
+    service.sql("UPDATE workspaces SET status = 'archived' WHERE slug = 'elsewhere'").await;
+    assert_eq!(total("").await, 2, "an administrator sees archived ones");
+    assert_eq!(client.put(&path, &slug).await.json(), json!({}));
     let list = get(&client, PATH, "").await;
     assert_eq!((&list["data"][0]["name"], &list["data"][0]["filters"]), (&json!("Failed"), &slug["filters"]));
     for (body, field) in [

@@ -108,6 +108,29 @@ impl Truth {
         answer.json()
     }
 
+    /// A call counts under every guardrail that it passed, once.
+    async fn check_guardrails(&self, asked: &Question, calls: &[&LoggedCall]) {
+        let path = "/analytics/groups/guardrail";
+        let list = self.ask(path, &format!("{}&columns=cost,total_tokens,p95_latency", asked.query)).await;
+        let mut expected: BTreeMap<&str, Vec<&LoggedCall>> = BTreeMap::new();
+        for call in calls {
+            call.passed().into_iter().for_each(|id| expected.entry(id).or_default().push(call));
+        }
+        assert_eq!(list["total"], expected.len(), "{list}");
+        for group in list["data"].as_array().unwrap() {
+            let of = &expected[group["guardrail"].as_str().unwrap()];
+            assert_eq!(group["requests"], of.len(), "{group}");
+            close(&group["cost"], reference::cost(of), "cost");
+            close(&group["total_tokens"], reference::tokens(of), "tokens");
+            close(&group["p95_latency"], percentile(of, 0.95), "p95");
+        }
+        let divided = self.ask("/analytics/graphs/tokens", &format!("{}&group_by=guardrail", asked.query)).await;
+        for group in divided["groups"].as_array().unwrap() {
+            let of = &expected[group["value"].as_str().unwrap()];
+            close(&group["summary"]["total"], reference::tokens(of), "tokens of a guardrail");
+        }
+    }
+
     fn calls(&self, asked: &Question) -> Vec<&LoggedCall> {
         let is_in = |call: &&LoggedCall| call.at >= asked.from && call.at < asked.until;
         self.world.calls.iter().filter(is_in).filter(|call| (asked.holds)(call)).collect()
@@ -136,8 +159,8 @@ fn slots<'c>(graph: &Value, calls: &[&'c LoggedCall]) -> Vec<Vec<&'c LoggedCall>
 async fn every_graph_says_what_the_calls_are() {
     let truth = Truth::start().await;
     let mut random = StdRng::seed_from_u64(7);
-    for _ in 0..rounds(8) {
-        let asked = question(&mut random);
+    for n in 0..rounds(8) {
+        let asked = question(&mut random, n);
         let calls = truth.calls(&asked);
         for (name, summary, points) in graphs() {
             let graph = truth.ask(&format!("/analytics/graphs/{name}"), &asked.query).await;
@@ -177,8 +200,8 @@ async fn every_graph_says_what_the_calls_are() {
 async fn errors_rescues_and_the_cache_are_told_in_their_own_way() {
     let truth = Truth::start().await;
     let mut random = StdRng::seed_from_u64(8);
-    for _ in 0..rounds(6) {
-        let asked = question(&mut random);
+    for n in 0..rounds(6) {
+        let asked = question(&mut random, n + 8);
         let calls = truth.calls(&asked);
         let failed: Vec<&LoggedCall> = calls.iter().filter(|call| !call.is_success()).copied().collect();
         let mut codes: BTreeMap<i64, i64> = BTreeMap::new();
@@ -226,7 +249,7 @@ async fn groups_are_what_their_calls_add_up_to() {
     let truth = Truth::start().await;
     let mut random = StdRng::seed_from_u64(9);
     type Value0 = fn(&LoggedCall) -> String;
-    let dimensions: [(&str, Value0); 8] = [
+    let dimensions: [(&str, Value0); 9] = [
         ("model", |call| call.model.to_owned()),
         ("ai_service", |call| call.service.to_owned()),
         ("provider", |call| call.provider.unwrap_or_default().to_owned()),
@@ -235,12 +258,13 @@ async fn groups_are_what_their_calls_add_up_to() {
         ("user", |call| call.user.unwrap_or_default().to_owned()),
         ("api_key", |call| call.key.map(|key| Uuid::from_u128(key).to_string()).unwrap_or_default()),
         ("prompt", |call| call.prompt.unwrap_or_default().to_owned()),
+        ("prompt_version", |call| call.version.map(|number| Uuid::from_u128(number).to_string()).unwrap_or_default()),
     ];
     const COLUMNS: &str = "columns=cost,total_tokens,avg_tokens,avg_input_tokens,avg_output_tokens,avg_latency,p95_latency,\
         p99_latency,success_rate,error_count,cache_hit_rate,last_seen,first_seen";
     let spoken_of: HashSet<&str> = truth.world.feedback.iter().map(|given| given.trace.as_str()).collect();
-    for _ in 0..rounds(4) {
-        let asked = question(&mut random);
+    for n in 0..rounds(4) {
+        let asked = question(&mut random, n + 14);
         let calls = truth.calls(&asked);
         for (name, value) in dimensions {
             for path in [format!("/analytics/groups/{name}"), format!("/logs/groups/{name}")] {
@@ -284,6 +308,12 @@ async fn groups_are_what_their_calls_add_up_to() {
         let counted: u64 =
             workspaces["data"].as_array().unwrap().iter().map(|one| one["requests"].as_u64().unwrap()).sum();
         assert_eq!(counted, calls.len() as u64, "{workspaces}");
+        let elsewhere = by(&calls, |call| call.is_elsewhere);
+        for one in workspaces["data"].as_array().unwrap().iter().filter(|one| one["workspace"] == reference::ELSEWHERE)
+        {
+            assert_eq!(one["requests"], elsewhere, "{workspaces}");
+        }
+        truth.check_guardrails(&asked, &calls).await;
         let users = truth.ask("/analytics/groups/users", &asked.query).await;
         let named = by(&calls, |call| call.user.is_some());
         let counted = users["data"].as_array().unwrap().iter();
@@ -307,18 +337,18 @@ async fn groups_are_what_their_calls_add_up_to() {
 async fn feedback_is_counted_when_it_was_given() {
     let truth = Truth::start().await;
     let mut random = StdRng::seed_from_u64(10);
-    for _ in 0..rounds(8) {
-        let asked = question(&mut random);
-        let is_filtered = asked.query.matches('&').count() > 1;
-        let matching = truth.world.calls.iter().filter(|call| (asked.holds)(call));
+    for n in 0..rounds(8) {
+        let asked = question(&mut random, n + 18);
+        let matching = truth.world.calls.iter().filter(|call| !asked.is_of_calls || (asked.holds)(call));
         let matching: HashSet<(&str, &str)> = matching.map(|call| (call.trace.as_str(), call.model)).collect();
         let traces: HashSet<&str> = matching.iter().map(|(trace, _)| *trace).collect();
-        let of_matching = |trace: &str| !is_filtered || traces.contains(trace);
+        let of_matching = |trace: &str| asked.is_of_home && (!asked.is_of_calls || traces.contains(trace));
         let given: Vec<_> = truth
             .world
             .feedback
             .iter()
             .filter(|given| given.at >= asked.from && given.at < asked.until && of_matching(&given.trace))
+            .filter(|given| asked.least_said.is_none_or(|least| given.value >= least))
             .collect();
         let graph = truth.ask("/analytics/graphs/feedbacks", &asked.query).await;
         assert_eq!(graph["summary"]["total"], given.len(), "{}", asked.query);
@@ -344,7 +374,8 @@ async fn feedback_is_counted_when_it_was_given() {
 async fn a_graph_can_be_compared_divided_and_opened_in_a_spreadsheet() {
     let truth = Truth::start().await;
     let client = truth.service.administrator();
-    let half = "time_of_generation_min=2026-01-16T00:00:00Z&time_of_generation_max=2026-01-30T23:59:59.999Z";
+    let half =
+        "time_of_generation_min=2026-01-16T00:00:00Z&time_of_generation_max=2026-01-30T23:59:59.999Z&workspace_slug=*";
     let both = get(&client, "/analytics/graphs/requests", &format!("{half}&compare=previous&group_by=model")).await;
     let middle: DateTime<Utc> = "2026-01-16T00:00:00Z".parse().unwrap();
     let (before, after): (Vec<_>, Vec<_>) = truth.world.calls.iter().partition(|call| call.at < middle);
@@ -357,6 +388,22 @@ async fn a_graph_can_be_compared_divided_and_opened_in_a_spreadsheet() {
     assert_eq!(divided, after.len() as u64);
     let by_trace = get(&client, "/analytics/graphs/requests", &format!("{half}&group_by=status_code")).await;
     assert!(by_trace["groups"].as_array().unwrap().iter().all(|group| group["is_rest"] == false), "{by_trace}");
+    for path in super::COUNTING.iter().filter(|path| !path.contains("/groups/")) {
+        let both = get(&client, path, &format!("{half}&compare=previous")).await;
+        let before = "time_of_generation_min=2026-01-01T00:00:00Z&time_of_generation_max=2026-01-15T23:59:59.999Z&workspace_slug=*";
+        let alone = get(&client, path, before).await;
+        assert_eq!(both["previous"]["summary"], alone["summary"], "{path}");
+        assert_eq!(both["previous"]["data_points"], alone["data_points"], "{path}");
+    }
+    let divided = client
+        .with("accept", "text/csv")
+        .get(&format!("/analytics/graphs/requests?{half}&compare=previous&group_by=model"))
+        .await
+        .text();
+    let points = both["data_points"].as_array().unwrap().len();
+    let before = both["previous"]["data_points"].as_array().unwrap().len();
+    assert_eq!(divided.lines().count(), 1 + 3 * points + before, "{divided}");
+    assert!(divided.contains("gpt-4o-mini") && divided.contains("previous"), "{divided}");
     let sheet = client.with("accept", "text/csv").get(&format!("/analytics/graphs/requests?{half}")).await;
     assert!(sheet.header("content-type").starts_with("text/csv"), "{}", sheet.header("content-type"));
     let text = sheet.text();

@@ -2,7 +2,7 @@
 #![no_main]
 
 use admin::http::Query;
-use admin::logs::filters;
+use admin::log_data::filters;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 //! at once. Whoever rewrites a pack holds its lock in Postgres until the transaction ends: two at a time would each bring
 //! back what the other took out.
 
-use super::LogBatch;
 use crate::http::ApiError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use shared::db::request_logs::erasure::LogBatch;
 use shared::log_store::{self, BodyKey, LogStore, body_path};
 use std::collections::BTreeMap;
 use std::ops::Range;

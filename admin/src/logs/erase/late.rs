@@ -2,10 +2,11 @@
 //! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
 use super::bodies::{StoredBodies, delete_objects, erase_from_pack};
-use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, find, salt};
+use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, salt};
 use crate::cache_purges;
 use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
+use shared::db::request_logs::erasure;
 use shared::log_store::LogStore;
 use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::{GenericClient, Row, Transaction};
@@ -60,7 +61,7 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
         cache_purges::purge(tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
     }
     let filter = subject.filter(organisation).and("created_at <= ?", asked_at);
-    let found = find(tx, &filter).await?;
+    let found = erasure::find(tx, &filter, BATCH).await?;
     let stored = StoredBodies::for_logs(organisation, &found);
     stored.delete_objects(store).await?;
     for (pack, ranges) in &stored.packs {

@@ -9,23 +9,20 @@ pub struct ExportField {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldSource {
-    /// An expression over a row of `request_logs`.
-    Row(&'static str),
+    /// The log itself has it.
+    Row,
     /// The part of this name in the stored body.
     Body,
 }
 
 const fn row(name: &'static str) -> ExportField {
-    ExportField { name, source: FieldSource::Row(name) }
+    ExportField { name, source: FieldSource::Row }
 }
 
 pub static FIELDS: &[ExportField] = &[
     row("id"),
     row("trace_id"),
-    ExportField {
-        name: "created_at",
-        source: FieldSource::Row(r#"to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#),
-    },
+    row("created_at"),
     ExportField { name: "request", source: FieldSource::Body },
     ExportField { name: "response", source: FieldSource::Body },
     row("is_success"),
@@ -35,8 +32,8 @@ pub static FIELDS: &[ExportField] = &[
     row("res_units"),
     row("total_units"),
     row("request_url"),
-    ExportField { name: "cost", source: FieldSource::Row("trim_scale(cost)") },
-    ExportField { name: "cost_unit", source: FieldSource::Row("'cent'") },
+    row("cost"),
+    row("cost_unit"),
     row("cost_currency"),
     row("response_time"),
     row("response_status_code"),

@@ -3,19 +3,17 @@
 
 use crate::app::App;
 use crate::http::{ApiError, PageSizes, Query};
+use crate::log_data::view::VisibleWorkspaces;
+use crate::log_data::{ExportedLog, ExportedPart, LogData as _, LogSearch, LogView, PostgresLogs, filters};
 use crate::logs::exports::fields::{self, FieldSource};
 use crate::logs::exports::{ExportFormat, PER_FILE, files};
-use crate::logs::filters;
-use crate::logs::view::{LogView, VisibleWorkspaces};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Map, Value};
-use shared::db::table::Filter;
 use shared::log_store::{self, Error, LogStore};
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Transaction};
 use uuid::Uuid;
 
@@ -56,6 +54,9 @@ pub enum StepError {
     Store(#[from] Error),
     #[error("the database failed")]
     Database(#[from] tokio_postgres::Error),
+    /// The logs could not be read; why is logged.
+    #[error("{0}")]
+    Logs(ApiError),
 }
 
 impl RunningExport {
@@ -118,47 +119,34 @@ impl RunningExport {
         query: &Query,
         page: ExportPage,
         most: i64,
-    ) -> Result<Vec<Row>, StepError> {
+    ) -> Result<Vec<ExportedLog>, StepError> {
         let view = LogView {
             organisation_id: self.organisation_id,
             workspaces: VisibleWorkspaces::One(self.workspace_id),
             user_id: self.own_data_of,
             shows_metadata: self.shows_metadata,
         };
-        let filter = view.narrowed(query).map_err(refused)?;
-        let (filter, skipped) = match self.last {
-            None => (filter.and("created_at <= ?", self.started_at), page.skipped),
-            Some((at, id)) => {
-                let earlier = Filter::default().and("created_at < ?", at);
-                let same = Filter::default().equals("created_at", at).and("id < ?", id);
-                // Said twice: only the plain bound chooses days and a place in the index.
-                (filter.and("created_at <= ?", at).join(Filter::any([earlier, same])), 0)
-            }
+        let which = LogSearch { view: &view, query, since: None };
+        which.check().map_err(refused)?;
+        let fields = self.columns();
+        let part = ExportedPart {
+            started_at: self.started_at,
+            last: self.last,
+            fields: &fields,
+            size: most,
+            skipped: page.skipped,
         };
-        let mut values = filter.values();
-        let n = values.len();
-        let sql = format!(
-            "SELECT id, created_at, body_key, json_build_array({})::text AS fields FROM request_logs WHERE {}
-             ORDER BY created_at DESC, id DESC LIMIT ${} OFFSET ${}",
-            self.expressions(),
-            filter.sql(),
-            n + 1,
-            n + 2
-        );
-        values.extend([&most as &(dyn ToSql + Sync), &skipped]);
-        Ok(tx.query(&sql, &values).await?)
+        PostgresLogs(tx).exported(&which, &part).await.map_err(StepError::Logs)
     }
 
-    fn expressions(&self) -> String {
-        let expressions = self.sources().map(|source| match source {
-            FieldSource::Row(expression) => expression,
-            FieldSource::Body => "NULL",
-        });
-        expressions.collect::<Vec<_>>().join(", ")
+    /// The fields that rows have, in their places; none for those of bodies.
+    fn columns(&self) -> Vec<Option<&'static str>> {
+        let fields = self.requested_data.iter().filter_map(|name| fields::field(name));
+        fields.map(|field| (field.source == FieldSource::Row).then_some(field.name)).collect()
     }
 
     /// The text of a part: as many of the rows as it has room for.
-    async fn written(&self, store: &LogStore, rows: &[Row]) -> Result<ExportPart, StepError> {
+    async fn written(&self, store: &LogStore, rows: &[ExportedLog]) -> Result<ExportPart, StepError> {
         let is_new_file = self.exported % PER_FILE == 0;
         let mut part = ExportPart { text: String::new(), records: 0 };
         if is_new_file {
@@ -178,12 +166,10 @@ impl RunningExport {
         Ok(part)
     }
 
-    async fn values(&self, store: &LogStore, row: &Row, bodies: bool) -> Result<Vec<Value>, StepError> {
-        let fields: &str = row.try_get("fields")?;
+    async fn values(&self, store: &LogStore, row: &ExportedLog, bodies: bool) -> Result<Vec<Value>, StepError> {
         let unreadable = |_| StepError::Export("a log cannot be read".into());
-        let mut values: Vec<Value> = serde_json::from_str(fields).map_err(unreadable)?;
-        let key: Option<&str> = row.try_get("body_key")?;
-        if let Some(key) = key.filter(|_| bodies) {
+        let mut values: Vec<Value> = serde_json::from_str(&row.fields).map_err(unreadable)?;
+        if let Some(key) = row.body_key.as_deref().filter(|_| bodies) {
             let mut body = body(store, key).await?;
             for ((name, source), value) in self.requested_data.iter().zip(self.sources()).zip(&mut values) {
                 if source == FieldSource::Body {
@@ -210,7 +196,7 @@ impl RunningExport {
         &self,
         tx: &Transaction<'_>,
         exported: i64,
-        last: Option<&Row>,
+        last: Option<&ExportedLog>,
         is_last: bool,
     ) -> Result<(), StepError> {
         const NOTE: &str = "UPDATE log_exports SET exported_records = $2, parts = parts + 1,
@@ -220,10 +206,7 @@ impl RunningExport {
                 total_records = CASE WHEN $5 THEN $2 ELSE greatest(total_records, $2) END,
                 total_is_capped = total_is_capped AND NOT $5
             WHERE id = $1";
-        let (at, id) = match last {
-            Some(row) => (Some(row.try_get::<_, DateTime<Utc>>("created_at")?), Some(row.try_get::<_, Uuid>("id")?)),
-            None => (None, None),
-        };
+        let (at, id) = last.map(|log| (log.created_at, log.id)).unzip();
         tx.execute(NOTE, &[&self.id, &exported, &at, &id, &is_last]).await?;
         Ok(())
     }
@@ -347,6 +330,6 @@ mod tests {
 
     #[test]
     fn bodies_are_no_columns() {
-        assert_eq!(running(0, &["id", "response", "cost"]).expressions(), "id, NULL, trim_scale(cost)");
+        assert_eq!(running(0, &["id", "response", "cost"]).columns(), [Some("id"), None, Some("cost")]);
     }
 }

@@ -2,22 +2,17 @@
 //! a saved filter.
 
 use super::saved_filters;
-use crate::analytics::period::Period;
-use crate::analytics::series::within;
-use crate::analytics::slots::Slots;
 use crate::app::App;
 use crate::backpressure::db_queue::DbConnection;
 use crate::backpressure::log_queries::LogQueryPermit;
-use crate::http::{ApiError, Query};
+use crate::http::ApiError;
 use crate::identity::Call;
-use crate::logs::{LogView, filters};
-use shared::db::table::Filter;
+use crate::log_data::period::Period;
+use crate::log_data::{CallsAsked, LogQuestion, LogView};
 
 pub struct Asked<'a> {
     pub db: DbConnection<'a>,
-    pub query: Query,
-    pub view: LogView,
-    pub period: Period,
+    pub question: LogQuestion,
     _turn: LogQueryPermit,
 }
 
@@ -34,27 +29,12 @@ impl<'a> Asked<'a> {
         let view = LogView::counted(&*db, &call.caller, query.text("workspace_slug")).await?;
         view.checked(&query)?;
         let period = Period::asked(&query)?;
-        Ok(Self { db, query, view, period, _turn: turn })
+        Ok(Self { db, question: LogQuestion { view, query, period, calls: CallsAsked::All }, _turn: turn })
     }
 
-    /// The logs that are counted.
-    pub fn filter(&self) -> Result<Filter, ApiError> {
-        self.filter_of(self.period)
-    }
-
-    /// The same of another time.
-    pub fn filter_of(&self, period: Period) -> Result<Filter, ApiError> {
-        let filter = within(self.view.filter(), period);
-        Ok(filter.join(filters::attributes(&self.query)?).join(filters::with_feedback(&self.query)?))
-    }
-
-    /// What slots may know of it.
-    pub fn slots(&self) -> Option<Slots> {
-        self.slots_of(self.period)
-    }
-
-    /// The same of another time.
-    pub fn slots_of(&self, period: Period) -> Option<Slots> {
-        Slots::asked(&self.view, &self.query, period)
+    /// The same of the time before, where `compare=previous` asks for it.
+    pub fn previous(&self) -> Result<Option<LogQuestion>, ApiError> {
+        let compares = !self.question.query.choices("compare", &["previous"])?.is_empty();
+        Ok(compares.then(|| self.question.of_time(self.question.period.previous())))
     }
 }

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::Call;
-use crate::logs::LogView;
+use crate::log_data::LogView;
 use crate::openapi::{Doc, choices, schema};
 use axum::Json;
 use axum::extract::State;

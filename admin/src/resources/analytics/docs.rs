@@ -1,7 +1,7 @@
 //! What the descriptions of these operations have in common.
 
 use crate::analytics::csv;
-use crate::logs::filters;
+use crate::log_data::filters;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
@@ -12,6 +12,12 @@ pub fn counted(path: &str, summary: &str) -> Doc {
         .needs(&["time_of_generation_min", "time_of_generation_max"])
         .filter("saved_filter_id", id.says("Filters that were saved; what the request says itself wins."))
         .also_as(&[csv::KIND])
+}
+
+/// One that can be compared with the time before.
+pub fn compared(path: &str, summary: &str) -> Doc {
+    let before = schema::choice(&["previous"]).or_empty().says("Adds the same length of time before.");
+    counted(path, summary).filter("compare", before)
 }
 
 /// `/analytics/graphs/errors/rate` is `ErrorsRateGraph`.

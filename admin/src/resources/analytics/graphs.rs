@@ -2,22 +2,20 @@
 
 use super::asked::Asked;
 use super::docs;
-use crate::analytics::dimension::{self, Dimension};
-use crate::analytics::measure::{self as m, Measure};
-use crate::analytics::period::Period;
-use crate::analytics::series::{self, CountedRows, Series, running_sums};
-use crate::analytics::slots::Slots;
-use crate::analytics::{csv, feedback};
+use crate::analytics::csv::{self, sheet};
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
+use crate::log_data::dimension::{self, Dimension};
+use crate::log_data::measure::{self as m, Measure};
+use crate::log_data::period::Period;
+use crate::log_data::{LogData, LogQuestion, PostgresLogs, Series, running_sums, snapshot};
 use crate::openapi::{Doc, schema};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
-use tokio_postgres::{GenericClient, IsolationLevel};
 
 #[derive(Debug)]
 struct Graph {
@@ -118,55 +116,45 @@ pub fn routes() -> Routes {
 impl Graph {
     async fn draw(&'static self, app: &App, call: &Call) -> Result<Response, ApiError> {
         let mut asked = Asked::of(app, call).await?;
-        let dimension = match asked.query.text("group_by") {
+        let dimension = match asked.question.query.text("group_by") {
             Some(name) => Some(self.divisible(dimension::named("group_by", name)?)?),
             None => None,
         };
-        if dimension.is_some_and(|dimension| dimension.name == "user") {
-            asked.view.may_use_metadata()?;
+        if dimension.is_some_and(|dimension| *dimension == dimension::USER) {
+            asked.question.view.may_use_metadata()?;
         }
-        let compares = !asked.query.choices("compare", &["previous"])?.is_empty();
-        let periods = if compares { vec![asked.period, asked.period.previous()] } else { vec![asked.period] };
-        let filters = periods.iter().map(|period| self.filter(&asked, *period)).collect::<Result<Vec<_>, _>>()?;
-        let slots: Vec<Option<Slots>> = periods.iter().map(|period| self.slots(&asked, *period)).collect();
-        let period = asked.period;
-        // All statements look at the logs as they are at one moment.
-        let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-        let tx = tx.start().await?;
+        let previous = asked.previous()?;
+        // All that is found is of one moment.
+        let tx = snapshot(&mut asked.db).await?;
+        let (logs, question) = (PostgresLogs(&tx), &asked.question);
         let mut answer = json!({ "object": "analytics-graph" });
-        for ((period, filter), slots) in periods.iter().zip(&filters).zip(&slots) {
-            let rows = self.rows(filter, slots.as_ref());
-            let found = series::series(&tx, &rows, period.step(), &self.measures()).await?;
-            match *period == asked.period {
-                true => self.show(&found, *period, &mut answer),
-                false => {
-                    answer["previous"] = json!({});
-                    self.show(&found, *period, &mut answer["previous"]);
-                }
-            }
+        self.show(&self.found(&logs, question).await?, question.period, &mut answer);
+        if let Some(previous) = &previous {
+            answer["previous"] = json!({});
+            self.show(&self.found(&logs, previous).await?, previous.period, &mut answer["previous"]);
         }
-        if let (Some(dimension), Some(filter)) = (dimension, filters.first()) {
-            answer["groups"] =
-                self.groups(&tx, &self.rows(filter, slots.first().and_then(Option::as_ref)), period, dimension).await?;
+        if let Some(dimension) = dimension {
+            answer["groups"] = self.groups(&logs, question, dimension).await?;
         }
         tx.commit().await?;
         Ok(match csv::is_wanted(&call.origin.headers) {
-            true => csv::response(answer["data_points"].as_array().map_or(&[], Vec::as_slice)),
+            true => csv::response(&sheet(&answer)),
             false => Json(answer).into_response(),
         })
     }
 
-    async fn groups(
-        &self,
-        db: &impl GenericClient,
-        rows: &CountedRows<'_>,
-        period: Period,
-        dimension: &Dimension,
-    ) -> Result<Value, ApiError> {
-        let divided = series::divided(db, rows, period.step(), &self.measures(), dimension).await?;
+    async fn found(&self, logs: &impl LogData, asked: &LogQuestion) -> Result<Series, ApiError> {
+        match self.of {
+            GraphOf::Calls => logs.series(asked, &self.measures()).await,
+            GraphOf::Feedback => logs.feedback(asked, &self.measures()).await,
+        }
+    }
+
+    async fn groups(&self, logs: &impl LogData, asked: &LogQuestion, dimension: &Dimension) -> Result<Value, ApiError> {
+        let divided = logs.divided(asked, &self.measures(), dimension).await?;
         let shown = divided.iter().map(|(value, found)| {
             let mut group = json!({ "value": value, "is_rest": value.is_none() });
-            self.show(found, period, &mut group);
+            self.show(found, asked.period, &mut group);
             group
         });
         Ok(shown.collect())
@@ -177,27 +165,6 @@ impl Graph {
         match self.of {
             GraphOf::Calls => Ok(dimension),
             GraphOf::Feedback => Err(ApiError::field("group_by", "is for graphs of calls, which this is not")),
-        }
-    }
-
-    fn filter(&self, asked: &Asked<'_>, period: Period) -> Result<shared::db::table::Filter, ApiError> {
-        match self.of {
-            GraphOf::Calls => asked.filter_of(period),
-            GraphOf::Feedback => feedback::filter(&asked.view, &asked.query, period),
-        }
-    }
-
-    fn slots(&self, asked: &Asked<'_>, period: Period) -> Option<Slots> {
-        match self.of {
-            GraphOf::Calls => asked.slots_of(period),
-            GraphOf::Feedback => None,
-        }
-    }
-
-    fn rows<'f>(&self, filter: &'f shared::db::table::Filter, slots: Option<&'f Slots>) -> CountedRows<'f> {
-        match self.of {
-            GraphOf::Calls => CountedRows::logs(filter, slots),
-            GraphOf::Feedback => feedback::rows(filter),
         }
     }
 
@@ -264,12 +231,11 @@ impl Graph {
             .need("object", schema::fixed("analytics-graph"))
             .may("previous", drawn("").says("With `compare=previous`."))
             .may("groups", schema::list(group).says("With `group_by`: the ten commonest values, and all others."));
-        docs::counted(self.path, self.says)
+        docs::compared(self.path, self.says)
             .details(
                 "Slots are the narrowest of 1, 5 and 30 minutes, 1 and 6 hours, a day and 7 days that are at most 60, aligned \
                  to UTC. Slots without calls are there with zeros. Percentiles are within 1 %.",
             )
-            .filter("compare", schema::choice(&["previous"]).or_empty().says("Adds the same length of time before."))
             .filter("group_by", schema::choice(&dimension::names()).or_empty().says("Adds the graph of each value."))
             .answer(answer)
     }

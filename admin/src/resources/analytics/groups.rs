@@ -2,16 +2,16 @@
 
 use super::asked::Asked;
 use super::docs;
-use crate::analytics::counted::{SlotCondition, ValueOf};
 use crate::analytics::csv;
-use crate::analytics::dimension::{self, Dimension};
-use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
-use crate::analytics::measure::{self as m, Measure};
-use crate::analytics::series::CountedRows;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, FieldFault, PageSizes, Query, Time};
 use crate::identity::Call;
+use crate::log_data::dimension::{self, Dimension};
+use crate::log_data::measure::{self as m, Measure};
+use crate::log_data::{
+    CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MOST_GROUPS, Order, OrderBy, PostgresLogs, snapshot,
+};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use axum::Json;
@@ -19,10 +19,8 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
-use shared::db::usage_slots::SlotDimension;
 use std::collections::HashMap;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{GenericClient, IsolationLevel};
+use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 const USERS: &str = "/analytics/groups/users";
@@ -72,58 +70,32 @@ pub fn routes() -> Routes {
 struct Listed<'l> {
     /// The name that the value is shown under.
     name: &'l str,
-    value: &'l str,
-    from: &'l str,
-    further: Vec<&'l (dyn ToSql + Sync)>,
-    /// What slots are divided by for it, and which value it is.
-    slots: Option<(SlotDimension, ValueOf)>,
+    by: GroupBy<'l>,
+    /// Which calls have a group at all.
+    calls: CallsAsked,
     fields: &'l [(&'static str, Measure)],
     has_totals: bool,
 }
 
 impl Listed<'_> {
-    async fn find(&self, asked: &mut Asked<'_>, condition: Option<GroupCondition>) -> Result<FoundGroups, ApiError> {
+    async fn find(&self, asked: &mut Asked<'_>) -> Result<FoundGroups, ApiError> {
         let names: Vec<&str> = self.fields.iter().map(|(name, _)| *name).collect();
-        let order = order(&asked.query, self.name, &names)?;
-        let (size, offset) = asked.query.page(PageSizes::USUAL)?;
-        let (filter, slots) = (asked.filter()?, asked.slots());
-        let (filter, slots) = match condition {
-            Some(condition) => (filter.holds(condition.on_logs), slots.map(|slots| slots.holding(condition.on_slots))),
-            None => (filter, slots),
-        };
+        let order = order(&asked.question.query, self.name, &names)?;
+        let (size, offset) = asked.question.query.page(PageSizes::USUAL)?;
+        let question = asked.question.only(self.calls);
         let measures: Vec<Measure> = self.fields.iter().map(|(_, measure)| *measure).collect();
-        let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-        let tx = tx.start().await?;
-        let query = GroupQuery {
-            value: self.value,
-            from: self.from,
-            filter: &filter,
-            slots: slots.as_ref().zip(self.slots),
-            further: self.further.clone(),
-            measures: &measures,
-            order,
-            size,
-            offset,
-        };
-        let Groups { rows, total, is_capped } = groups::groups(&tx, &query).await?;
+        let tx = snapshot(&mut asked.db).await?;
+        let logs = PostgresLogs(&tx);
+        let page = GroupQuestion { by: self.by, measures: &measures, order, size, offset };
+        let Groups { rows, total, is_capped } = logs.groups(&question, &page).await?;
         let totals = match self.has_totals {
-            true => Some(named(
-                self.fields,
-                groups::totals(&tx, &CountedRows::logs(&filter, slots.as_ref()), &measures).await?,
-            )),
+            true => Some(named(self.fields, logs.totals(&question, &measures).await?)),
             false => None,
         };
         tx.commit().await?;
         let rows = rows.into_iter().map(|(value, figures)| (value, named(self.fields, figures))).collect();
         Ok(FoundGroups { rows, total, is_capped, totals })
     }
-}
-
-/// Which calls have a group at all.
-#[derive(Clone, Copy)]
-struct GroupCondition {
-    on_logs: &'static str,
-    on_slots: SlotCondition,
 }
 
 struct FoundGroups {
@@ -213,18 +185,15 @@ fn as_texts(rows: Vec<Value>, names: &[&str]) -> Vec<Value> {
 
 async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
     let mut asked = Asked::of(&app, &call).await?;
-    asked.view.may_use_metadata()?;
+    asked.question.view.may_use_metadata()?;
     let listed = Listed {
         name: "user",
-        value: "metadata ->> '_user'",
-        from: "request_logs",
-        further: Vec::new(),
-        slots: Some((SlotDimension::User, ValueOf::User)),
+        by: GroupBy::Dimension(&dimension::USER),
+        calls: CallsAsked::OfUsers,
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
-    let named = GroupCondition { on_logs: "metadata ->> '_user' IS NOT NULL", on_slots: SlotCondition::Named };
-    let found = listed.find(&mut asked, Some(named)).await?;
+    let found = listed.find(&mut asked).await?;
     let rows = as_texts(found.rows("user", nothing), &["requests", "cost"]);
     Ok(found.shown(&call, rows))
 }
@@ -233,14 +202,12 @@ async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError
     let mut asked = Asked::of(&app, &call).await?;
     let listed = Listed {
         name: "ai_model",
-        value: dimension::MODEL.sql,
-        from: dimension::MODEL.from,
-        further: Vec::new(),
-        slots: dimension::MODEL.slots,
+        by: GroupBy::Dimension(&dimension::MODEL),
+        calls: CallsAsked::All,
         fields: &[REQUESTS],
         has_totals: false,
     };
-    let found = listed.find(&mut asked, None).await?;
+    let found = listed.find(&mut asked).await?;
     let rows = as_texts(found.rows("ai_model", nothing), &["requests"]);
     Ok(found.shown(&call, rows))
 }
@@ -249,15 +216,13 @@ async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiE
     let mut asked = Asked::of(&app, &call).await?;
     let listed = Listed {
         name: "workspace",
-        value: dimension::WORKSPACE.sql,
-        from: dimension::WORKSPACE.from,
-        further: Vec::new(),
-        slots: dimension::WORKSPACE.slots,
+        by: GroupBy::Dimension(&dimension::WORKSPACE),
+        calls: CallsAsked::All,
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
-    let found = listed.find(&mut asked, None).await?;
-    let names = names(&*asked.db, &dimension::WORKSPACE, asked.view.organisation_id, &found).await?;
+    let found = listed.find(&mut asked).await?;
+    let names = names(&*asked.db, &dimension::WORKSPACE, asked.question.view.organisation_id, &found).await?;
     let mut rows = found.rows("workspace", nothing);
     for row in &mut rows {
         let name = names.get(row["workspace"].as_str().unwrap_or_default());
@@ -270,22 +235,15 @@ async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiE
 }
 
 async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) -> Result<Response, ApiError> {
-    const FEEDBACK: &str = "request_logs LEFT JOIN LATERAL (
-        SELECT avg(f.weighted) AS said FROM feedback f
-        WHERE f.workspace_id = request_logs.workspace_id AND f.trace_id = request_logs.trace_id) AS thoughts ON true";
     if name.chars().count() > LONGEST_NAME || name.contains('\0') {
         return Err(ApiError::field("metadataKey", format!("must be a name of at most {LONGEST_NAME} characters")));
     }
     let mut asked = Asked::of(&app, &call).await?;
-    asked.view.may_use_metadata()?;
-    let filter = asked.filter()?;
-    let place = format!("metadata ->> ${}::text", filter.values().len() + 1);
+    asked.question.view.may_use_metadata()?;
     let listed = Listed {
         name: "metadata_value",
-        value: &format!("coalesce({place}, '')"),
-        from: FEEDBACK,
-        further: vec![&name],
-        slots: None,
+        by: GroupBy::Metadata(&name),
+        calls: CallsAsked::All,
         fields: &[
             REQUESTS,
             COST,
@@ -296,7 +254,7 @@ async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) 
         ],
         has_totals: false,
     };
-    let found = listed.find(&mut asked, None).await?;
+    let found = listed.find(&mut asked).await?;
     let rows = found.rows("metadata_value", nothing);
     Ok(found.shown(&call, rows))
 }
@@ -309,22 +267,20 @@ async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Resu
         .chain(COLUMNS.iter().filter(|(name, _)| columns.iter().any(|asked| asked == name)).copied())
         .collect();
     let mut asked = Asked::of(&app, &call).await?;
-    if dimension.name == "user" {
-        asked.view.may_use_metadata()?;
+    if *dimension == dimension::USER {
+        asked.question.view.may_use_metadata()?;
     }
     let listed = Listed {
         name: dimension.name,
-        value: dimension.sql,
-        from: dimension.from,
-        further: Vec::new(),
-        slots: dimension.slots,
+        by: GroupBy::Dimension(dimension),
+        calls: CallsAsked::All,
         fields: &fields,
         has_totals: call.query().text("include_total").is_some_and(|flag| flag.eq_ignore_ascii_case("true")),
     };
-    let found = listed.find(&mut asked, None).await?;
+    let found = listed.find(&mut asked).await?;
     let mut rows = found.rows(dimension.name, nothing);
     if [dimension::API_KEY, dimension::WORKSPACE].contains(dimension) {
-        let names = self::names(&*asked.db, dimension, asked.view.organisation_id, &found).await?;
+        let names = self::names(&*asked.db, dimension, asked.question.view.organisation_id, &found).await?;
         for row in &mut rows {
             row["name"] = json!(names.get(row[dimension.name].as_str().unwrap_or_default()).map(|name| &name.name));
         }
@@ -393,7 +349,7 @@ fn descriptions() -> [Doc; 6] {
 fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
     let list = schema::object(title)
         .need("object", schema::fixed("list"))
-        .need("total", schema::whole(0..=groups::MOST).eg(1))
+        .need("total", schema::whole(0..=MOST_GROUPS).eg(1))
         .need("total_is_capped", schema::flag().says("Whether there are more groups, which are left out."))
         .need("data", schema::list(group))
         .may("totals", schema::any_object().says("With `include_total`: the same columns over all calls."));
@@ -415,7 +371,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
         .details(&format!(
             "`groupBy` is one of {by}. Each group has its value under that name, `requests`, and the columns that are asked for. \
              At most {} groups are listed.",
-            groups::MOST
+            MOST_GROUPS
         ))
         .filter("columns", crate::openapi::choices(&names))
         .filter("include_total", schema::choice(FLAGS).or_empty().says("Adds the columns over all calls."))

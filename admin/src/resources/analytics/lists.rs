@@ -2,15 +2,16 @@
 
 use super::asked::Asked;
 use super::docs;
-use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
-use crate::analytics::measure::{self as m, Measure};
-use crate::analytics::series::{self, CountedRows, Occurring, Series};
-use crate::analytics::slots::Slots;
-use crate::analytics::{csv, dimension, feedback};
+use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
+use crate::log_data::measure::{self as m, Measure};
+use crate::log_data::{
+    CallsAsked, ERROR_CODES, GroupBy, GroupQuestion, Groups, LogData, LogQuestion, Order, OrderBy, PostgresLogs,
+    RETRIES, Series, dimension, row, snapshot,
+};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use axum::Json;
@@ -18,8 +19,6 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
-use shared::db::table::Filter;
-use tokio_postgres::{IsolationLevel, Transaction};
 
 const STACKS: &str = "/analytics/graphs/errors/stacks";
 const STATUS_CODES: &str = "/analytics/graphs/errors/status-codes";
@@ -42,116 +41,155 @@ pub fn routes() -> Routes {
         .describe(descriptions())
 }
 
-/// Of one moment, whatever is stored meanwhile.
-async fn begin<'t>(asked: &'t mut Asked<'_>) -> Result<Transaction<'t>, ApiError> {
-    let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-    Ok(tx.start().await?)
+/// Graphs whose points have lists in them, or no time.
+#[derive(Clone, Copy)]
+enum ListGraph {
+    Stacks,
+    StatusCodes,
+    Rescued,
+    Scores,
+    Models,
 }
 
 async fn stacks(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let mut asked = Asked::of(&app, &call).await?;
-    let (filter, slots) = occurring(&asked, series::ERROR_CODES)?;
-    let period = asked.period;
-    let tx = begin(&mut asked).await?;
-    let rows = CountedRows::logs(&filter, slots.as_ref());
-    let codes = series::occurrences(&tx, &rows, period.step(), series::ERROR_CODES).await?;
+    ListGraph::Stacks.draw(&app, &call).await
+}
+
+async fn status_codes(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    ListGraph::StatusCodes.draw(&app, &call).await
+}
+
+async fn rescued(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    ListGraph::Rescued.draw(&app, &call).await
+}
+
+async fn scores(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    ListGraph::Scores.draw(&app, &call).await
+}
+
+async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    ListGraph::Models.draw(&app, &call).await
+}
+
+/// What a graph shows of a time.
+struct Drawn {
+    summary: Value,
+    points: Vec<Value>,
+}
+
+impl ListGraph {
+    async fn draw(self, app: &App, call: &Call) -> Result<Response, ApiError> {
+        let mut asked = Asked::of(app, call).await?;
+        let previous = asked.previous()?;
+        // Of one moment, whatever is stored meanwhile.
+        let tx = snapshot(&mut asked.db).await?;
+        let logs = PostgresLogs(&tx);
+        let Drawn { summary, points } = self.found(&logs, &asked.question).await?;
+        let mut answer = json!({ "summary": summary, "data_points": points, "object": "analytics-graph" });
+        if let Some(previous) = &previous {
+            let Drawn { summary, points } = self.found(&logs, previous).await?;
+            answer["previous"] = json!({ "summary": summary, "data_points": points });
+        }
+        tx.commit().await?;
+        Ok(match csv::is_wanted(&call.origin.headers) {
+            true => csv::response(&csv::sheet(&answer)),
+            false => Json(answer).into_response(),
+        })
+    }
+
+    async fn found(self, logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
+        match self {
+            Self::Stacks => stacks_of(logs, asked).await,
+            Self::StatusCodes => status_codes_of(logs, asked).await,
+            Self::Rescued => rescued_of(logs, asked).await,
+            Self::Scores => scores_of(logs, asked).await,
+            Self::Models => models_of(logs, asked).await,
+        }
+    }
+}
+
+async fn stacks_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
+    let codes = logs.occurrences(asked, ERROR_CODES).await?;
     let total: i64 = codes.values().flatten().map(|(_, count)| count).sum();
-    let points = period.slots(period.step()).map(|slot| {
+    let points = asked.period.slots(asked.period.step()).map(|slot| {
         let stats = codes.get(&slot).into_iter().flatten();
         let stats: Vec<Value> =
             stats.map(|(code, count)| json!({ "response_status_code": code, "count": count })).collect();
         json!({ "timestamp": Time(slot), "stats": stats })
     });
-    drawn(&call, json!({ "total": total }), points.collect())
+    Ok(Drawn { summary: json!({ "total": total }), points: points.collect() })
 }
 
-/// The logs, and the slots, that have such a number.
-fn occurring(asked: &Asked<'_>, number: Occurring) -> Result<(Filter, Option<Slots>), ApiError> {
-    let slots = asked.slots().map(|slots| slots.holding(number.condition));
-    Ok((asked.filter()?.holds(number.which), slots))
-}
-
-async fn status_codes(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let mut asked = Asked::of(&app, &call).await?;
-    let (errors, slots) = occurring(&asked, series::ERROR_CODES)?;
-    let tx = begin(&mut asked).await?;
-    let Groups { rows, .. } = groups::groups(&tx, &by_code(&errors, slots.as_ref())).await?;
-    let counted = CountedRows::logs(&errors, slots.as_ref());
-    let whole = groups::totals(&tx, &counted, &[m::ERRORS, m::ERROR_CODES]).await?;
-    let points = rows.iter().map(|(code, figures)| json!({ "status_code": number(code), "count": first(figures) }));
-    let points = points.collect();
-    drawn(&call, json!({ "total_errors": first(&whole), "unique_error_codes": whole.get(1) }), points)
-}
-
-fn by_code<'f>(filter: &'f Filter, slots: Option<&'f Slots>) -> GroupQuery<'f> {
-    GroupQuery {
-        value: dimension::STATUS_CODE.sql,
-        from: dimension::STATUS_CODE.from,
-        filter,
-        slots: slots.zip(dimension::STATUS_CODE.slots),
-        further: Vec::new(),
+async fn status_codes_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
+    let failed = asked.only(CallsAsked::Failed);
+    let by_code = GroupQuestion {
+        by: GroupBy::Dimension(&dimension::STATUS_CODE),
         measures: &[m::REQUESTS],
         order: Order { by: OrderBy::Measure(0), is_descending: true },
         size: MOST_CODES,
         offset: 0,
-    }
+    };
+    let Groups { rows, .. } = logs.groups(&failed, &by_code).await?;
+    let whole = logs.totals(&failed, &[m::ERRORS, m::ERROR_CODES]).await?;
+    let points = rows.iter().map(|(code, figures)| json!({ "status_code": number(code), "count": first(figures) }));
+    let summary = json!({ "total_errors": first(&whole), "unique_error_codes": whole.get(1) });
+    Ok(Drawn { summary, points: points.collect() })
 }
 
-async fn rescued(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    const MEASURES: &[Measure] = &[m::RESCUED_BY_RETRY, m::RESCUED_BY_FALLBACK];
-    let mut asked = Asked::of(&app, &call).await?;
-    let (filter, of_all, period) = (asked.filter()?, asked.slots(), asked.period);
-    let (retried, of_retried) = occurring(&asked, series::RETRIES)?;
-    let step = period.step();
-    let tx = begin(&mut asked).await?;
-    let rows = CountedRows::logs(&filter, of_all.as_ref());
-    let Series { whole, slots } = series::series(&tx, &rows, step, MEASURES).await?;
-    let rows = CountedRows::logs(&retried, of_retried.as_ref());
-    let retries = series::occurrences(&tx, &rows, step, series::RETRIES).await?;
-    let points = period.slots(step).map(|slot| {
+async fn rescued_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
+    let Series { whole, slots } = logs.series(asked, &[m::RESCUED_BY_RETRY, m::RESCUED_BY_FALLBACK]).await?;
+    let retries = logs.occurrences(asked, RETRIES).await?;
+    let points = asked.period.slots(asked.period.step()).map(|slot| {
         let retry = retries.get(&slot).into_iter().flatten();
         let retry: Vec<Value> =
             retry.map(|(retries, count)| json!({ "retry_success_count": retries, "count": count })).collect();
         let fallback = slots.get(&slot).and_then(|figures| figures.get(1)).cloned().unwrap_or_else(|| 0.into());
         json!({ "timestamp": Time(slot), "retry": retry, "fallback": fallback })
     });
-    drawn(&call, json!({ "retry": first(&whole), "fallback": whole.get(1) }), points.collect())
+    let summary = json!({ "retry": first(&whole), "fallback": whole.get(1) });
+    Ok(Drawn { summary, points: points.collect() })
 }
 
-async fn scores(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let asked = Asked::of(&app, &call).await?;
-    let given = feedback::filter(&asked.view, &asked.query, asked.period)?;
-    let found = feedback::scores(&*asked.db, &given).await?;
+async fn scores_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
+    let found = logs.scores(asked).await?;
     let total: i64 = found.iter().map(|(_, total)| total).sum();
     let points = found.iter().map(|(score, total)| json!({ "score": score, "total": total })).collect();
-    drawn(&call, json!({ "total": total }), points)
+    Ok(Drawn { summary: json!({ "total": total }), points })
 }
 
-async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let asked = Asked::of(&app, &call).await?;
-    let given = feedback::filter(&asked.view, &asked.query, asked.period)?;
-    let found = feedback::models(&*asked.db, &asked.view, &asked.query, &given).await?;
+async fn models_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
+    let found = logs.models_spoken_of(asked).await?;
     let points = found
         .iter()
         .map(|one| json!({ "ai_model": one.model, "total": one.total, "avg_weighted_feedback": one.weighted }));
-    drawn(&call, json!({}), points.collect())
+    Ok(Drawn { summary: json!({}), points: points.collect() })
 }
 
 async fn cache(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    const MEASURES: &[Measure] = &[m::HITS, m::HIT_LATENCY, m::REQUESTS, m::OTHER_LATENCY, m::SAVED_COST];
     let mut asked = Asked::of(&app, &call).await?;
-    let (filter, slots) = (asked.filter()?, asked.slots());
-    let tx = begin(&mut asked).await?;
-    let figures = groups::totals(&tx, &CountedRows::logs(&filter, slots.as_ref()), MEASURES).await?;
+    let previous = asked.previous()?;
+    let tx = snapshot(&mut asked.db).await?;
+    let logs = PostgresLogs(&tx);
+    let mut answer =
+        json!({ "summary": summary_of_cache(&logs, &asked.question).await?, "object": "analytics-summary" });
+    if let Some(previous) = &previous {
+        answer["previous"] = json!({ "summary": summary_of_cache(&logs, previous).await? });
+    }
+    tx.commit().await?;
+    if csv::is_wanted(&call.origin.headers) {
+        return Ok(csv::response(&[answer["summary"].take()]));
+    }
+    Ok(Json(answer).into_response())
+}
+
+async fn summary_of_cache(logs: &impl LogData, asked: &LogQuestion) -> Result<Value, ApiError> {
+    const MEASURES: &[Measure] = &[m::HITS, m::HIT_LATENCY, m::REQUESTS, m::OTHER_LATENCY, m::SAVED_COST];
+    let figures = logs.totals(asked, MEASURES).await?;
     let [hits, with, requests, without, saved] = [0, 1, 2, 3, 4].map(|n| figures.get(n).cloned().unwrap_or_default());
-    let summary = json!({
+    Ok(json!({
         "hits": hits, "avg_latency": with, "total_requests": requests, "cache_speedup": speedup(&hits, &with, &without),
         "saved_cost": saved,
-    });
-    if csv::is_wanted(&call.origin.headers) {
-        return Ok(csv::response(&[summary]));
-    }
-    Ok(Json(json!({ "summary": summary, "object": "analytics-summary" })).into_response())
+    }))
 }
 
 /// By how many percent answers from the cache are sooner there than others; 0 where one of them is missing.
@@ -161,14 +199,7 @@ fn speedup(hits: &Value, with: &Value, without: &Value) -> Value {
         return 0.into();
     }
     let percent = Decimal::from_f64_retain((without - with) / without * 100.0).unwrap_or_default();
-    crate::logs::row::number(percent.round_dp(2))
-}
-
-fn drawn(call: &Call, summary: Value, points: Vec<Value>) -> Result<Response, ApiError> {
-    if csv::is_wanted(&call.origin.headers) {
-        return Ok(csv::response(&points));
-    }
-    Ok(Json(json!({ "summary": summary, "data_points": points, "object": "analytics-graph" })).into_response())
+    row::number(percent.round_dp(2))
 }
 
 fn first(figures: &[Value]) -> Value {
@@ -193,10 +224,12 @@ fn descriptions() -> [Doc; 6] {
         .need("total", count())
         .need("avg_weighted_feedback", docs::figure("avg_weighted_feedback"));
     let names = ["hits", "avg_latency", "total_requests", "cache_speedup", "saved_cost"];
-    let summary = names.iter().fold(schema::object(""), |all, name| all.need(name, docs::figure(name)));
-    let summary = summary.says("Of the whole time.");
-    let of_cache =
-        schema::object("CacheSummary").need("summary", summary).need("object", schema::fixed("analytics-summary"));
+    let summary = || names.iter().fold(schema::object(""), |all, name| all.need(name, docs::figure(name)));
+    let before = schema::object("").need("summary", summary()).says("With `compare=previous`.");
+    let of_cache = schema::object("CacheSummary")
+        .need("summary", summary().says("Of the whole time."))
+        .need("object", schema::fixed("analytics-summary"))
+        .may("previous", before);
     [
         described(
             STACKS,
@@ -220,17 +253,20 @@ fn descriptions() -> [Doc; 6] {
         ),
         described(SCORES, "Feedback by score", &["total"], score),
         described(MODELS, "Feedback by model, the most spoken of first", &[], model),
-        docs::counted(CACHE, "What the cache did").answer(of_cache),
+        docs::compared(CACHE, "What the cache did").answer(of_cache),
     ]
 }
 
 fn described(path: &str, says: &str, summary: &[&str], point: Schema) -> Doc {
-    let figures = summary.iter().fold(schema::object(""), |all, name| all.need(name, docs::figure(name)));
-    let answer = schema::object(&docs::title(path, "Graph"))
-        .need("summary", figures.says("Of the whole time."))
-        .need("data_points", schema::list(point).says("One for each slot of the time, or for each value."))
-        .need("object", schema::fixed("analytics-graph"));
-    docs::counted(path, says).answer(answer)
+    let drawn = |title: &str| {
+        let figures = summary.iter().fold(schema::object(""), |all, name| all.need(name, docs::figure(name)));
+        let points = schema::list(point.clone()).says("One for each slot of the time, or for each value.");
+        schema::object(title).need("summary", figures.says("Of the whole time.")).need("data_points", points)
+    };
+    let answer = drawn(&docs::title(path, "Graph"))
+        .need("object", schema::fixed("analytics-graph"))
+        .may("previous", drawn("").says("With `compare=previous`."));
+    docs::compared(path, says).answer(answer)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, Field, Query, Time, text};
 use crate::identity::{Call, Caller, tenancy};
-use crate::logs::filters;
+use crate::log_data::filters;
 use crate::openapi::{Doc, schema};
 use axum::Json;
 use axum::extract::{Path, State};

@@ -3,20 +3,16 @@
 
 use crate::http::ApiError;
 use crate::identity::tenancy;
-use crate::logs::{LogView, filters, row};
-use chrono::TimeDelta;
+use crate::log_data::{LogData as _, LogView, PostgresLogs};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::config::{ConfigNode, Strictness, parse_config};
-use shared::db::table::Filter;
 use shared::settings::config_limits::ConfigLimits;
-use tokio_postgres::GenericClient;
+use tokio_postgres::{Client, GenericClient};
 use uuid::Uuid;
 
 /// Also said of what others may see.
 const NOT_THERE: &str = "request; logs arrive within seconds of its end";
-/// One request has fewer targets than this.
-const MOST_ROWS: i64 = 256;
 
 /// A request as its logs tell it.
 pub struct LoggedRequest {
@@ -47,25 +43,10 @@ pub struct ConfigVersion {
 }
 
 /// By the id of any of its logs, or by a trace that has no other request.
-pub async fn find(db: &impl GenericClient, view: &LogView, asked: &str) -> Result<LoggedRequest, ApiError> {
-    const NAME: &str = "SELECT trace_id, internal_trace_id FROM request_logs WHERE";
-    let named = match tenancy::id(asked).and_then(filters::by_id) {
-        Some(by_id) => {
-            let filter = view.filter().join(by_id);
-            db.query_opt(&format!("{NAME} {}", filter.sql()), &filter.values()).await?
-        }
-        None => None,
-    };
-    let filter = match named {
-        Some(row) => of_request(view, row.try_get("trace_id")?, row.try_get("internal_trace_id")?),
-        None => view.filter().equals("trace_id", asked.to_owned()),
-    };
-    let found = format!("SELECT {} FROM request_logs WHERE {} LIMIT {MOST_ROWS}", row::columns(), filter.sql());
-    let rows = db.query(&found, &filter.values()).await?;
-    let mut attempts = Vec::with_capacity(rows.len());
-    for row in &rows {
-        attempts.push(LoggedAttempt { log: row::metrics(row, view)?, cost: row.try_get("cost")? });
-    }
+pub async fn find(db: &Client, view: &LogView, asked: &str) -> Result<LoggedRequest, ApiError> {
+    let found = PostgresLogs(db).request(view, asked).await?;
+    let mut attempts: Vec<LoggedAttempt> =
+        found.into_iter().map(|log| LoggedAttempt { log: log.metrics, cost: log.cost }).collect();
     attempts.sort_by_key(|attempt| attempt.log["attempt"].as_i64());
     let Some(first) = attempts.first() else { return Err(ApiError::NotFound(NOT_THERE)) };
     if attempts.iter().any(|other| other.log["internal_trace_id"] != first.log["internal_trace_id"]) {
@@ -75,17 +56,6 @@ pub async fn find(db: &impl GenericClient, view: &LogView, asked: &str) -> Resul
         ));
     }
     Ok(LoggedRequest { attempts, organisation_id: view.organisation_id })
-}
-
-/// All rows of one request: they begin with it, and a request does not take a day.
-fn of_request(view: &LogView, trace: String, request: Uuid) -> Filter {
-    let filter = view.filter().equals("trace_id", trace).equals("internal_trace_id", request);
-    match filters::time_in(request) {
-        Some(began) => {
-            filter.and("created_at >= ?", began).and("created_at < ?", began + TimeDelta::days(1) + TimeDelta::hours(1))
-        }
-        None => filter,
-    }
 }
 
 /// None when the request followed no saved config, or that one is gone.

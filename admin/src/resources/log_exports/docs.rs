@@ -1,8 +1,8 @@
 //! How the OpenAPI document shows exports of logs.
 
 use super::LogExport;
+use crate::log_data::filters as log_filters;
 use crate::logs::exports::{ExportFormat, fields};
-use crate::logs::filters as log_filters;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;

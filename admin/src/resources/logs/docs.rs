@@ -1,7 +1,7 @@
 //! How the document shows the operations on logs.
 
 use crate::http::PageSizes;
-use crate::logs::{filters, row};
+use crate::log_data::{filters, row};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;

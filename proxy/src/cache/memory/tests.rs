@@ -45,6 +45,33 @@ fn a_hundred_thousand_entries_stay_within_the_bound_and_use_it() {
     assert_eq!(memory.evicted(), 100_000 - u64::try_from(entries).unwrap());
 }
 
+/// Of this process, in bytes.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim_end_matches("kB").trim().parse::<usize>().unwrap() << 10
+}
+
+#[test]
+fn a_hundred_thousand_entries_take_as_much_memory_as_they_are_weighed_for() {
+    let bound = 224 * MIB;
+    let memory = Memory::new(bound);
+    let said = |number: u32| Entry {
+        body: Bytes::from(vec![b'x'; 2_048]),
+        content_type: String::from("application/json"),
+        usage: vec![format!(r#"{{"prompt_tokens":{number},"completion_tokens":2,"total_tokens":3}}"#)],
+        ..entry(b"")
+    };
+    let before = resident();
+    for number in 0..100_000 {
+        memory.store(key(u128::from(number % 7), number), Arc::new(said(number)), NOW);
+    }
+    let taken = resident() - before;
+    let (bytes, _) = memory.size();
+    assert!(bytes <= bound && bytes > bound / 10 * 9, "{bytes} bytes");
+    assert!(taken <= bound / 10 * 11, "{taken} bytes are taken by what was weighed as {bytes}");
+}
+
 #[test]
 fn a_tenant_that_writes_ten_times_the_bound_leaves_the_entries_of_others_alone() {
     let memory = Memory::new(16 * MIB);

@@ -76,7 +76,7 @@ pub async fn store<'r, 'f: 'r>(
     }
     let days: BTreeSet<_> = rows.clone().map(LogRow::day).collect();
     for day in days {
-        client.execute("SELECT request_logs_day($1)", &[&day]).await.map_err(blame)?;
+        request_logs::days::make_day(&*client, day).await.map_err(blame)?;
     }
     let count = rows.len() as u64;
     let transaction = client.transaction().await.map_err(blame)?;

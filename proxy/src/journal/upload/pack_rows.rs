@@ -4,7 +4,8 @@
 //! point into it takes that note away; if the note is gone, or a row no longer waits for its body (it was erased), nothing
 //! points into it and admin deletes it. So no object outlives its purpose, and no row names what is not there.
 
-use super::packs::{MovedKeys, NamedPack};
+use super::packs::NamedPack;
+use shared::db::request_logs::bodies::{self, MovedBodies};
 use shared::{db, settings};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,17 +26,8 @@ impl PackRows {
     }
 
     /// Whose rows wait for bodies. Those that were erased, or moved by somebody who died afterwards, do not.
-    pub async fn waiting(&mut self, keys: &MovedKeys) -> Result<HashSet<Uuid>, String> {
-        const WAITING: &str = "SELECT r.id FROM request_logs r
-            JOIN unnest($1::timestamptz[], $2::uuid[], $3::text[]) AS k(made, id, was)
-                ON r.created_at = k.made AND r.id = k.id AND r.body_key = k.was
-            WHERE r.created_at BETWEEN $4 AND $5";
-        let Some((first, last)) = span(keys) else { return Ok(HashSet::new()) };
-        self.run(async |client| {
-            let rows = client.query(WAITING, &[&keys.times, &keys.ids, &keys.old, &first, &last]).await?;
-            rows.iter().map(|row| row.try_get(0)).collect()
-        })
-        .await
+    pub async fn waiting(&mut self, moved: &MovedBodies) -> Result<HashSet<Uuid>, String> {
+        self.run(async |client| Ok(bodies::waiting(&*client, moved).await?.into_iter().collect())).await
     }
 
     /// Notes packs that are about to be stored.
@@ -47,18 +39,16 @@ impl PackRows {
     }
 
     /// Lets the rows point into packs that are stored. False when one of them no longer waits: then none does.
-    pub async fn publish(&mut self, packs: &[NamedPack], keys: &MovedKeys) -> Result<bool, String> {
+    pub async fn publish(&mut self, packs: &[NamedPack], moved: &MovedBodies) -> Result<bool, String> {
         const KEEP: &str = "DELETE FROM object_deletions WHERE folder = ANY($1)";
-        const MOVE: &str = "UPDATE request_logs r SET body_key = k.becomes
-            FROM unnest($1::timestamptz[], $2::uuid[], $3::text[], $4::text[]) AS k(made, id, was, becomes)
-            WHERE r.created_at = k.made AND r.id = k.id AND r.body_key = k.was AND r.created_at BETWEEN $5 AND $6";
-        let Some((first, last)) = span(keys) else { return Ok(true) };
+        if moved.ids.is_empty() {
+            return Ok(true);
+        }
         let paths = paths(packs);
         self.run(async |client| {
             let tx = client.transaction().await?;
             let kept = tx.execute(KEEP, &[&paths]).await?;
-            let moved = tx.execute(MOVE, &[&keys.times, &keys.ids, &keys.old, &keys.new, &first, &last]).await?;
-            let is_all = kept == paths.len() as u64 && moved == keys.ids.len() as u64;
+            let is_all = bodies::move_bodies(&tx, moved).await? == moved.ids.len() as u64 && kept == paths.len() as u64;
             match is_all {
                 true => tx.commit().await?,
                 false => tx.rollback().await?,
@@ -101,9 +91,4 @@ impl PackRows {
 
 fn paths(packs: &[NamedPack]) -> Vec<&str> {
     packs.iter().map(|pack| pack.path.as_str()).collect()
-}
-
-/// The time that they are of, by which Postgres finds them without looking at others. None of nothing.
-fn span(keys: &MovedKeys) -> Option<(chrono::DateTime<chrono::Utc>, chrono::DateTime<chrono::Utc>)> {
-    Some((*keys.times.iter().min()?, *keys.times.iter().max()?))
 }

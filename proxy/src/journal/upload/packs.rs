@@ -2,6 +2,7 @@
 //! whoever fills it stops at `is_full`; a pack is stored by one request, of which a store shows all or nothing.
 
 use chrono::{DateTime, Timelike as _, Utc};
+use shared::db::request_logs::bodies::MovedBodies;
 use shared::log_store::{body_path, pack_path, packed_key};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -41,15 +42,6 @@ pub struct NamedPack {
     pub calls: usize,
 }
 
-/// What their rows say now and are to say, column by column.
-#[derive(Debug, Default)]
-pub struct MovedKeys {
-    pub times: Vec<DateTime<Utc>>,
-    pub ids: Vec<Uuid>,
-    pub old: Vec<String>,
-    pub new: Vec<String>,
-}
-
 impl PackSet {
     /// Adds a call's compressed body. The same call twice (a file may hold it twice after a failed write) counts once.
     pub fn add(&mut self, organisation: Uuid, workspace: Uuid, created_at: DateTime<Utc>, id: Uuid, frame: &[u8]) {
@@ -70,8 +62,8 @@ impl PackSet {
     }
 
     /// What the rows of all its calls say while their bodies are nowhere.
-    pub fn waiting(&self) -> MovedKeys {
-        let mut keys = MovedKeys::default();
+    pub fn waiting(&self) -> MovedBodies {
+        let mut keys = MovedBodies::default();
         for ((organisation, workspace, _), call) in self.all_calls() {
             keys.times.push(call.created_at);
             keys.ids.push(call.id);
@@ -81,8 +73,8 @@ impl PackSet {
     }
 
     /// The packs of those calls whose rows wait for them, under new names, and what the rows are to say then.
-    pub fn named(&self, waiting: &HashSet<Uuid>, mut name: impl FnMut() -> Uuid) -> (Vec<NamedPack>, MovedKeys) {
-        let (mut named, mut keys, mut seen) = (Vec::new(), MovedKeys::default(), HashSet::new());
+    pub fn named(&self, waiting: &HashSet<Uuid>, mut name: impl FnMut() -> Uuid) -> (Vec<NamedPack>, MovedBodies) {
+        let (mut named, mut keys, mut seen) = (Vec::new(), MovedBodies::default(), HashSet::new());
         for ((organisation, workspace, hour), pack) in &self.packs {
             let path = pack_path(*organisation, *workspace, *hour, name());
             let mut written = NamedPack { path, frames: Vec::with_capacity(pack.frames.len()), calls: 0 };

@@ -40,12 +40,13 @@ pub async fn tally_logs(
         let call = CountedCall::read(&row)?;
         let slot = size.beginning(call.created_at);
         for dimension in SlotDimension::EVERY {
-            let Some(value) = dimension.value(&call) else { continue };
             let (organisation_id, workspace_id) = (call.organisation_id, call.workspace_id);
             let key = SlotKey { organisation_id, workspace_id, slot, dimension };
-            if let Some(figures) = tally.entry(key).or_default().entry(value) {
-                figures.add_call(&call);
-            }
+            dimension.each(&call, |value| {
+                if let Some(figures) = tally.entry(key).or_default().entry(value) {
+                    figures.add_call(&call);
+                }
+            });
         }
     }
     Ok(tally)

@@ -9,7 +9,9 @@ use uuid::Uuid;
 /// The select list of what `CountedCall::read` takes.
 pub const COLUMNS: &str = "organisation_id, workspace_id, created_at, ai_org, ai_model, virtual_key, config, prompt_slug, \
     prompt_version_id, api_key_id, metadata ->> '_user', cache_status, response_status_code, is_success, response_time, \
-    retry_success_count, attempt, req_units, res_units, cost, cache_saved_cost";
+    retry_success_count, attempt, req_units, res_units, cost, cache_saved_cost, \
+    CASE WHEN hook_results IS NOT NULL THEN ARRAY(SELECT DISTINCT coalesce(hook ->> 'id', '') FROM jsonb_array_elements( \
+    coalesce(hook_results -> 'before_request_hooks', '[]') || coalesce(hook_results -> 'after_request_hooks', '[]')) AS hook) END";
 
 #[derive(Debug, Clone)]
 pub struct CountedCall<'r> {
@@ -35,6 +37,8 @@ pub struct CountedCall<'r> {
     /// 10⁻¹⁰ US cents; 0 where no price is known.
     pub cost: u128,
     pub saved: u128,
+    /// Each once, whatever its hooks and checks.
+    pub guardrails: Vec<&'r str>,
 }
 
 impl<'r> CountedCall<'r> {
@@ -63,6 +67,7 @@ impl<'r> CountedCall<'r> {
             res_units: units(18)?,
             cost: money(19)?,
             saved: money(20)?,
+            guardrails: row.try_get::<_, Option<Vec<&str>>>(21)?.unwrap_or_default(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! What slots are divided by. Each call is counted once under each of these that it has a value for.
+//! What slots are divided by. Each call is counted once under each value that it has of each of these.
 
 use super::counted_call::CountedCall;
 use std::borrow::Cow;
@@ -22,13 +22,15 @@ pub enum SlotDimension {
     Retries,
     /// With a letter before the name, so that an empty name is not the same as none.
     User,
+    /// A call may have passed several.
+    Guardrail,
 }
 
 /// Characters of a value.
 const LONGEST: usize = 500;
 
 impl SlotDimension {
-    pub const EVERY: [Self; 13] = [
+    pub const EVERY: [Self; 14] = [
         Self::All,
         Self::AiService,
         Self::Model,
@@ -42,6 +44,7 @@ impl SlotDimension {
         Self::CacheStatus,
         Self::Retries,
         Self::User,
+        Self::Guardrail,
     ];
 
     /// As it is stored.
@@ -60,6 +63,7 @@ impl SlotDimension {
             Self::CacheStatus => "cache_status",
             Self::Retries => "retries",
             Self::User => "user",
+            Self::Guardrail => "guardrail",
         }
     }
 
@@ -67,8 +71,16 @@ impl SlotDimension {
         Self::EVERY.into_iter().find(|one| one.name() == name)
     }
 
+    /// Every value that a call is counted under; there may be none.
+    pub fn each<'c>(self, call: &'c CountedCall<'_>, mut count: impl FnMut(Cow<'c, str>)) {
+        match self {
+            Self::Guardrail => call.guardrails.iter().for_each(|id| count(cut(Cow::Borrowed(*id)))),
+            _ => self.value(call).into_iter().for_each(count),
+        }
+    }
+
     /// Empty for calls without one; none for calls that are not counted under this.
-    pub fn value<'c>(self, call: &'c CountedCall<'_>) -> Option<Cow<'c, str>> {
+    fn value<'c>(self, call: &'c CountedCall<'_>) -> Option<Cow<'c, str>> {
         let plain = |text: Option<&'c str>| Cow::Borrowed(text.unwrap_or_default());
         let id = |id: Option<uuid::Uuid>| id.map_or(Cow::Borrowed(""), |id| Cow::Owned(id.to_string()));
         let value = match self {
@@ -84,7 +96,7 @@ impl SlotDimension {
             Self::PromptVersion => id(call.prompt_version_id),
             Self::CacheStatus => Cow::Borrowed(call.cache_status),
             Self::Retries if call.is_success && call.retries > 0 => Cow::Owned(call.retries.to_string()),
-            Self::Retries => return None,
+            Self::Retries | Self::Guardrail => return None,
             Self::User => call.user.map_or(Cow::Borrowed(""), |name| Cow::Owned(user_value(name))),
         };
         Some(cut(value))

@@ -1,10 +1,10 @@
 //! Which feedback is counted: that of the workspaces in view and of the time it was given. Filters on calls hold for the calls
 //! of its trace; whoever sees only their own calls sees what was said about those.
 
-use super::period::Period;
-use super::series::{CountedRows, within};
+use super::question::{LogQuestion, within};
+use super::series::CountedRows;
+use super::{LogView, filters, row};
 use crate::http::{ApiError, Query};
-use crate::logs::{LogView, filters, row};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::db::table::Filter;
@@ -14,8 +14,9 @@ const TABLE: &str = "feedback";
 const THEIR_CALLS: &str = "request_logs WHERE request_logs.workspace_id = feedback.workspace_id AND request_logs.trace_id = feedback.trace_id";
 
 /// The condition on rows of `feedback`.
-pub fn filter(view: &LogView, query: &Query, period: Period) -> Result<Filter, ApiError> {
-    let filter = within(view.tenant_filter(), period);
+pub fn filter(asked: &LogQuestion) -> Result<Filter, ApiError> {
+    let (view, query) = (&asked.view, &asked.query);
+    let filter = within(view.tenant_filter(), asked.period);
     let filter = match filters::feedback_bounds(query)? {
         Some(bounds) => filter.and("weighted BETWEEN (?::numeric[])[1] AND (?::numeric[])[2]", bounds),
         None => filter,
@@ -53,13 +54,9 @@ pub struct ModelFeedback {
 }
 
 /// By the models of its trace's calls; feedback on a trace of two models counts for both.
-pub async fn models(
-    db: &impl GenericClient,
-    view: &LogView,
-    query: &Query,
-    given: &Filter,
-) -> Result<Vec<ModelFeedback>, ApiError> {
-    let calls = view.filter().join(filters::attributes(query)?);
+pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<ModelFeedback>, ApiError> {
+    let given = filter(asked)?;
+    let calls = asked.view.filter().join(filters::attributes(&asked.query)?);
     let sql = format!(
         "SELECT model, count(*) AS total, round(avg(weighted), 10) AS weighted FROM (
              SELECT DISTINCT given, weighted, coalesce(ai_model, '') AS model
@@ -68,7 +65,7 @@ pub async fn models(
              WHERE {}) AS spoken_of
          GROUP BY 1 ORDER BY total DESC, model LIMIT {MOST_MODELS}",
         given.sql(),
-        calls.sql_after(given),
+        calls.sql_after(&given),
     );
     let mut values = given.values();
     values.extend(calls.values());

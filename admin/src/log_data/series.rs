@@ -1,10 +1,11 @@
 //! Figures over time: for each slot of a period, for the whole of it, and both again for the values that most calls have.
 //! One statement finds slots and whole, so that they are of the same moment.
 
-use super::counted::{self, Counted, SlotCondition, ValueOf};
+use super::counted::{self, Counted, ValueOf};
 use super::dimension::Dimension;
 use super::measure::{self, Measure};
-use super::period::{ORIGIN_SQL, Period, Step};
+use super::period::{ORIGIN_SQL, Step};
+use super::question::CallsAsked;
 use super::slots::{CountedShape, Slots};
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
@@ -83,7 +84,8 @@ pub async fn divided(
     dimension: &Dimension,
 ) -> Result<Vec<(Option<String>, Series)>, ApiError> {
     let is_divided = measures.iter().any(|measure| measure.rolled.is_some_and(|one| one.divided_by().is_some()));
-    if let Some((grouped_by, value)) = dimension.slots.filter(|_| !is_divided) {
+    if !is_divided {
+        let (grouped_by, value) = dimension.slots;
         let shape = CountedShape { grouped_by, value, step: Some(step) };
         if let Some(counted) = rows.count(db, measures, shape).await? {
             return Ok(divided_counted(&counted, measures));
@@ -153,34 +155,29 @@ fn in_order(rows: &[Row], top: Vec<String>, measures: usize) -> Result<Vec<(Opti
 /// A whole number that calls may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Occurring {
-    /// In a log, and which logs have it.
-    pub number: &'static str,
-    pub which: &'static str,
-    /// What slots call it, and which of them have it.
-    pub dimension: SlotDimension,
-    pub condition: SlotCondition,
+    /// In a log.
+    number: &'static str,
+    /// Which calls have it.
+    pub(super) calls: CallsAsked,
+    /// What slots call it.
+    dimension: SlotDimension,
 }
 
-pub const ERROR_CODES: Occurring = Occurring {
-    number: "response_status_code",
-    which: "NOT is_success",
-    dimension: SlotDimension::StatusCode,
-    condition: SlotCondition::Failed,
-};
-pub const RETRIES: Occurring = Occurring {
-    number: "retry_success_count",
-    which: "is_success AND retry_success_count > 0",
-    dimension: SlotDimension::Retries,
-    condition: SlotCondition::All,
-};
+/// Numbers and how often each occurs, by the beginning of a slot.
+pub type Occurrences = HashMap<DateTime<Utc>, Vec<(i64, i64)>>;
 
-/// How often each occurs, in each slot. `filter` and `slots` are about those that have it.
+pub const ERROR_CODES: Occurring =
+    Occurring { number: "response_status_code", calls: CallsAsked::Failed, dimension: SlotDimension::StatusCode };
+pub const RETRIES: Occurring =
+    Occurring { number: "retry_success_count", calls: CallsAsked::Retried, dimension: SlotDimension::Retries };
+
+/// How often each occurs, in each slot. `rows` are those that have it.
 pub async fn occurrences(
     db: &impl GenericClient,
     rows: &CountedRows<'_>,
     step: Step,
     occurring: Occurring,
-) -> Result<HashMap<DateTime<Utc>, Vec<(i64, i64)>>, ApiError> {
+) -> Result<Occurrences, ApiError> {
     let shape = CountedShape { grouped_by: occurring.dimension, value: ValueOf::Own, step: Some(step) };
     if let Some(counted) = rows.count(db, &[measure::REQUESTS], shape).await? {
         let slots = counted.slots().map(|(slot, values)| (slot, numbers(values)));
@@ -194,7 +191,7 @@ pub async fn occurrences(
         rows.filter.sql(),
     );
     let rows = db.query(&sql, &rows.filter.values()).await?;
-    let mut found: HashMap<DateTime<Utc>, Vec<(i64, i64)>> = HashMap::new();
+    let mut found = Occurrences::new();
     for row in rows {
         found.entry(row.try_get("slot")?).or_default().push((row.try_get("number")?, row.try_get("count")?));
     }
@@ -239,11 +236,6 @@ pub fn running_sums(values: impl Iterator<Item = Value>) -> impl Iterator<Item =
     values.scan(Decimal::ZERO, |sum, value| {
         let more = value.to_string().parse().or_else(|_| Decimal::from_scientific(&value.to_string()));
         *sum += more.unwrap_or_default();
-        Some(crate::logs::row::number(*sum))
+        Some(super::row::number(*sum))
     })
-}
-
-/// A period as a condition on a time.
-pub fn within(filter: Filter, period: Period) -> Filter {
-    filter.and("created_at >= ?", period.from).and("created_at < ?", period.until)
 }

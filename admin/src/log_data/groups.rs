@@ -1,6 +1,7 @@
 //! Figures by what calls have in common: one row for each value, the most telling first, page by page.
 
 use super::counted::{self, Counted, ValueOf};
+use super::dimension::Dimension;
 use super::measure::{self, Measure};
 use super::series::CountedRows;
 use super::slots::{CountedShape, Slots};
@@ -15,21 +16,27 @@ use tokio_postgres::types::ToSql;
 /// Groups beyond so many are left out, after they were put in order.
 pub const MOST: i64 = 10_000;
 
-pub struct GroupQuery<'q> {
-    /// The value to group by, a text in SQL.
-    pub value: &'q str,
-    /// What is counted: `request_logs`, or that joined with something.
-    pub from: &'q str,
-    pub filter: &'q Filter,
-    /// The same, if slots may have it, and what they call the value.
-    pub slots: Option<(&'q Slots, (SlotDimension, ValueOf))>,
-    /// Values of `value` and `from`, bound after those of the filter.
-    pub further: Vec<&'q (dyn ToSql + Sync)>,
+/// A page of groups.
+#[derive(Debug)]
+pub struct GroupQuestion<'q> {
+    pub by: GroupBy<'q>,
     pub measures: &'q [Measure],
     pub order: Order,
     pub size: i64,
     pub offset: i64,
 }
+
+#[derive(Debug, Clone, Copy)]
+pub enum GroupBy<'q> {
+    Dimension(&'q Dimension),
+    /// The value of this name, beside which feedback can be measured.
+    Metadata(&'q str),
+}
+
+/// Calls, and what was thought of the trace of each.
+const WITH_FEEDBACK: &str = "request_logs LEFT JOIN LATERAL (
+    SELECT avg(f.weighted) AS said FROM feedback f
+    WHERE f.workspace_id = request_logs.workspace_id AND f.trace_id = request_logs.trace_id) AS thoughts ON true";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
@@ -53,23 +60,32 @@ pub struct Groups {
     pub is_capped: bool,
 }
 
-pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<Groups, ApiError> {
-    if let Some((slots, (grouped_by, value))) = query.slots {
+pub async fn groups(
+    db: &impl GenericClient,
+    filter: &Filter,
+    slots: Option<&Slots>,
+    query: &GroupQuestion<'_>,
+) -> Result<Groups, ApiError> {
+    if let Some((slots, (grouped_by, value))) = slots.zip(query.by.slots()) {
         let shape = CountedShape { grouped_by, value, step: None };
-        if let Some(counted) = slots.count(db, query.filter, query.measures, shape).await? {
+        if let Some(counted) = slots.count(db, filter, query.measures, shape).await? {
             return Ok(query.page(&counted));
         }
     }
-    let mut values = query.filter.values();
-    values.extend(query.further.iter().copied());
+    let mut values = filter.values();
+    let (value, from) = match &query.by {
+        GroupBy::Dimension(dimension) => (dimension.sql.to_owned(), dimension.from),
+        GroupBy::Metadata(name) => {
+            values.push(name);
+            (format!("coalesce(metadata ->> ${}::text, '')", values.len()), WITH_FEEDBACK)
+        }
+    };
     let n = values.len();
     let order = query.order.sql();
     let grouped = format!(
-        "SELECT {} AS value, {} FROM {} WHERE {} GROUP BY 1",
-        query.value,
+        "SELECT {value} AS value, {} FROM {from} WHERE {} GROUP BY 1",
         measure::columns(query.measures),
-        query.from,
-        query.filter.sql(),
+        filter.sql(),
     );
     let grouped = format!("SELECT * FROM ({grouped}) AS every ORDER BY {order} LIMIT {}", MOST + 1);
     // Counted apart from the page, so that a page beyond the last one knows how many there are.
@@ -93,7 +109,17 @@ pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<G
     Ok(groups)
 }
 
-impl GroupQuery<'_> {
+impl GroupBy<'_> {
+    /// What slots call it; none where they are not divided by it.
+    fn slots(&self) -> Option<(SlotDimension, ValueOf)> {
+        match self {
+            Self::Dimension(dimension) => Some(dimension.slots),
+            Self::Metadata(_) => None,
+        }
+    }
+}
+
+impl GroupQuestion<'_> {
     /// Of what was counted already. Only what orders groups is measured of all of them.
     fn page(&self, counted: &Counted) -> Groups {
         let all = counted.by_value();

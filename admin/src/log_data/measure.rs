@@ -1,7 +1,7 @@
 //! What can be measured of some logs: names, and how Postgres adds them up. Each is a number, 0 where there is nothing.
 
 use super::rolled::Rolled;
-use crate::logs::row;
+use super::row;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use tokio_postgres::{Error, Row};
@@ -9,9 +9,9 @@ use tokio_postgres::{Error, Row};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measure {
     /// An aggregate over `request_logs` (or feedback, where the graph is of feedback).
-    pub sql: &'static str,
+    pub(super) sql: &'static str,
     /// The same over figures of slots; none where only logs have it.
-    pub rolled: Option<Rolled>,
+    pub(super) rolled: Option<Rolled>,
 }
 
 impl Measure {
@@ -92,7 +92,7 @@ pub const FEEDBACKS: Measure = of_logs("count(*)");
 pub const WEIGHTED: Measure = of_logs("avg(weighted)");
 
 /// The columns of a select list, as `m0`, `m1`, …
-pub fn columns(measures: &[Measure]) -> String {
+pub(super) fn columns(measures: &[Measure]) -> String {
     let columns = measures.iter().enumerate().map(|(n, measure)| format!("{} AS m{n}", rounded(measure.sql)));
     columns.collect::<Vec<_>>().join(", ")
 }
@@ -103,6 +103,6 @@ fn rounded(sql: &str) -> String {
 }
 
 /// The values of a row that was selected by `columns`.
-pub fn values(row: &Row, count: usize) -> Result<Vec<Value>, Error> {
+pub(super) fn values(row: &Row, count: usize) -> Result<Vec<Value>, Error> {
     (0..count).map(|n| row.try_get::<_, Decimal>(format!("m{n}").as_str()).map(row::number)).collect()
 }

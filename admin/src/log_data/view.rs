@@ -1,10 +1,10 @@
 //! Whose logs a caller sees: those of its organisation, there of the workspaces it may ask for, and of those only what
 //! came through its own keys where the data visibility settings say so.
 
+use super::filters;
 use crate::http::{ApiError, Query};
 use crate::identity::access::{Standing, WorkspaceRole};
 use crate::identity::{Caller, tenancy};
-use crate::logs::filters;
 use shared::db::table::Filter;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -40,8 +40,12 @@ impl LogView {
         Self::for_caller(caller, VisibleWorkspaces::asked(db, caller, names).await?)
     }
 
-    /// The same for figures, which people may see who may not see logs.
+    /// The same for figures, which people may see who may not see logs. Refuses people whose role may not see figures,
+    /// whichever scope led them here.
     pub async fn counted(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
+        if !caller.standing.as_deref().is_none_or(may_count) {
+            return Err(ApiError::Forbidden("Your role may not see analytics"));
+        }
         Ok(Self::of(caller, VisibleWorkspaces::asked(db, caller, names).await?))
     }
 
@@ -131,6 +135,11 @@ fn allows(standing: &Standing, what: &str) -> bool {
     (who == "organisationAdmins" && what == "ViewAllData") || standing.settings.is_on(&format!("{who}{what}"))
 }
 
+/// Nothing keeps figures from administrators, of the organisation or the workspace.
+fn may_count(standing: &Standing) -> bool {
+    standing.is_organisation_admin() || allows(standing, "ViewAnalytics")
+}
+
 /// Workspaces by slug or id. Archived ones too: their logs outlive them.
 async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Result<VisibleWorkspaces, ApiError> {
     const FIND: &str = "SELECT id, slug FROM workspaces
@@ -178,6 +187,24 @@ mod tests {
         assert_eq!(allowed("member", Some("manager")), [false, true, true]);
         assert_eq!(allowed("member", Some("member")), [true, false, false]);
         assert_eq!(allowed("member", None), [false, false, false], "who is not in the workspace sees nothing");
+    }
+
+    #[test]
+    fn figures_are_for_those_whom_the_settings_let_see_them() {
+        let settings = json!({ "membersViewAnalytics": false, "managersViewAnalytics": false });
+        let off = security::effective(&settings, &json!({}), &json!({}));
+        let on = security::effective(&json!({}), &json!({}), &json!({}));
+        for (organisation_role, role, seen) in [
+            ("owner", None, true),
+            ("admin", None, true),
+            ("member", Some("admin"), true),
+            ("member", Some("manager"), false),
+            ("member", Some("member"), false),
+        ] {
+            assert_eq!(may_count(&Standing::new(organisation_role, role, off.clone())), seen, "{role:?}");
+            assert!(may_count(&Standing::new(organisation_role, role, on.clone())), "{role:?}");
+        }
+        assert!(!may_count(&Standing::new("member", None, on)), "who is not in the workspace sees nothing");
     }
 
     #[test]

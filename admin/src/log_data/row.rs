@@ -1,14 +1,14 @@
 //! A row of `request_logs` as it is shown, under the published names. One table of its fields gives the columns that are
 //! read, the answer and its description.
 
-use crate::http::Time;
-use crate::logs::LogView;
+use super::{LogView, filters};
+use crate::http::{ApiError, Time};
 use crate::openapi::schema::{self, Schema};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Map, Value, json};
 use shared::log_store::BodyKey;
-use tokio_postgres::{Error, Row};
+use tokio_postgres::{Error, GenericClient, Row};
 use uuid::Uuid;
 
 #[derive(Clone, Copy)]
@@ -87,8 +87,45 @@ static FIELDS: &[(&str, ColumnKind, bool)] = &[
     ("dropped_params", ColumnKind::Json, true),
 ];
 
+/// A log as it is shown, and what else is needed of it.
+#[derive(Debug, Clone)]
+pub struct FoundLog {
+    pub id: Uuid,
+    pub workspace_id: Uuid,
+    pub trace_id: String,
+    /// All of it but its bodies, as far as the view shows it.
+    pub metrics: Value,
+    /// US cents.
+    pub cost: Option<Decimal>,
+    /// Where its bodies lie.
+    pub body_key: Option<String>,
+}
+
+impl FoundLog {
+    /// Of a row that was selected by `columns`.
+    pub(super) fn read(row: &Row, view: &LogView) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            workspace_id: row.try_get("workspace_id")?,
+            trace_id: row.try_get("trace_id")?,
+            metrics: metrics(row, view)?,
+            cost: row.try_get("cost")?,
+            body_key: row.try_get("body_key")?,
+        })
+    }
+}
+
+/// One log, if there is one of this id in view.
+pub(super) async fn find(db: &impl GenericClient, view: &LogView, id: Uuid) -> Result<Option<FoundLog>, ApiError> {
+    let Some(by_id) = filters::by_id(id) else { return Ok(None) };
+    let filter = view.filter().join(by_id);
+    let sql = format!("SELECT {} FROM request_logs WHERE {}", columns(), filter.sql());
+    let row = db.query_opt(&sql, &filter.values()).await?;
+    Ok(row.map(|row| FoundLog::read(&row, view)).transpose()?)
+}
+
 /// The select list over `request_logs`.
-pub fn columns() -> String {
+pub(super) fn columns() -> String {
     let columns = FIELDS.iter().map(|(name, ..)| match *name {
         "organisation_name" => {
             "(SELECT o.name FROM organisations o WHERE o.id = request_logs.organisation_id) AS organisation_name"
@@ -103,7 +140,7 @@ pub fn columns() -> String {
 }
 
 /// All of a row but its bodies, as far as the view shows it.
-pub fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
+fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
     let id: Uuid = row.try_get("id")?;
     let mut shown = Map::new();
     shown.insert("id".into(), json!(id));

@@ -6,8 +6,8 @@ use super::counted::{Counted, SlotCondition, ValueOf};
 use super::cover::{Piece, SlotState, cover};
 use super::measure::Measure;
 use super::period::{Period, Step};
+use super::{LogView, filters};
 use crate::http::{ApiError, Query};
-use crate::logs::{LogView, filters};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
@@ -192,8 +192,6 @@ fn known(name: &str, query: &Query) -> Option<(SlotDimension, Vec<String>)> {
 async fn state(db: &impl GenericClient, period: Period) -> Result<Option<SlotState>, ApiError> {
     const STALE: &str = "SELECT DISTINCT size, slot FROM usage_stale
         WHERE slot > $1::timestamptz - interval '168 hours' AND slot < $2 AND (slot >= $3 OR size = $4) LIMIT $5";
-    // Compiling a statement over every day of logs takes longer than running it.
-    db.batch_execute("SET LOCAL jit = off").await?;
     let kept = Kept::read(db).await?;
     let (begin, week) = (kept.begin_of(SlotSize::Day), SlotSize::Week.minutes());
     let rows = db.query(STALE, &[&period.from, &period.until, &begin, &week, &MOST_STALE]).await?;
@@ -234,9 +232,9 @@ impl CountedShape {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure as m;
+    use super::super::view::VisibleWorkspaces;
     use super::*;
-    use crate::analytics::measure as m;
-    use crate::logs::view::VisibleWorkspaces;
 
     fn asked(query: &str, user_id: Option<Uuid>) -> Option<Slots> {
         let view =

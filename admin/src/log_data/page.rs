@@ -1,12 +1,14 @@
 //! A page of logs, newest first. There may be very many, so the total is exact up to a bound and where it can be counted
 //! soon, and says when it is not; whoever wants to go further than that goes on from the last log seen instead of by numbers.
 
+use super::count::{COUNTED, count};
+use super::filters;
+use super::question::LogSearch;
+use super::row::{self, FoundLog};
 use crate::http::{ApiError, PageSizes, Query};
-use crate::logs::count::{COUNTED, count};
-use crate::logs::{filters, row};
 use shared::db::table::Filter;
+use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 pub struct LogPage {
@@ -19,7 +21,7 @@ pub struct LogPage {
 pub struct FoundLogs {
     pub total: i64,
     pub is_capped: bool,
-    pub rows: Vec<Row>,
+    pub rows: Vec<FoundLog>,
 }
 
 pub fn asked(query: &Query, sizes: PageSizes) -> Result<LogPage, ApiError> {
@@ -35,20 +37,26 @@ pub fn asked(query: &Query, sizes: PageSizes) -> Result<LogPage, ApiError> {
     Ok(LogPage { size, offset, after })
 }
 
-pub async fn find(db: &impl GenericClient, filter: &Filter, page: &LogPage) -> Result<FoundLogs, ApiError> {
+pub(super) async fn find(
+    db: &impl GenericClient,
+    which: &LogSearch<'_>,
+    page: &LogPage,
+) -> Result<FoundLogs, ApiError> {
+    let filter = which.filter()?;
     let place = page.after.and_then(|id| Some((filters::time_in(id)?, id)));
     let mut values = filter.values();
     if let Some((time, id)) = &place {
         values.extend([time as &(dyn ToSql + Sync), id]);
     }
     values.extend([&page.size as &(dyn ToSql + Sync), &page.offset]);
-    let rows = db.query(&sql(filter, place.is_some()), &values).await?;
+    let rows = db.query(&sql(&filter, place.is_some()), &values).await?;
+    let rows = rows.iter().map(|row| FoundLog::read(row, which.view)).collect::<Result<Vec<_>, _>>()?;
     let seen = i64::try_from(rows.len()).unwrap_or(i64::MAX);
     // A page that is not full is the last one, and says how many there are.
     let is_last = place.is_none() && seen < page.size && (seen > 0 || page.offset == 0);
     let counted = match is_last {
         true => Some(page.offset + seen),
-        false => count(db, filter).await?,
+        false => count(db, &filter).await?,
     };
     Ok(match counted {
         Some(counted) => FoundLogs { total: counted.min(COUNTED), is_capped: counted > COUNTED, rows },
@@ -58,9 +66,9 @@ pub async fn find(db: &impl GenericClient, filter: &Filter, page: &LogPage) -> R
 
 impl FoundLogs {
     /// What to send as `after` for the page behind this one; none when this one is not full.
-    pub fn next(&self, page: &LogPage) -> Result<Option<Uuid>, tokio_postgres::Error> {
+    pub fn next(&self, page: &LogPage) -> Option<Uuid> {
         let is_full = i64::try_from(self.rows.len()).is_ok_and(|count| count == page.size);
-        self.rows.last().filter(|_| is_full).map(|row| row.try_get("id")).transpose()
+        self.rows.last().filter(|_| is_full).map(|log| log.id)
     }
 }
 

@@ -9,11 +9,11 @@ pub struct Dimension {
     /// As it is asked for and shown.
     pub name: &'static str,
     /// A text; empty for calls that have no such value.
-    pub sql: &'static str,
+    pub(super) sql: &'static str,
     /// Where the calls are read from: calls that have several values are counted under each.
-    pub from: &'static str,
-    /// What slots call it and which value it is; none where they are not divided by it.
-    pub slots: Option<(SlotDimension, ValueOf)>,
+    pub(super) from: &'static str,
+    /// What slots call it and which value it is.
+    pub(super) slots: (SlotDimension, ValueOf),
 }
 
 const LOGS: &str = "request_logs";
@@ -24,13 +24,17 @@ const LOGS_BY_GUARDRAIL: &str = "request_logs CROSS JOIN LATERAL (
     ) AS hook) AS hooks";
 
 const fn dimension(name: &'static str, sql: &'static str, of_slots: SlotDimension) -> Dimension {
-    Dimension { name, sql, from: LOGS, slots: Some((of_slots, ValueOf::Own)) }
+    Dimension { name, sql, from: LOGS, slots: (of_slots, ValueOf::Own) }
 }
 
 pub const MODEL: Dimension = dimension("model", "coalesce(ai_model, '')", SlotDimension::Model);
 pub const WORKSPACE: Dimension = Dimension {
-    slots: Some((SlotDimension::All, ValueOf::Workspace)),
+    slots: (SlotDimension::All, ValueOf::Workspace),
     ..dimension("workspace", "workspace_id::text", SlotDimension::All)
+};
+pub const USER: Dimension = Dimension {
+    slots: (SlotDimension::User, ValueOf::User),
+    ..dimension("user", "coalesce(metadata ->> '_user', '')", SlotDimension::User)
 };
 pub const API_KEY: Dimension = dimension("api_key", "coalesce(api_key_id::text, '')", SlotDimension::ApiKey);
 pub const STATUS_CODE: Dimension = dimension("status_code", "response_status_code::text", SlotDimension::StatusCode);
@@ -46,11 +50,11 @@ static DIMENSIONS: &[Dimension] = &[
     dimension("provider", "coalesce(virtual_key, '')", SlotDimension::Provider),
     dimension("prompt", "coalesce(prompt_slug, '')", SlotDimension::Prompt),
     dimension("prompt_version", "coalesce(prompt_version_id::text, '')", SlotDimension::PromptVersion),
+    USER,
     Dimension {
-        slots: Some((SlotDimension::User, ValueOf::User)),
-        ..dimension("user", "coalesce(metadata ->> '_user', '')", SlotDimension::User)
+        from: LOGS_BY_GUARDRAIL,
+        ..dimension("guardrail", "coalesce(guardrail, '')", SlotDimension::Guardrail)
     },
-    Dimension { name: "guardrail", sql: "coalesce(guardrail, '')", from: LOGS_BY_GUARDRAIL, slots: None },
 ];
 
 pub fn names() -> Vec<&'static str> {

@@ -1,7 +1,7 @@
 //! The time that figures are about, and the slots that a graph divides it into.
 
+use super::filters;
 use crate::http::{ApiError, Query};
-use crate::logs::filters;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// From `from` up to and without `until`.

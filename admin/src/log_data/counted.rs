@@ -2,12 +2,11 @@
 
 use super::measure::Measure;
 use super::period::{Step, slot_of};
-use crate::logs::row;
+use super::row;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::db::table::RowError;
 use shared::db::usage_slots::{self, ByValue, CountedCall, Figures, SlotDimension};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
@@ -101,11 +100,13 @@ impl Counted {
 
     /// Adds a call of a log that the filter found. False when there is too much of it.
     pub fn add_call(&mut self, call: &CountedCall<'_>) -> bool {
-        let own = self.dimension.value(call).unwrap_or(Cow::Borrowed(""));
-        let workspace = if self.value == ValueOf::Workspace { call.workspace_id.to_string() } else { String::new() };
+        let value = self.value;
+        let workspace = if value == ValueOf::Workspace { call.workspace_id.to_string() } else { String::new() };
         let by_value = self.slots.entry(at(call.created_at, self.step)).or_default();
         let before = by_value.len();
-        by_value.entry(self.value.shown(&own, &workspace).to_owned()).or_default().add_call(call);
+        self.dimension.each(call, |own| {
+            by_value.entry(value.shown(&own, &workspace).to_owned()).or_default().add_call(call);
+        });
         self.held += by_value.len() - before;
         self.held <= MOST_FIGURES
     }
@@ -201,8 +202,8 @@ fn time(seconds: i64) -> DateTime<Utc> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure as m;
     use super::*;
-    use crate::analytics::measure as m;
     use serde_json::json;
 
     fn call(user: Option<&str>, minute: u32) -> CountedCall<'_> {
@@ -228,6 +229,7 @@ mod tests {
             res_units: 2,
             cost: 10_000_000_000,
             saved: 0,
+            guardrails: Vec::new(),
         }
     }
 
