@@ -52,7 +52,9 @@ impl Engine {
             Verdict { error: Some(_), .. } => {
                 Err(CallFailure::bad_token("the token cannot be verified now: its issuer does not answer as it should"))
             }
-            Verdict { data, .. } => Err(CallFailure::bad_token(data["explanation"].as_str().unwrap_or("not admitted"))),
+            Verdict { data, .. } => {
+                Err(CallFailure::bad_token(data.value()["explanation"].as_str().unwrap_or("not admitted")))
+            }
         }
     }
 
