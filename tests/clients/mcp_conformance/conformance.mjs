@@ -10,7 +10,7 @@ import { forward } from "./forwarder.mjs";
 
 const REVISIONS = ["2025-11-25", "2026-07-28"];
 // Fewer would mean that the suite or the server has changed so that nothing is compared any more.
-const FEWEST = { "2025-11-25": 30, "2026-07-28": 30 };
+const FEWEST = { "2025-11-25": 60, "2026-07-28": 100 };
 const { GATEWAY_BASE_URL, GATEWAY_ADMIN_KEY, GATEWAY_WORKSPACE_KEY, MCP_CONFORMANCE_PORT } = process.env;
 const origin = GATEWAY_BASE_URL.replace(/\/v1$/, "");
 const slug = `conformance-${process.pid}`;

@@ -10,7 +10,13 @@ import {
   toNodeHandler,
   toWebRequest,
 } from "@modelcontextprotocol/node";
-import { createMcpHandler, isLegacyRequest, ProtocolError, Server } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  MissingRequiredClientCapabilityError,
+  ProtocolError,
+  Server,
+} from "@modelcontextprotocol/server";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
@@ -207,6 +213,31 @@ const TOOLS = {
       return needed({ confirm: elicit("Please confirm", { ok: { type: "boolean" } }) }, signed("mind"));
     },
   },
+  test_missing_capability: {
+    does: "Needs a model that not every client has",
+    call: (_, ctx) => {
+      const can = ctx.mcpReq.envelope?.["io.modelcontextprotocol/clientCapabilities"] ?? {};
+      if (!can.sampling) throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } });
+      return said(text("The client has one"));
+    },
+  },
+  test_logging_tool: {
+    does: "Logs where that is wanted",
+    call: async (_, ctx) => {
+      await ctx.mcpReq.log("info", "A line for the log");
+      return said(text("Logged"));
+    },
+  },
+  test_streaming_elicitation: {
+    does: "Says how far it is, and then needs a name",
+    call: async (_, ctx) => {
+      const progressToken = ctx.mcpReq._meta?.progressToken;
+      const params = { progressToken, progress: 1, total: 2 };
+      if (progressToken !== undefined) await ctx.mcpReq.notify({ method: "notifications/progress", params });
+      const name = accepted(ctx, "user_name")?.name;
+      return name ? said(text(`Hello, ${name}!`)) : needed({ user_name: elicit("What is your name?", NAME) });
+    },
+  },
   test_input_required_result_capabilities: {
     does: "Needs what the client can give",
     call: (_, ctx) => {
@@ -338,7 +369,7 @@ const http = createServer(async (request, response) => {
   if (!isHere(request, response) || !isOurs(request, response)) return;
   try {
     const body = request.method === "POST" ? await bodyOf(request) : undefined;
-    const isLegacy = await isLegacyRequest(toWebRequest(request, body), body);
+    const isLegacy = await isLegacyRequest(await toWebRequest(request, body), body);
     await (isLegacy ? legacy(request, response, body) : modern(request, response, body));
   } catch (error) {
     console.error(error);
