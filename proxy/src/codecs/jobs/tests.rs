@@ -181,7 +181,7 @@ fn rows_are_written_one_by_one_in_the_form_of_their_provider() {
         assert_eq!((at(id), at(body)), (Some("a-1"), Some("user")), "{name}: {written}");
         assert!(!written.to_string().contains("stream"), "{written}");
     }
-    for bad in ["", "a b", "é", &"a".repeat(65)] {
+    for bad in ["", "a b", "é", &*"a".repeat(65)] {
         let error = codec("message_batches").input_row(&row(bad), "claude-x").unwrap_err();
         assert!(error.to_string().contains("custom_id"), "{bad}: {error}");
     }
