@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 pub(super) struct MessageBatches;
 
 const MOST: usize = 100_000;
+/// Of a row's id. One that is no such id would fail the whole batch.
+const LONGEST_ID: usize = 64;
 
 impl JobCodec for MessageBatches {
     fn name(&self) -> &'static str {
@@ -48,6 +50,10 @@ impl JobCodec for MessageBatches {
     }
 
     fn input_row(&self, row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+        if !is_id(&row.custom_id) {
+            let problem = format!("may have {LONGEST_ID} letters, digits, `_` and `-` at this provider");
+            return Err(CodecError::field("custom_id", problem));
+        }
         message_row(row, Some(model))
     }
 
@@ -81,6 +87,11 @@ fn requests(asked: &AskedJob) -> Result<Vec<Value>, CodecError> {
         message_row(&row, row.body.get("model").and_then(Value::as_str))
     });
     written.collect()
+}
+
+fn is_id(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(fits)
 }
 
 fn message_row(row: &BatchRow, model: Option<&str>) -> Result<Value, CodecError> {
