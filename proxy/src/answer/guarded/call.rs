@@ -63,7 +63,7 @@ impl GuardedCall {
             shape: self.shape,
             request_type: self.request_type,
             request: match &self.request {
-                SeenRequest::Read(request) => &**request,
+                SeenRequest::Read(request) => request,
                 SeenRequest::Unread(_) => &UNREAD,
             },
             metadata: &self.metadata,
