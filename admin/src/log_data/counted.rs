@@ -6,8 +6,9 @@ use super::row;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::db::table::RowError;
-use shared::db::usage_slots::{self, ByValue, CountedCall, Figures, SlotDimension};
-use std::collections::{BTreeMap, HashSet};
+use shared::db::usage_slots::{self, ByValue, CountedCall, Detail, Figures, SlotDimension};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
 
 /// What calls are told apart by, beside the slot of a graph.
@@ -83,7 +84,8 @@ impl Counted {
         let workspace = if value == ValueOf::Workspace { workspace.to_string() } else { String::new() };
         let by_value = self.slots.entry(at(slot, self.step)).or_default();
         let before = by_value.len();
-        let is_whole = usage_slots::read(stored, slot, |own, figures| {
+        let detail = if has_percentiles { Detail::Sketches } else { Detail::Sums };
+        let is_whole = usage_slots::read(stored, slot, detail, |own, figures| {
             let is_asked = only.is_none_or(|only| only.contains(own)) && condition.holds(own, figures);
             if !is_asked {
                 return;
@@ -122,12 +124,29 @@ impl Counted {
     }
 
     /// All slots together, by value.
-    pub fn by_value(&self) -> ByValue {
+    pub fn by_value(&self) -> Cow<'_, ByValue> {
+        if let (1, Some((_, only))) = (self.slots.len(), self.slots.first_key_value()) {
+            return Cow::Borrowed(only);
+        }
         let mut all = ByValue::default();
         for (value, figures) in self.slots.values().flatten() {
             all.entry(value.clone()).or_default().merge(figures);
         }
-        all
+        Cow::Owned(all)
+    }
+
+    /// How many requests each value has, in all slots together.
+    pub fn requests(&self) -> HashMap<&String, u64> {
+        let mut requests = HashMap::new();
+        for (value, figures) in self.slots.values().flatten() {
+            *requests.entry(value).or_default() += figures.requests;
+        }
+        requests
+    }
+
+    /// Adds some figures to others, as far as they are asked for.
+    pub fn merge(&self, sum: &mut Figures, more: &Figures) {
+        merge(sum, more, self.has_percentiles);
     }
 
     /// The figures of one slot after the other, by value.
@@ -252,7 +271,7 @@ mod tests {
             let mut counted = Counted::new(SlotDimension::User, value, None, &[m::REQUESTS]);
             counted.add_call(&call(Some("ada"), 1));
             counted.add_call(&call(None, 1));
-            let mut found: Vec<String> = counted.by_value().into_keys().collect();
+            let mut found: Vec<String> = counted.by_value().keys().cloned().collect();
             found.sort();
             assert_eq!(found, names);
         }

@@ -9,6 +9,8 @@ pub struct Sketch {
 
 /// A bucket is so many times as wide as the one before.
 const STEP: f64 = 1.02;
+/// One that is so many times shorter is added bucket by bucket.
+const SEARCHED: usize = 16;
 
 impl Sketch {
     pub fn add(&mut self, millis: i32) {
@@ -16,9 +18,36 @@ impl Sketch {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        for (bucket, calls) in &other.buckets {
-            self.add_calls(*bucket, *calls);
+        if other.buckets.len() < self.buckets.len() / SEARCHED {
+            return other.buckets.iter().for_each(|(bucket, calls)| self.add_calls(*bucket, *calls));
         }
+        // From the last to the first, into the room behind, so that nothing is moved twice.
+        let (mut mine, mut theirs) = (self.buckets.len(), other.buckets.len());
+        let mut end = mine + self.missing(other);
+        self.buckets.resize(end, (0, 0));
+        while theirs > 0 {
+            let (bucket, calls) = other.buckets[theirs - 1];
+            let own = mine.checked_sub(1).map(|last| self.buckets[last]);
+            let merged = match own {
+                Some(own) if own.0 > bucket => own,
+                Some(own) if own.0 == bucket => (bucket, own.1 + calls),
+                _ => (bucket, calls),
+            };
+            theirs -= usize::from(merged.0 == bucket);
+            mine -= usize::from(own.is_some_and(|own| own.0 == merged.0));
+            end -= 1;
+            self.buckets[end] = merged;
+        }
+    }
+
+    /// How many buckets only the other has.
+    fn missing(&self, other: &Self) -> usize {
+        let mut own = self.buckets.iter().map(|(bucket, _)| *bucket).peekable();
+        let is_missing = |(bucket, _): &&(i16, u64)| {
+            while own.next_if(|one| one < bucket).is_some() {}
+            own.peek() != Some(bucket)
+        };
+        other.buckets.iter().filter(is_missing).count()
     }
 
     fn add_calls(&mut self, bucket: i16, calls: u64) {
@@ -73,6 +102,18 @@ mod tests {
             assert!((stands_for - f64::from(time)).abs() <= f64::from(time) * 0.01, "{time}: {stands_for}");
         }
         assert_eq!(millis(bucket(0)), 0.0);
+    }
+
+    #[test]
+    fn sketches_are_merged_alike_however_long_they_are() {
+        for (own, other) in [(0, 0), (0, 3), (3, 0), (1, 1), (5, 3), (3, 5), (200, 2), (2, 200), (90, 110)] {
+            let (mut one, mut two, mut both) = (Sketch::default(), Sketch::default(), Sketch::default());
+            (0..own).map(|n| n * 37 % 1000).for_each(|time| one.add(time));
+            (0..other).map(|n| n * 53 % 1100).for_each(|time| two.add(time));
+            (0..own).map(|n| n * 37 % 1000).chain((0..other).map(|n| n * 53 % 1100)).for_each(|time| both.add(time));
+            one.merge(&two);
+            assert_eq!(one, both, "{own} and {other}");
+        }
     }
 
     #[test]
