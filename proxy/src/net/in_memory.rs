@@ -192,7 +192,7 @@ mod tests {
         others.grow(4).await;
         alone.grow(1).await;
         let deadline = tokio::time::Instant::now().into_std() + Duration::from_secs(5);
-        let (client, _waiter) = self::client(10, Some(deadline));
+        let (client, _waiter) = client(10, Some(deadline));
         let mut client = client.within(budget.share());
         assert!(client.write_body(Bytes::from_static(b"1"), false).now_or_never().is_none());
         drop(alone);
