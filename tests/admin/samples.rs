@@ -290,6 +290,7 @@ pub static FURTHER: &[&str] = &[
     "/workspace-exclusions/input-guardrails",
     "/workspace-exclusions/output-guardrails",
     "/admin/users/{userId}",
+    "/admin/users/{userId}/sessions",
     "/admin/users/invites",
     "/admin/users/invites/{inviteId}",
     "/admin/users/invites/{inviteId}/resend",

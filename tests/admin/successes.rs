@@ -140,6 +140,8 @@ impl Caller<'_> {
         self.get("/admin/users").await;
         self.get(&path).await;
         self.put(&path, json!({ "role": "admin" })).await;
+        self.get(&format!("{path}/sessions")).await;
+        self.delete(&format!("{path}/sessions"), Value::Null).await;
         self.delete(&path, Value::Null).await;
     }
 

@@ -8,6 +8,7 @@ mod docs;
 pub mod finish;
 mod link;
 mod login;
+mod of_person;
 pub mod place;
 mod session;
 
@@ -24,5 +25,7 @@ pub fn routes() -> Routes {
         .delete("/auth/sessions/{sessionId}", session::end)
         .get("/auth/session", session::read)
         .post("/auth/logout", session::logout)
+        .get("/admin/users/{userId}/sessions", of_person::list)
+        .delete("/admin/users/{userId}/sessions", of_person::end_all)
         .describe(docs::docs())
 }

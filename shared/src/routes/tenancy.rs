@@ -24,6 +24,8 @@ pub(super) static ADMIN: &[Operation] = &[
     get(12, "/admin/users/{userId}", A, &["organisation_users.read"]),
     put(13, "/admin/users/{userId}", A, &["organisation_users.update"]).audited("users", "update"),
     delete(14, "/admin/users/{userId}", A, &["organisation_users.delete"]).audited("users", "delete"),
+    get(0, "/admin/users/{userId}/sessions", A, &["organisation_users.read"]),
+    delete(0, "/admin/users/{userId}/sessions", A, &["organisation_users.update"]).audited("sessions", "delete"),
     post(15, "/admin/users/invites", A, &["organisation_users.create"]).audited("user_invites", "create"),
     get(16, "/admin/users/invites", A, &["organisation_users.list"]),
     get(17, "/admin/users/invites/{inviteId}", A, &["organisation_users.read"]),

@@ -214,6 +214,29 @@ async fn sessions_are_listed_and_ended_by_their_person_alone() {
 }
 
 #[tokio::test]
+async fn an_administrator_signs_somebody_out_everywhere() {
+    let service = Service::start().await;
+    let person = service.person("member", Some("member")).await;
+    let (mut here, mut there) = (by_link(&service, person).await, by_link(&service, person).await);
+    let mut other = owner(&service).await;
+    let token = link(&service, service.home.organisation_id, person).await;
+    let (admin, path) = (service.administrator(), format!("/admin/users/{person}/sessions"));
+    let listed = admin.get(&path).await.json();
+    assert_eq!((&listed["total"], &listed["data"][0]["is_current"]), (&json!(2), &json!(false)), "{listed}");
+    let rival = service.organisation().await;
+    let stranger = service.client().with_key(&rival.admin_key.key);
+    assert_eq!(stranger.get(&path).await.status, 404);
+    assert_eq!(stranger.delete(&path).await.status, 404);
+    assert_eq!(admin.delete(&path).await.json(), json!({ "ended_sessions": 2 }));
+    assert_eq!(here.get("/auth/session").await.status, 401);
+    assert_eq!(there.get("/auth/session").await.status, 401);
+    assert_eq!(other.get("/auth/session").await.status, 200);
+    assert_eq!(service.client().post("/auth/sessions", &json!({ "token": token })).await.status, 400, "links too");
+    let row = super::trail(&service).await.into_iter().find(|row| row["after"]["ended_sessions"] == 2);
+    assert_eq!(row.unwrap()["resource_id"], json!(person.to_string()));
+}
+
+#[tokio::test]
 async fn who_is_removed_loses_sessions_and_links_at_once() {
     let service = Service::start().await;
     let person = service.person("member", Some("member")).await;

@@ -3,7 +3,7 @@
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
-pub fn docs() -> [Doc; 9] {
+pub fn docs() -> [Doc; 11] {
     let email = || schema::email().says("Where the person gets mail.");
     let organisation = || schema::uuid().says("The organisation to sign in to.");
     [
@@ -74,6 +74,13 @@ pub fn docs() -> [Doc; 9] {
                     .or_null()
                     .says("Where the browser goes to sign out of the identity provider too."),
             )),
+        Doc::get("/admin/users/{userId}/sessions", "List the sessions of a person").answer(listed()),
+        Doc::remove("/admin/users/{userId}/sessions", "Sign a person out everywhere")
+            .details("All their sessions end at once, and links that were mailed to them. They may sign in again.")
+            .answer(
+                schema::object("SignedOut")
+                    .need("ended_sessions", schema::whole(0..=i64::MAX).eg(2).says("How many sessions there were.")),
+            ),
     ]
 }
 
