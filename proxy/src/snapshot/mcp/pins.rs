@@ -6,17 +6,20 @@ use shared::mcp::{Capability, Kind};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Hashes that may be told: of the whole, and of what older clients are told.
+type ApprovedHashes = [Option<[u8; 32]>; 2];
+
 /// What was approved of the tools and prompts of one integration.
 #[derive(Debug, Default)]
 pub struct Pins {
-    /// The hashes that may be told under a name.
-    approved: HashMap<(&'static str, String), [Option<[u8; 32]>; 2], RandomState>,
+    /// By type and name.
+    approved: HashMap<(&'static str, String), ApprovedHashes, RandomState>,
     /// Something else was told, and nobody has reported it yet.
     has_changed: AtomicBool,
 }
 
 impl Pins {
-    pub fn push(&mut self, kind: Kind, name: &str, hashes: [Option<[u8; 32]>; 2]) {
+    pub fn push(&mut self, kind: Kind, name: &str, hashes: ApprovedHashes) {
         self.approved.insert((kind.as_str(), name.to_owned()), hashes);
     }
 
