@@ -100,8 +100,27 @@ pub fn unpacked(stored: &[u8]) -> Result<Cow<'_, [u8]>, RowError> {
     }
 }
 
+/// What is wanted of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    Nothing,
+    /// All but response times one by one.
+    Sums,
+    Everything,
+}
+
 /// Calls `each` with every value and its figures. False for a slot that has too many of them.
-pub fn read(stored: &[u8], slot: DateTime<Utc>, mut each: impl FnMut(&str, &Figures)) -> Result<bool, RowError> {
+pub fn read(stored: &[u8], slot: DateTime<Utc>, each: impl FnMut(&str, &Figures)) -> Result<bool, RowError> {
+    read_some(stored, slot, |_, _| Wanted::Everything, each)
+}
+
+/// The same with what `wants` says of each value and its number of requests; the rest is passed over.
+pub fn read_some(
+    stored: &[u8],
+    slot: DateTime<Utc>,
+    mut wants: impl FnMut(&str, u64) -> Wanted,
+    mut each: impl FnMut(&str, &Figures),
+) -> Result<bool, RowError> {
     let payload = unpacked(stored)?;
     if payload.is_empty() {
         return Ok(false);
@@ -112,8 +131,24 @@ pub fn read(stored: &[u8], slot: DateTime<Utc>, mut each: impl FnMut(&str, &Figu
         let length = usize::try_from(take(&mut left)?).map_err(|_| damaged())?;
         let (value, rest) = left.split_at_checked(length).ok_or_else(damaged)?;
         left = rest;
-        take_figures(&mut left, &mut figures, slot)?;
-        each(std::str::from_utf8(value).map_err(|_| damaged())?, &figures);
+        let value = std::str::from_utf8(value).map_err(|_| damaged())?;
+        figures.requests = take(&mut left)?;
+        let wanted = wants(value, figures.requests);
+        match wanted {
+            Wanted::Nothing => skip(&mut left, AFTER_REQUESTS)?,
+            Wanted::Sums | Wanted::Everything => take_figures(&mut left, &mut figures, slot)?,
+        }
+        match wanted {
+            Wanted::Everything => take_sketch(&mut left, &mut figures.sketch)?,
+            Wanted::Nothing | Wanted::Sums => {
+                figures.sketch.buckets.clear();
+                let buckets = take(&mut left)?;
+                skip(&mut left, buckets.checked_mul(2).ok_or_else(damaged)?)?;
+            }
+        }
+        if wanted != Wanted::Nothing {
+            each(value, &figures);
+        }
     }
     if left.is_empty() { Ok(true) } else { Err(damaged()) }
 }
@@ -143,8 +178,10 @@ fn put_figures(bytes: &mut Vec<u8>, figures: &Figures, slot: DateTime<Utc>) {
     }
 }
 
+/// Numbers of a value between its requests and its response times.
+const AFTER_REQUESTS: u64 = 16;
+
 fn take_figures(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Result<(), RowError> {
-    into.requests = take(left)?;
     into.user_requests = take(left)?;
     into.errors = take(left)?;
     into.req_units = take(left)?;
@@ -161,7 +198,7 @@ fn take_figures(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Re
     into.fallen = take(left)?;
     into.first_seen = slot.timestamp_micros().saturating_add_unsigned(take(left)?);
     into.last_seen = into.first_seen.saturating_add_unsigned(take(left)?);
-    take_sketch(left, &mut into.sketch)
+    Ok(())
 }
 
 fn take_sketch(left: &mut &[u8], into: &mut Sketch) -> Result<(), RowError> {
@@ -184,7 +221,31 @@ fn put(bytes: &mut Vec<u8>, mut number: u128) {
     bytes.push(number as u8);
 }
 
+/// Passes over so many numbers: each ends with a byte whose highest bit is not set.
+fn skip(left: &mut &[u8], mut count: u64) -> Result<(), RowError> {
+    const HIGHEST: u64 = 0x8080_8080_8080_8080;
+    while count >= 8
+        && let Some((word, rest)) = left.split_first_chunk()
+    {
+        count -= u64::from((!u64::from_le_bytes(*word) & HIGHEST).count_ones());
+        *left = rest;
+    }
+    while count > 0 {
+        let (byte, rest) = left.split_first().ok_or_else(damaged)?;
+        *left = rest;
+        count -= u64::from(*byte < 0x80);
+    }
+    Ok(())
+}
+
 fn take(left: &mut &[u8]) -> Result<u64, RowError> {
+    // Most are short.
+    if let Some((byte, rest)) = left.split_first()
+        && *byte < 0x80
+    {
+        *left = rest;
+        return Ok((*byte).into());
+    }
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = left.split_first().ok_or_else(damaged)?;
@@ -264,6 +325,15 @@ mod tests {
             again.merge(&bytes, slot()).unwrap();
             prop_assert_eq!(&again, &values);
             prop_assert_eq!(again.payload(slot()), values.payload(slot()));
+            let mut sums = ByValue::default();
+            let wants = |value: &str, _| if value.len() % 2 == 0 { Wanted::Nothing } else { Wanted::Sums };
+            read_some(&bytes, slot(), wants, |value, figures| drop(sums.insert(value.to_owned(), figures.clone()))).unwrap();
+            let SlotValues::Kept(kept) = &values else { unreachable!() };
+            let odd = kept.iter().filter(|(value, _)| value.len() % 2 == 1);
+            let odd: ByValue = odd
+                .map(|(value, figures)| (value.clone(), Figures { sketch: Sketch::default(), ..figures.clone() }))
+                .collect();
+            prop_assert_eq!(sums, odd);
         }
 
         #[test]

@@ -15,10 +15,38 @@ impl Sketch {
         self.add_calls(bucket(millis), 1);
     }
 
+    /// Both are in order, so one walk finds every place.
     pub fn merge(&mut self, other: &Self) {
-        for (bucket, calls) in &other.buckets {
-            self.add_calls(*bucket, *calls);
+        if self.buckets.is_empty() {
+            self.buckets.extend_from_slice(&other.buckets);
+            return;
         }
+        let mut at = 0;
+        for (bucket, calls) in &other.buckets {
+            while self.buckets.get(at).is_some_and(|(one, _)| one < bucket) {
+                at += 1;
+            }
+            match self.buckets.get_mut(at) {
+                Some((one, sum)) if one == bucket => *sum += calls,
+                _ => self.buckets.insert(at, (*bucket, *calls)),
+            }
+        }
+    }
+
+    /// Takes away what was added before.
+    pub fn subtract(&mut self, other: &Self) {
+        let mut at = 0;
+        for (bucket, calls) in &other.buckets {
+            while self.buckets.get(at).is_some_and(|(one, _)| one < bucket) {
+                at += 1;
+            }
+            if let Some((one, sum)) = self.buckets.get_mut(at)
+                && one == bucket
+            {
+                *sum = sum.saturating_sub(*calls);
+            }
+        }
+        self.buckets.retain(|(_, calls)| *calls > 0);
     }
 
     fn add_calls(&mut self, bucket: i16, calls: u64) {
@@ -80,7 +108,11 @@ mod tests {
         let (mut one, mut other) = (Sketch::default(), Sketch::default());
         (1..=60).for_each(|time| one.add(time * 10));
         (61..=100).for_each(|time| other.add(time * 10));
+        let first = one.clone();
         one.merge(&other);
+        let mut left = one.clone();
+        left.subtract(&first);
+        assert_eq!(left, other);
         for (percent, exact) in [(50, 505.0), (90, 901.0), (99, 990.1)] {
             let found = one.percentile(percent);
             assert!((found - exact).abs() <= exact * 0.011, "{percent}: {found}");
