@@ -12,9 +12,9 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
+PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
 
-.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
+.PHONY: help run build dist test test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -38,9 +38,18 @@ test: setup-test ## every test, against a Postgres of its own
 	then echo "ARGS chose some tests. Left out: make test-clients test-openapi test-deploy"; \
 	else exec $(MAKE) --no-print-directory test-clients test-openapi test-deploy; fi
 
+# MCP's conformance suite minds origins: that of one port is let in.
+CLIENTS_STACK = port=$$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'); \
+	exec env HEADER_PREFIX_ALIASES=x-portkey- MCP_CONFORMANCE_PORT=$$port MCP_ALLOWED_ORIGINS=http://127.0.0.1:$$port \
+	    $(TARGET)/debug/gateway-dev stack --
+
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
-	@exec env HEADER_PREFIX_ALIASES=x-portkey- $(TARGET)/debug/gateway-dev stack -- tests/clients/run
+	@$(CLIENTS_STACK) tests/clients/run
+
+test-mcp-conformance: setup-test ## only MCP's own conformance suite: what passes at a server directly passes through the gateway
+	@cargo build --locked --workspace $(BINS)
+	@$(CLIENTS_STACK) tests/clients/mcp_conformance/run
 
 test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)

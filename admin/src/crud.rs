@@ -89,7 +89,7 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     action.workspace_id = made.workspace_id();
     made.after(Verb::Create, &action).await?;
     let reply = made.created(&call);
-    let change = Change { resource_id: made.id().to_string(), before: None, after: Some(made.shown(&call)) };
+    let change = Change { resource_id: made.id().to_string(), before: None, after: Some(made.recorded(&call)) };
     action.commit(change).await?;
     Ok(Json(reply))
 }
@@ -111,7 +111,7 @@ pub async fn update<R: Resource>(State(app): State<App>, call: Call, Path(name):
     let changed = R::from_row(&row.ok_or(ApiError::NotFound(R::OBJECT))?)?;
     changed.after(Verb::Update, &action).await?;
     let reply = changed.updated(&call);
-    let (before, after) = (Some(current.shown(&call)), Some(changed.shown(&call)));
+    let (before, after) = (Some(current.recorded(&call)), Some(changed.recorded(&call)));
     action.commit(Change { resource_id: current.id().to_string(), before, after }).await?;
     Ok(Json(reply))
 }
@@ -124,7 +124,7 @@ pub async fn delete<R: Resource>(State(app): State<App>, call: Call, Path(name):
     let after = may_go(&call, R::OBJECT, users)?;
     R::TABLE.remove(&action.tx, current.id()).await.map_err(still_used::<R>)?;
     current.after(Verb::Delete, &action).await?;
-    let change = Change { resource_id: current.id().to_string(), before: Some(current.shown(&call)), after };
+    let change = Change { resource_id: current.id().to_string(), before: Some(current.recorded(&call)), after };
     action.commit(change).await?;
     Ok(Json(json!({})))
 }

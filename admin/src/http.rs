@@ -1,11 +1,12 @@
-//! How requests and answers are written: errors, JSON bodies with field paths in their errors, queries, pages, times,
-//! and fields that can be absent, null or a value.
+//! How requests and answers are written: errors, JSON bodies with field paths in their errors, queries, times, fields
+//! that can be absent, null or a value, and what goes with pages that people see.
 
 pub mod body;
 pub mod error;
 pub mod field;
 pub mod field_fault;
 pub mod json;
+pub mod page;
 pub mod query;
 pub mod schema_check;
 pub mod text;

@@ -6,7 +6,7 @@
 mod callgrind;
 mod events;
 mod load;
-mod mcp;
+pub(crate) mod mcp;
 mod prompt;
 mod report;
 mod request;

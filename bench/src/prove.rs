@@ -19,6 +19,7 @@ mod journal;
 mod load;
 mod log_rows;
 mod logs;
+mod mcp_streams;
 mod outage;
 mod patterns;
 mod prompts;
@@ -50,6 +51,11 @@ pub enum Proof {
     },
     /// Many streams at once: all complete, little memory.
     Streams {
+        #[arg(long, default_value_t = 1000)]
+        count: usize,
+    },
+    /// Clients that listen to an MCP server in silence: none is dropped, little memory.
+    McpStreams {
         #[arg(long, default_value_t = 1000)]
         count: usize,
     },
@@ -210,6 +216,7 @@ impl Proof {
         match self {
             Self::Upload { .. } => "upload",
             Self::Streams { .. } => "streams",
+            Self::McpStreams { .. } => "mcp-streams",
             Self::Disconnect { .. } => "disconnect",
             Self::DisconnectTokens { .. } => "disconnect-tokens",
             Self::Outage { .. } => "outage",
@@ -243,6 +250,7 @@ impl Proof {
         match *self {
             Self::Upload { bytes } => upload::prove(bytes, &mut report).await?,
             Self::Streams { count } => streams::prove(count, &mut report).await?,
+            Self::McpStreams { count } => mcp_streams::prove(count, &mut report).await?,
             Self::Disconnect { count } => disconnect::prove(count, &mut report).await?,
             Self::DisconnectTokens { count } => disconnect_tokens::prove(count, &mut report).await?,
             Self::Outage { seconds } => outage::prove(Duration::from_secs(seconds), &mut report).await?,

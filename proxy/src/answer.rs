@@ -26,7 +26,7 @@ pub(crate) mod upper_case;
 mod wire;
 
 pub use client_frames::StreamFrames;
-pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, results_event, with_results};
+pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_results};
 pub use heartbeat::beside;
 pub use hold::{AnswerRoom, ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
@@ -44,7 +44,7 @@ use crate::refusal::Refusal;
 use crate::runtime::timeout::with_deadline;
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
-use http::HeaderName;
+use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::pin::pin;
 
@@ -87,7 +87,14 @@ pub async fn deliver(
             Box::pin(late_event::as_event(client, source, first, visit)).await
         }
         HeldStart::Plain(first) => plain(client, source, first, steps, visit).await,
-        HeldStart::Changed(body) => Box::pin(changed::deliver(client, source, body, steps, visit)).await,
+        HeldStart::Changed(body) => match changed::checked(body, steps, visit) {
+            // It is in memory already: it becomes an event whatever its length.
+            Ok(body) if visit.answer.pulse.has_begun => {
+                Box::pin(late_event::tell(client, source, &body.read, &body.passed, visit)).await
+            }
+            Ok(body) => changed::deliver(client, source, body, steps, visit).await,
+            Err(ended) => Err(ended),
+        },
         HeldStart::Stream(held) => stream::deliver(client, source, held, steps, visit).await,
     };
     delivered.unwrap_or_else(|ended| ended)
@@ -101,7 +108,7 @@ async fn plain(
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     visit.answer.pulse.every = None;
-    client.write_head(client_head(source.take_head(), steps, visit)).await?;
+    client.write_head(client_head(source.take_head(), None, steps, visit)).await?;
     let mut is_last = source.is_done();
     visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
@@ -179,10 +186,13 @@ fn join(mut head: BytesMut, tail: Bytes) -> Bytes {
     head.freeze()
 }
 
-/// The provider's head without its hop, as the steps leave it, and with our headers. Edited as plain parts: Pingora's
-/// setters also keep each header's spelling, which costs more than everything else here.
-fn client_head(head: ResponseHeader, steps: &Steps, visit: &mut Visit) -> ResponseHeader {
+/// The provider's head without its hop, as the steps leave it, with our headers, and of this length where it is another. Edited
+/// as plain parts: Pingora's setters also keep each header's spelling, which costs more than everything else here.
+fn client_head(head: ResponseHeader, length: Option<usize>, steps: &Steps, visit: &mut Visit) -> ResponseHeader {
     let mut parts = http::response::Parts::from(head);
+    if let Some(length) = length {
+        parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
     let hops: Vec<HeaderName> = parts.headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
     for name in hops {
         parts.headers.remove(name);

@@ -27,6 +27,7 @@ use crate::runtime::small_pool::PostgresAway;
 use crate::walk::Engine;
 use crate::walk::provider_jobs::JobTarget;
 use bytes::Bytes;
+use chrono::{TimeDelta, Utc};
 use pingora_http::RequestHeader;
 use shared::amount::Amount;
 use shared::batches::{BatchEndpoint, BatchError, BatchStatus};
@@ -46,9 +47,13 @@ pub struct RowResult {
     pub cost: Option<Amount>,
 }
 
-/// Takes results of rows of one batch, some at a time. A row that has a result keeps it.
+/// Takes results of rows of one batch, some at a time, and what is known of the batch. A row that has a result keeps it.
 pub trait RowSink: Sync {
     fn store(&self, results: Vec<RowResult>) -> impl Future<Output = Result<(), PostgresAway>> + Send;
+
+    /// Saves the batch in the middle of a step, before something is done that a later step must know of. False when it is not
+    /// to be done any more: the batch was cancelled, or another has it.
+    fn note(&self, batch: &BatchRecord) -> impl Future<Output = Result<bool, PostgresAway>> + Send;
 }
 
 /// What a step came to.
@@ -76,6 +81,10 @@ impl From<PostgresAway> for NotNow {
 
 /// After something that passes.
 const TRY_AGAIN: Duration = Duration::from_secs(15);
+/// After something that somebody has to mend.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// How long after its time a batch waits for a provider that does not end it, or does not answer.
+const GRACE: TimeDelta = TimeDelta::hours(2);
 
 impl Engine {
     /// The next step of a batch that is `in_progress` or `cancelling`, whose input was found good. `caller` is the key that
@@ -87,24 +96,41 @@ impl Engine {
         batch: &mut BatchRecord,
         rows: &impl RowSink,
     ) -> Result<DayStep, NotNow> {
-        // Nothing was begun at the provider.
-        if batch.status == BatchStatus::Cancelling && batch.provider_batch_id.is_none() {
-            return Ok(DayStep::Over(BatchStatus::Cancelled));
+        let now = Utc::now();
+        // How it ends if nothing more comes from the provider.
+        let (end, is_unwanted) = match batch.status {
+            BatchStatus::Cancelling => (BatchStatus::Cancelled, true),
+            _ => (BatchStatus::Expired, now >= batch.expires_at),
+        };
+        let is_begun = batch.provider_batch_id.is_some();
+        if is_unwanted && !is_begun {
+            return Ok(DayStep::Over(end));
         }
+        let is_given_up = now >= batch.expires_at + GRACE;
         let step = match self.day_target(caller, batch).await {
             Ok(job) => Box::pin(self.step_at_provider(&job, batch, rows)).await,
             Err(trouble) => Err(trouble),
         };
         match step {
+            Err(Trouble::NotNow) => Err(NotNow),
+            Ok(DayStep::Wait(_)) | Err(Trouble::Passing(_) | Trouble::Refused(_)) if is_given_up => {
+                Ok(DayStep::Over(end))
+            }
             Ok(step) => {
                 batch.errors.clear();
                 Ok(step)
             }
-            Err(Trouble::NotNow) => Err(NotNow),
             Err(Trouble::Passing(why)) => {
                 batch.errors = vec![why];
                 Ok(DayStep::Wait(TRY_AGAIN))
             }
+            // What the provider does is paid for; only who asks for no results does not wait for them.
+            Err(Trouble::Refused(_)) if is_begun && batch.status == BatchStatus::Cancelling => Ok(DayStep::Over(end)),
+            Err(Trouble::Refused(why)) if is_begun => {
+                batch.errors = vec![why];
+                Ok(DayStep::Wait(LOOK_AGAIN))
+            }
+            Err(Trouble::Refused(why)) => Ok(DayStep::Failed(vec![why])),
             Err(Trouble::Lasting(why)) => Ok(DayStep::Failed(why)),
         }
     }
@@ -128,7 +154,8 @@ impl Engine {
     /// The provider that the options name for the model of its rows.
     async fn day_target(&self, caller: &Principal, batch: &BatchRecord) -> Result<JobTarget, Trouble> {
         let options = self.batches.options(batch, &self.router.sealer).await.map_err(|_| Trouble::NotNow)?;
-        let options = options.ok_or_else(|| Trouble::lasting("invalid_options", "its gateway_options do not open"))?;
+        let shut = || Trouble::Refused(BatchError::new("invalid_options", "its gateway_options do not open"));
+        let options = options.ok_or_else(shut)?;
         let head = RequestHeader::build("POST", b"/v1/batches", Some(8));
         let mut head = head.map_err(|_| Trouble::lasting("internal_error", "no request can be made"))?;
         options.put_on(&mut head);

@@ -156,6 +156,11 @@ impl BatchRunner {
     }
 
     async fn look(self: &Arc<Self>) -> Result<(), PostgresAway> {
+        let held = self.under_way.batches();
+        if !held.is_empty() {
+            let cancelled = leases::cancelled(&self.records.pool, &held).await?;
+            cancelled.into_iter().for_each(|id| self.under_way.cancel(id));
+        }
         for due in leases::due(&self.records.pool, MOST_DUE).await? {
             if !self.engine.authenticator.serves(due.workspace) {
                 continue;

@@ -2,6 +2,7 @@
 //! is on the way of inference, so here the proxy may ask Postgres, through a few connections of its own and for a bounded
 //! time.
 //!
+//! - `managed`: ids, paths and pages, of batches too
 //! - `object`: a file as the API shows it, and its id
 //! - `query`: what a list asks for
 //! - `range`: which bytes of a file are asked for
@@ -12,6 +13,7 @@
 //! one statement. So whatever dies half way, one of the two is found and swept.
 
 mod intake;
+pub mod managed;
 mod object;
 mod query;
 mod range;

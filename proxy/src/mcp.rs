@@ -6,6 +6,7 @@
 
 mod asker;
 mod bridges;
+mod changed_lists;
 mod circuits;
 mod client_message;
 mod credentials;
@@ -25,14 +26,17 @@ mod visible;
 
 pub use asker::{Asker, NoCredential};
 pub use bridges::{Bridge, Bridges};
+pub use changed_lists::ChangedLists;
 pub use circuits::McpCircuits;
 pub use client_message::{Asked, ClientMessage, Incoming, parse};
 pub use credentials::{CredentialSource, UpstreamHeaders};
 pub use exchange::{McpEndpoint, UpstreamCall};
-pub use json_rpc::{Fault, INVALID_PARAMS, INVALID_REQUEST, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
+pub use json_rpc::{
+    Fault, INVALID_PARAMS, INVALID_REQUEST, RESOURCE_NOT_FOUND, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body,
+};
 pub use list_cache::{ListCache, ListEntries};
 pub use lists::{LONGEST_LIST, filtered, may_be_seen};
-pub use merged_names::{merged_name, split_name};
+pub use merged_names::{MergedPlace, merged_name, merged_place, merged_uri, split_name, split_uri};
 pub use merged_session::MergedSession;
 pub use mirrored_headers::is_mirrored;
 pub use outcome::{Outcome, outcome_of};

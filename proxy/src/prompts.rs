@@ -3,6 +3,7 @@
 
 mod find;
 mod render;
+mod skeleton;
 
 pub use find::{PromptRun, StickyKey, find};
-pub use render::{PromptUse, RenderedPrompt, render};
+pub use render::{PromptUse, RenderedPrompt, render, write};

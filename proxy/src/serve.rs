@@ -3,14 +3,15 @@
 //!
 //! Per-core listeners share one port by SO_REUSEPORT. Pingora's table of listening sockets is keyed by the address as
 //! text, so each service spells the port with one more leading zero; the hand-over to a new process carries every
-//! socket by that same text. A new process with fewer threads would leave some of them unserved, so the number of
-//! threads must not shrink in a hand-over.
+//! socket by that same text. A new process with fewer threads closes the sockets that it has nobody for, and with them
+//! what waits there, so the number of threads must not shrink in a hand-over.
 
 pub(crate) mod deployment_heartbeat;
 pub(crate) mod drain;
 pub(crate) mod follow;
 pub(crate) mod health;
 pub(crate) mod successor;
+pub(crate) mod take_over;
 
 use crate::gateway::Gateway;
 use crate::gateway::access_log::AccessLog;
@@ -19,14 +20,16 @@ use crate::gateway::control_plane::ControlPlane;
 use crate::gateway::idle_timeout::LONGEST;
 use crate::serve::drain::{Drain, Signals};
 use crate::serve::health::{Health, HealthPort};
+use crate::serve::take_over::TakeOver;
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
 use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig, TcpSocketOptions};
-use pingora_core::server::configuration::{Opt, ServerConf};
+use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server};
 use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
+use pingora_core::services::{Service as _, ServiceHandle};
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
 use proxy::batch_runner::BatchRunner;
@@ -46,6 +49,7 @@ use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
 use proxy::limits::fairness::Fairness;
 use proxy::limits::lease_keeper::LeaseKeeper;
+use proxy::mcp::ChangedLists;
 use proxy::metrics::Metrics;
 use proxy::net::custom_hosts::Hosts;
 use proxy::net::dial::Dialer;
@@ -64,6 +68,7 @@ use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
 use shared::settings::Process;
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -108,18 +113,35 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         access_log: settings.process.access_log.then(|| AccessLog::to_stdout(&metrics)).transpose()?,
     };
 
-    let conf = server_conf(&settings)?;
-    let opt = Opt { upgrade: settings.upgrade, ..Opt::default() };
-    let mut server = Server::new_with_opt_and_conf(opt, conf);
+    let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
+    let metrics_socket = health::bind(address).with_context(|| format!("METRICS_PORT cannot be used: {address}"))?;
+    let mut server = Server::new_with_opt_and_conf(None, server_conf(&settings)?);
+    // Pingora's own way to take sockets over is not used: see `take_over`.
     server.bootstrap();
 
     let background = Background::start().context("threads for work in the background")?;
     let follower = follow::Follow::new(&settings, snapshot.clone(), background.handle());
     let following = server.add_service(background_service("snapshot", follower));
+    let (mut listeners, mut addresses) = (Vec::new(), HashSet::new());
     for index in 0..threads {
         let service = listener_service(&server.configuration, gateway.clone(), &settings, index)?;
-        server.add_service(service).add_dependency(&following);
+        addresses.extend(service.listen_addresses().unwrap_or_default());
+        listeners.push(server.add_service(service));
     }
+    let can_hand_over = take_over::can_be_sent(&addresses);
+    let upgrade_timeout = Duration::from_secs(settings.process.upgrade_timeout_s);
+    let taking = settings.upgrade.then(|| {
+        let socket = settings.process.upgrade_sock.clone();
+        let taking =
+            server.add_service(TakeOver { socket, patience: upgrade_timeout, snapshot: snapshot.clone(), addresses });
+        taking.add_dependency(&following);
+        taking
+    });
+    for listener in &listeners {
+        listener.add_dependency(taking.as_ref().unwrap_or(&following));
+    }
+    // What must not begin beside a predecessor that still serves.
+    let after_taking = |service: ServiceHandle| taking.iter().for_each(|taking| service.add_dependency(taking));
     if let Some(identity) = DeploymentIdentity::from_settings(&settings.deployment) {
         let sign = deployment_heartbeat::DeploymentHeartbeat {
             identity,
@@ -135,6 +157,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.add_service(background_service("credentials", credentials));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
+    let changed = ChangedListsService { lists: engine.mcp.changed.clone(), database: settings.database.clone() };
+    server.add_service(background_service("changed lists of MCP servers", changed));
     if let Some(journal) = journal {
         let shipped = journal.clone();
         let shipped_ago = move || shipped.shipped_ago();
@@ -167,17 +191,31 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         && let Some(runner) = BatchRunner::new(engine, settings.database.clone(), settings.batches.clone())
     {
         let service = BatchService { runner, background: background.handle() };
-        server.add_service(background_service("batches", service));
+        after_taking(server.add_service(background_service("batches", service)));
     }
     server.add_service(background_service("drain", DrainService(leave.clone())));
-    let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
     let proxy = reachable(settings.listen.proxy_host, settings.listen.proxy_port);
-    server.add_service(background_service("metrics", HealthPort { address, proxy, health }));
+    let port = HealthPort { socket: std::sync::Mutex::new(Some(metrics_socket)), proxy, health };
+    after_taking(server.add_service(background_service("metrics", port)));
 
     tracing::info!(threads, port = settings.listen.proxy_port, "starting");
-    let signals = Signals { drain: leave, upgrade_sock: settings.process.upgrade_sock.clone() };
+    let upgrade_sock = settings.process.upgrade_sock.clone();
+    let signals = Signals { drain: leave, upgrade_sock, patience: upgrade_timeout, can_hand_over };
     server.run(RunArgs { shutdown_signal: Box::new(signals) });
     Ok(())
+}
+
+/// Reports MCP servers that tell something else than was approved.
+struct ChangedListsService {
+    lists: Arc<ChangedLists>,
+    database: shared::settings::Database,
+}
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for ChangedListsService {
+    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
+        self.lists.run(&self.database, shutdown).await;
+    }
 }
 
 /// Writes rejected tokens to the audit trail, apart from the threads that carry requests.

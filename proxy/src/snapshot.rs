@@ -29,7 +29,7 @@ mod unheld_versions;
 pub use follower::Follower;
 pub use guardrails::DefaultGuardrails;
 pub use made_of::Catalog;
-pub use mcp::{McpIndex, SwitchedOff};
+pub use mcp::{McpIndex, Pins, SwitchedOff};
 pub use policies::Policies;
 pub use progress::{Confirmed, FeedProgress};
 pub use ready_version::{ReadyPartial, ReadyVersion, VersionKey};

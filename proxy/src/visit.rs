@@ -93,6 +93,11 @@ impl Visit {
         }
     }
 
+    /// Whether what happens to it is logged.
+    pub fn is_logged(&self) -> bool {
+        self.observer.log.is_some()
+    }
+
     /// What guardrails said, as far as it is known.
     pub fn checked(&mut self, said: Option<HookLog>) {
         let Some(said) = said else { return };

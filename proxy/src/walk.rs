@@ -70,7 +70,7 @@ pub use files::FilesRequest;
 pub use guards::Guards;
 pub use kept::KeptRequest;
 pub use mcp::{McpGateway, McpRequest, MergedRequest};
-pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
+pub use next_step::{BatchSwitch, Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
@@ -311,7 +311,7 @@ impl Engine {
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
             prompt: None,
             is_own: false,
-            is_batch: false,
+            batch: None,
         })))
     }
 

@@ -11,6 +11,7 @@
 
 mod check;
 mod checks;
+mod data;
 mod declared_tools;
 mod fault;
 mod json_in_text;
@@ -28,6 +29,7 @@ mod verdict;
 
 pub use check::{Check, Replaced, compile};
 pub use checks::placeholders::Placeholders;
+pub use data::{Data, put_number, put_text, put_value};
 pub use fault::{Fault, FaultKind};
 pub use request_type::{REQUEST_TYPES, is_request_type};
 pub use subject::{Hook, Shape, Subject};

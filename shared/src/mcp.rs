@@ -4,10 +4,14 @@
 mod capability;
 mod events;
 mod message;
+mod token_rules;
 
 pub use capability::{Capability, Kind, ListPage, Unreadable};
 pub use events::{EventReader, TooLong};
 pub use message::{Answer, ServerInfo, answer_to, initialize, initialized, list};
+pub use token_rules::TokenRules;
 
+/// What logs and policies call servers, where models have their provider.
+pub const SERVICE: &str = "mcp";
 /// The revision that is offered first; a server may choose an older one.
 pub const REVISION: &str = "2025-06-18";

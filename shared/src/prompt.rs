@@ -4,6 +4,7 @@
 mod body;
 mod reference;
 mod render;
+mod skeleton;
 pub mod split;
 #[cfg(test)]
 mod tests;
@@ -12,4 +13,5 @@ pub mod variables;
 pub use body::PromptBody;
 pub use reference::{VersionName, split_reference};
 pub use render::{ParsedPartial, PartialSet, PromptParts, RenderError, RenderRequest, render, render_within};
+pub use skeleton::{RequestSkeleton, WrittenCall, WrittenField};
 pub use variables::DeclaredVariable;

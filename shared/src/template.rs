@@ -21,6 +21,7 @@ mod tests;
 
 pub use components::Components;
 pub use error::TemplateError;
+pub(crate) use lookup::printed;
 pub use render::{Escape, Partials, RenderBudget, render, render_within};
 
 /// A longer template is refused.
@@ -70,4 +71,24 @@ impl Template {
     pub fn components(&self) -> Components {
         Components::of(&self.nodes)
     }
+
+    /// Its texts and variables in their order; none if there is anything else in it, or a dotted name.
+    pub(crate) fn plain_parts<'t>(&'t self) -> Option<Vec<PlainPart<'t>>> {
+        let part = |node: &'t Node| match node {
+            Node::Text(text) => Some(PlainPart::Text(text)),
+            Node::Variable(Name(parts)) => match &**parts {
+                [name] => Some(PlainPart::Variable(name)),
+                _ => None,
+            },
+            Node::Section { .. } | Node::Partial { .. } => None,
+        };
+        self.nodes.iter().map(part).collect()
+    }
+}
+
+/// A part of a template that needs no more than a value by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlainPart<'t> {
+    Text(&'t str),
+    Variable(&'t str),
 }

@@ -95,7 +95,7 @@ async fn a_domain_is_claimed_proved_and_given_up() {
 
 /// Domain take-over.
 #[tokio::test]
-async fn a_proved_domain_cannot_be_taken_by_another_organisation() {
+async fn domain_take_over_a_proved_domain_cannot_be_had_by_another_organisation() {
     let dns = Dns::start().await;
     let service = Service::start_with(&[&dns.flag()]).await;
     let (owner, other) = (service.administrator(), service.organisation().await);

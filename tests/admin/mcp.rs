@@ -91,6 +91,46 @@ async fn what_a_server_offers_is_stored_whether_it_answers_json_or_events() {
 }
 
 #[tokio::test]
+async fn what_a_client_learnt_is_stored_as_it_was_sent_and_approves_nothing() {
+    let (_service, client, origin) = start().await;
+    register(&client, &origin, "plain").await;
+    let push = async |body: Value| client.post("/mcp-integrations/plain/sync", &body).await;
+    let one =
+        json!({ "name": "echo", "type": "tool", "description": "As I saw it", "input_schema": { "type": "object" } });
+    let pushed = push(json!({
+        "server_info": { "name": "seen", "version": "7" },
+        "capabilities": [one, { "name": "notes", "type": "resource", "uri": "a://notes" }, one],
+    }));
+    let answer = pushed.await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!((&answer.json()["details"]["tools"], &answer.json()["details"]["resources"]), (&json!(1), &json!(1)));
+    let listed = async || client.get("/mcp-integrations/plain/capabilities").await.json();
+    let shown = listed().await;
+    assert_eq!((&shown["total"], &shown["data"][1]["description"]), (&json!(2), &json!("As I saw it")), "{shown}");
+    assert_eq!(shown["data"][1]["input_schema"], json!({ "type": "object" }));
+    let read = client.get("/mcp-integrations/plain").await.json();
+    assert_eq!(
+        (&read["metadata"]["server_name"], &read["metadata"]["sync_status"]),
+        (&json!("seen"), &json!("synced"))
+    );
+    // The server itself tells it otherwise, which is the first that it tells.
+    assert_eq!(push(json!({})).await.json()["details"]["tools"], 1);
+    let told = listed().await;
+    assert_eq!((&told["total"], &told["data"][0]["pin_state"]), (&json!(1), &json!("approved")), "{told}");
+    assert_eq!(told["data"][0]["description"], "Echoes");
+    for (body, part) in [
+        (json!({ "capabilities": [{ "name": "x" }] }), "capabilities[0].type"),
+        (json!({ "capabilities": [{ "type": "tool" }] }), "capabilities[0].name"),
+        (json!({ "capabilities": [{ "name": "x", "type": "sorcery" }] }), "capabilities[0].type"),
+        (json!({ "capabilities": 7 }), "capabilities"),
+    ] {
+        let refused = push(body).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains(part), "{part}: {}", refused.text());
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_keep_to_bounds_is_told_in_a_sentence() {
     let (_service, client, origin) = start().await;
     for (way, part) in

@@ -1,5 +1,6 @@
 //! Prompts and collections: their lives, the shapes of their answers, tenants and roles.
 
+mod access;
 mod comparison;
 mod declared;
 mod partials;

@@ -7,5 +7,7 @@ mod foreign;
 mod idp;
 mod login;
 mod refused;
+mod rollover;
+mod saml_idp;
 mod samlp;
 mod wrapped;

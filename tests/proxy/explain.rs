@@ -216,11 +216,47 @@ async fn guardrails_of_a_config_are_told_with_what_they_check() {
         "targets": [{ "provider": "openai", "api_key": "k", "input_guardrails": ["pg-one", { "notNull": {}, "deny": true }] }, { "provider": "openai", "api_key": "k" }],
     });
     let told = explain(&stack, question(&config)).await.json();
+    let check = json!({ "id": "default.notNull", "verdict": false, "transformed": false, "error": null,
+        "data": { "isNull": true, "not": false, "explanation": "The answer is empty.", "textExcerpt": "" } });
+    let says = json!({ "verdict": false, "deny": true, "transformed": false, "checks": [check] });
     let short = json!({ "id": "input_guardrail_1", "checks": ["default.notNull"], "deny": true, "async": false,
-                        "stream": "report" });
+                        "stream": "report", "says": says });
     let expected = json!([{ "option": "config.targets[0]", "is_reached": true, "is_run": true, "input": [short],
                             "output": [] }]);
     assert_eq!(told["guardrails"], expected, "{told}");
+    assert_eq!(stack.mock.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn hooks_are_tried_out_on_the_body_that_is_asked_about_and_ask_nobody() {
+    let stack = Stack::start().await;
+    let word = |deny: bool| json!({ "contains": { "words": ["bad"], "operator": "none" }, "deny": deny });
+    let elsewhere = json!({ "webhook": { "webhookURL": "https://guard.invalid/judge" } });
+    let redact = json!({ "regexReplace": { "rule": "bad", "redactText": "-" } });
+    let config = json!({ "provider": "openai", "api_key": "k", "input_guardrails": [word(true), word(false), elsewhere, redact],
+                         "output_guardrails": [word(true)] });
+    let ask = async |body: Value| {
+        let asked = json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-config": config }, "body": body });
+        let told = explain(&stack, asked).await.json()["guardrails"][0].take();
+        let says =
+            |side: &str| told[side].as_array().unwrap().iter().map(|hook| hook["says"].clone()).collect::<Vec<_>>();
+        (says("input"), says("output"))
+    };
+    let brief = |says: &[Value]| -> Vec<Value> {
+        says.iter().map(|one| json!([one["verdict"], one["deny"], one["transformed"]])).collect()
+    };
+    let chat = |text: &str| json!({ "model": "m", "messages": [{ "role": "user", "content": text }] });
+    let (input, output) = ask(chat("a bad word")).await;
+    let nothing = json!([null, null, null]);
+    let (denied, failed, changed) =
+        (json!([false, true, false]), json!([false, false, false]), json!([true, false, true]));
+    assert_eq!(brief(&input), [denied, failed, nothing.clone(), changed], "{input:?}");
+    assert_eq!(output, [Value::Null]);
+    let (input, _) = ask(chat("a good word")).await;
+    let passed = json!([true, false, false]);
+    assert_eq!(brief(&input), [passed.clone(), passed.clone(), nothing, passed], "{input:?}");
+    let (input, _) = ask(Value::Null).await;
+    assert!(input.iter().all(Value::is_null), "{input:?}");
 }
 
 #[tokio::test]

@@ -2,12 +2,16 @@
 
 use bench::process::Signal;
 use futures::StreamExt as _;
-use harness::{Client, Stack, until};
+use harness::{Client, Database, Stack, until};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use url::Url;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -17,7 +21,7 @@ fn stream_of(chunks: u32, delay_ms: u32) -> Value {
 }
 
 /// A stream whose first bytes have arrived; the rest is read by the task.
-async fn begin(client: &Client, body: &Value) -> tokio::task::JoinHandle<Result<String, reqwest::Error>> {
+async fn begin(client: &Client, body: &Value) -> JoinHandle<Result<String, reqwest::Error>> {
     let request = client.request(Method::POST, "/chat/completions").json(body);
     let mut bytes = request.send().await.expect("the stream begins").bytes_stream();
     let first = bytes.next().await.expect("a first piece comes").expect("and is whole");
@@ -54,49 +58,137 @@ async fn a_stream_longer_than_the_drain_timeout_does_not_keep_the_process() {
     assert!(stream.await.expect("the reader lives").is_err(), "the client sees that the stream was cut");
 }
 
+/// Applications that call all the time, each call over a connection of its own: a kept one may be closed between two
+/// requests, and clients know that.
+struct Callers {
+    answered: Arc<AtomicU64>,
+    failed: Arc<AtomicU64>,
+    over: Arc<AtomicBool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Callers {
+    async fn start(stack: &Stack) -> Self {
+        let (answered, failed, over) = (Arc::<AtomicU64>::default(), Arc::default(), Arc::<AtomicBool>::default());
+        let mut callers = Self { answered, failed, over, tasks: Vec::new() };
+        for _ in 0..4 {
+            let calling =
+                call_until_over(stack.client(), callers.answered.clone(), callers.failed.clone(), callers.over.clone());
+            callers.tasks.push(tokio::spawn(calling));
+        }
+        callers.until_more_are_answered("calls are answered").await;
+        callers
+    }
+
+    async fn until_more_are_answered(&self, what: &str) {
+        let before = self.answered.load(Ordering::Relaxed);
+        until(what, async || self.answered.load(Ordering::Relaxed) > before + 20).await;
+    }
+
+    async fn all_were_answered(self) {
+        self.over.store(true, Ordering::Relaxed);
+        for task in self.tasks {
+            task.await.expect("the caller lives");
+        }
+        assert_eq!(self.failed.load(Ordering::Relaxed), 0, "of {} calls", self.answered.load(Ordering::Relaxed));
+    }
+}
+
+async fn call_until_over(client: Client, answered: Arc<AtomicU64>, failed: Arc<AtomicU64>, over: Arc<AtomicBool>) {
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] });
+    while !over.load(Ordering::Relaxed) {
+        let request = client.request(Method::POST, "/chat/completions").header("connection", "close").json(&body);
+        let is_fine = match request.send().await {
+            Ok(answer) => answer.status() == 200 && answer.bytes().await.is_ok(),
+            Err(_) => false,
+        };
+        let counted = if is_fine { &answered } else { &failed };
+        counted.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[tokio::test]
 async fn a_hand_over_refuses_no_connection_and_cuts_no_stream() {
     let mut stack = Stack::start().await;
     let stream = begin(&stack.client(), &stream_of(80, 50)).await;
-    let (answered, failed, over) =
-        (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-    let callers: Vec<_> = (0..4)
-        .map(|_| {
-            let (client, answered, failed, over) = (stack.client(), answered.clone(), failed.clone(), over.clone());
-            tokio::spawn(async move {
-                let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] });
-                while !over.load(Ordering::Relaxed) {
-                    // A connection of its own each time: a kept one may be closed between two requests, and clients know that.
-                    let request =
-                        client.request(Method::POST, "/chat/completions").header("connection", "close").json(&body);
-                    let is_fine = match request.send().await {
-                        Ok(answer) => answer.status() == 200 && answer.bytes().await.is_ok(),
-                        Err(_) => false,
-                    };
-                    if is_fine {
-                        answered.fetch_add(1, Ordering::Relaxed)
-                    } else {
-                        failed.fetch_add(1, Ordering::Relaxed)
-                    };
-                }
-            })
-        })
-        .collect();
-    until("calls are answered", async || answered.load(Ordering::Relaxed) > 20).await;
+    let callers = Callers::start(&stack).await;
 
     let mut successor = stack.start_another_proxy(&["--upgrade"]);
     let socket = stack.folder.path().join("upgrade.sock");
     until("the successor waits for the sockets", async || socket.exists()).await;
     stack.proxy.signal(Signal::QUIT);
     assert!(stack.proxy.ended_within(PATIENCE).await.success());
-    let before = answered.load(Ordering::Relaxed);
-    until("the successor answers alone", async || answered.load(Ordering::Relaxed) > before + 20).await;
-    over.store(true, Ordering::Relaxed);
-    for caller in callers {
-        caller.await.expect("the caller lives");
-    }
-    assert_eq!(failed.load(Ordering::Relaxed), 0, "of {} calls", answered.load(Ordering::Relaxed));
+    callers.until_more_are_answered("the successor answers alone").await;
+    callers.all_were_answered().await;
     let text = stream.await.expect("the reader lives").expect("the stream is whole");
     assert!(text.trim_end().ends_with("data: [DONE]"), "the stream was cut: {text}");
     assert!(successor.has_ended().is_none());
+}
+
+/// Postgres behind a gate: whoever comes waits there until it is opened.
+struct Gate {
+    url: String,
+    came: watch::Receiver<bool>,
+    open: watch::Sender<bool>,
+}
+
+impl Gate {
+    async fn closed(database: &Database) -> Self {
+        let mut url = Url::parse(&database.url()).expect("the database has an address");
+        let there = (url.host_str().expect("it has a host").to_owned(), url.port().unwrap_or(5432));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
+        url.set_host(Some("127.0.0.1")).expect("a host can change");
+        url.set_port(Some(port)).expect("a port can change");
+        let (come, came) = watch::channel(false);
+        let (open, opened) = watch::channel(false);
+        tokio::spawn(async move {
+            while let Ok((mut here, _)) = listener.accept().await {
+                come.send_replace(true);
+                let (there, mut opened) = (there.clone(), opened.clone());
+                tokio::spawn(async move {
+                    let _ = opened.wait_for(|is_open| *is_open).await;
+                    if let Ok(mut there) = TcpStream::connect(there).await {
+                        let _ = tokio::io::copy_bidirectional(&mut here, &mut there).await;
+                    }
+                });
+            }
+        });
+        Self { url: url.into(), came, open }
+    }
+}
+
+#[tokio::test]
+async fn the_old_process_serves_until_the_new_one_could() {
+    let mut stack = Stack::start().await;
+    let callers = Callers::start(&stack).await;
+    let socket = stack.folder.path().join("upgrade.sock");
+
+    let gate = Gate::closed(&stack.database).await;
+    // No copy on disk, either.
+    let slow = [("DATABASE_URL", gate.url.as_str()), ("SNAPSHOT_DIR", "snapshot-of-the-new-one")];
+    let mut successor = stack.start_changed_proxy(&["--upgrade"], &slow);
+    until("the new one asks for something", async || *gate.came.borrow() || socket.exists()).await;
+    assert!(!socket.exists(), "it asked for the sockets before it had anything to answer from");
+    stack.proxy.signal(Signal::QUIT);
+    callers.until_more_are_answered("the old one goes on").await;
+    assert!(stack.proxy.has_ended().is_none() && successor.has_ended().is_none() && !socket.exists());
+
+    gate.open.send_replace(true);
+    assert!(stack.proxy.ended_within(PATIENCE).await.success());
+    callers.until_more_are_answered("the new one answers alone").await;
+    callers.all_were_answered().await;
+    assert!(successor.has_ended().is_none());
+}
+
+#[tokio::test]
+async fn a_new_process_that_never_has_data_takes_nothing() {
+    let mut stack = Stack::builder().proxy("UPGRADE_TIMEOUT_S", "1").start().await;
+    let gate = Gate::closed(&stack.database).await;
+    let blind = [("DATABASE_URL", gate.url.as_str()), ("SNAPSHOT_DIR", "snapshot-of-the-new-one")];
+    let mut successor = stack.start_changed_proxy(&["--upgrade"], &blind);
+    assert!(!successor.ended_within(PATIENCE).await.success());
+    assert!(successor.log().contains("no data to answer from"), "{}", successor.log());
+    assert!(stack.proxy.has_ended().is_none());
+    assert_eq!(stack.client().post("/chat/completions", &harness::chat("Hello")).await.status, 200);
 }

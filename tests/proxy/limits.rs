@@ -3,7 +3,7 @@
 mod admission;
 mod attempts;
 mod budgets;
-mod fairness;
+pub mod fairness;
 mod fetched_media;
 mod integrations;
 mod leases;

@@ -7,8 +7,12 @@ mod bridged;
 mod calls;
 mod conversations;
 mod credentials;
+mod endless;
 mod faults;
+mod foreign_tokens;
 mod merged;
+mod newest;
+mod pins;
 
 use harness::client::whole;
 use harness::{Answer, Client, Stack};

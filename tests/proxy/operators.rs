@@ -64,7 +64,7 @@ async fn an_admin_whose_name_does_not_resolve_keeps_no_proxy_from_serving() {
 
 #[tokio::test]
 async fn a_hand_over_that_nobody_takes_ends_nothing() {
-    let mut stack = Stack::start().await;
+    let mut stack = Stack::builder().proxy("UPGRADE_TIMEOUT_S", "5").start().await;
     // It left five seconds later, with nobody in its place.
     stack.proxy.signal(Signal::QUIT);
     until("it says that nobody came", async || stack.proxy.log().contains("no new proxy waits")).await;

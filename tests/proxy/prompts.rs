@@ -1,6 +1,7 @@
 //! Stored prompts that applications run: which version answers, what the provider is asked, what the log says of it, and who
 //! may not.
 
+mod accounted;
 mod refused;
 mod served;
 mod splits;

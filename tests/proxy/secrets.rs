@@ -254,3 +254,53 @@ async fn a_secret_goes_to_no_host_that_its_reference_does_not_name() {
     stack.until("the host is refused", async || code(&ask(&client).await) == told).await;
     assert!(ask(&client).await.text().contains("may not be sent to 127.0.0.1"));
 }
+
+#[tokio::test]
+async fn headers_of_an_mcp_server_come_from_a_manager_and_go_to_its_host_alone() {
+    let vault = Vault::start(json!({ "headers": { "x-key": "open-sesame" }, "word": "none" })).await;
+    let stack = stack().await;
+    refer(&stack, "tracker", vault.url(), TOKEN, json!({})).await;
+    refer(&stack, "elsewhere", vault.url(), TOKEN, json!({ "allowed_hosts": ["other.example"] })).await;
+    let integration = |slug: &str, mapping: Value| {
+        json!({
+            "name": slug, "slug": slug, "url": format!("{}/mcp/closed", stack.mock.origin()), "auth_type": "headers",
+            "transport": "http", "workspace_id": stack.home.workspace_id, "secret_mappings": [mapping],
+        })
+    };
+    let headers = |reference: &str| {
+        json!({
+            "target_field": "custom_headers", "secret_reference_id": reference, "secret_key": "headers",
+            "value_format": "json",
+        })
+    };
+    for (mapping, place) in [
+        (headers("elsewhere"), "secret_mappings[0].secret_reference_id"),
+        (headers("nobody"), "secret_mappings[0].secret_reference_id"),
+        (json!({ "target_field": "key", "secret_reference_id": "tracker" }), "secret_mappings[0].target_field"),
+        (
+            json!({ "target_field": "custom_headers", "secret_reference_id": "tracker" }),
+            "secret_mappings[0].value_format",
+        ),
+    ] {
+        let answer = stack.administrator().post("/mcp-integrations", &integration("refused", mapping)).await;
+        assert_eq!((answer.status.as_u16(), answer.text().contains(place)), (400, true), "{place}: {}", answer.text());
+    }
+    create(&stack, "/mcp-integrations", integration("vaulted", headers("tracker"))).await;
+    let server = json!({ "name": "s", "slug": "vaulted", "mcp_integration_id": "vaulted", "workspace_id": stack.home.workspace_id });
+    create(&stack, "/mcp-servers", server).await;
+    let client = crate::mcp::client(&stack, &stack.home.workspace_key);
+    let greet = async || client.post("/vaulted/mcp", &crate::mcp::greeting()).await;
+    stack.until("the server lets us in", async || greet().await.text().contains("serverInfo")).await;
+    let sent = stack.mock.requests();
+    assert_eq!(sent.last().unwrap().header("x-key"), "open-sesame");
+    let shown = stack.administrator().get("/mcp-integrations/vaulted").await;
+    assert_eq!(shown.json()["secret_mappings"][0]["target_field"], "configurations.custom_headers", "{}", shown.text());
+    assert!(!shown.text().contains("open-sesame"));
+    let synced = stack.administrator().post("/mcp-integrations/vaulted/sync", &json!({})).await.json();
+    assert!(synced["message"].as_str().unwrap().contains("only the proxy asks"), "{synced}");
+    let deleted = stack.administrator().delete("/secret-references/tracker").await;
+    assert_eq!(deleted.status, 400, "it is in use: {}", deleted.text());
+    vault.hold(json!({ "headers": "no object", "word": "none" }));
+    let is_refused = async || greet().await.text().contains("holds no object");
+    stack.until("what is no object is not sent", is_refused).await;
+}

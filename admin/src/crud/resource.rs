@@ -101,6 +101,11 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
         shown(Self::OBJECT, self)
     }
 
+    /// The object in the audit trail, where that says more than lists do.
+    fn recorded(&self, call: &Call) -> Value {
+        self.shown(call)
+    }
+
     /// The answer to a create.
     fn created(&self, _: &Call) -> Value {
         json!({ "id": self.id(), "object": Self::OBJECT })

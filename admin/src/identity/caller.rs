@@ -74,11 +74,21 @@ pub struct AuthFailure {
     pub key: Option<ApiKey>,
     /// The organisation that a rejected token is for.
     pub organisation_id: Option<Uuid>,
+    /// The session whose replaced token was sent, and which has to end.
+    pub replayed: Option<ReplayedSession>,
+}
+
+/// A session of which somebody sent a token that was replaced long before: two people have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayedSession {
+    pub id: Uuid,
+    pub organisation_id: Uuid,
+    pub user_id: Uuid,
 }
 
 impl<E: Into<ApiError>> From<E> for AuthFailure {
     fn from(refused: E) -> Self {
-        Self { refused: refused.into(), key: None, organisation_id: None }
+        Self { refused: refused.into(), key: None, organisation_id: None, replayed: None }
     }
 }
 
@@ -105,7 +115,8 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
     let suspended = is_suspended.then_some("The API key is suspended");
     match refusal(&key, &hash, workspace, now).or(suspended) {
         Some(reason) => {
-            Err(AuthFailure { refused: ApiError::Unauthenticated(reason), key: Some(key), organisation_id: None })
+            let refused = ApiError::Unauthenticated(reason);
+            Err(AuthFailure { key: Some(key), ..refused.into() })
         }
         None => {
             let standing = key.user_id.map(|_| standing(&row)).transpose()?;

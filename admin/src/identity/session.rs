@@ -2,12 +2,13 @@
 //! theirs would be. Each call looks the session up, so that what ends a session ends it for the next call.
 //!
 //! The token changes while it is used: a stolen one is worth something only until its owner's next call, and when a
-//! replaced one comes back after the overlap, two have it, and the session ends for both.
+//! replaced one comes back after the overlap, two have it, and the session has to end for both: who is told so here
+//! (`AuthFailure::replayed`) ends it and leaves a row in the audit trail.
 
 use crate::http::ApiError;
 use crate::identity::Caller;
 use crate::identity::access::Standing;
-use crate::identity::caller::{AuthFailure, standing};
+use crate::identity::caller::{AuthFailure, ReplayedSession, standing};
 use crate::identity::cookies::{CallerSession, Cookie, CookieNames, SameSite};
 use crate::identity::csrf;
 use axum::http::{HeaderMap, HeaderValue};
@@ -54,9 +55,12 @@ pub async fn authenticate(
 ) -> Result<Caller, AuthFailure> {
     let hash = KeyHash::from_key(token.as_bytes());
     let Some(found) = find(&hash, db).await? else { return Err(OVER.into()) };
-    if !found.is_live || !(found.is_current || found.is_in_overlap) {
+    if !found.is_live {
         end(&found, db).await?;
         return Err(OVER.into());
+    }
+    if !found.is_current && !found.is_in_overlap {
+        return Err(AuthFailure { replayed: Some(found.replayed()), ..OVER.into() });
     }
     if request.method != Method::Get {
         if !csrf::is_own_site(request.headers, request.public_url) {
@@ -111,13 +115,15 @@ impl FoundSession {
             is_stale: row.try_get("is_stale")?,
         })
     }
+
+    const fn replayed(&self) -> ReplayedSession {
+        ReplayedSession { id: self.id, organisation_id: self.organisation_id, user_id: self.user_id }
+    }
 }
 
+/// Of a session whose time is over.
 async fn end(found: &FoundSession, db: &impl GenericClient) -> Result<(), ApiError> {
     const END: &str = "DELETE FROM sessions WHERE id = $1 AND organisation_id = $2";
-    if found.is_live {
-        tracing::warn!(session_id = %found.id, user_id = %found.user_id, "a replaced token of a session came back: it ends");
-    }
     db.execute(END, &[&found.id, &found.organisation_id]).await?;
     Ok(())
 }

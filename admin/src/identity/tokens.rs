@@ -50,7 +50,7 @@ impl Tokens {
             Ok(token) => caller(&*db.get().await?, token, text).await,
             Err(rejection) => Err(rejection.into()),
         };
-        found.map_err(|refused| AuthFailure { refused, key: None, organisation_id: Some(organisation.id.uuid()) })
+        found.map_err(|refused| AuthFailure { organisation_id: Some(organisation.id.uuid()), ..refused.into() })
     }
 
     async fn verified(

@@ -5,7 +5,7 @@
 
 use super::{Job, JobRun};
 use crate::app::App;
-use crate::resources::mcp_sync::{Target, store};
+use crate::resources::mcp_sync::{ServerAddress, Target, store};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use shared::seal::Sealed;
@@ -18,18 +18,18 @@ pub const JOB: Job = Job { name: "sync_mcp", every: Duration::from_secs(2), work
 const AT_ONCE: i64 = 8;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    const DUE: &str = "SELECT id, organisation_id, url, auth_type, sealed FROM mcp_integrations
+    const DUE: &str = "id, organisation_id, sealed FROM mcp_integrations
         WHERE sync_due_at <= clock_timestamp() AND status = 'active' AND auth_type NOT IN ('oauth_auto', 'oauth')
         ORDER BY sync_due_at LIMIT $1";
     const UNREADABLE: &str = "UPDATE mcp_integrations SET sync_status = 'failed', sync_due_at = NULL,
             sync_error = 'its credentials cannot be opened' WHERE id = $1";
     let mut targets: Vec<(Uuid, Target)> = Vec::new();
-    let rows = tx.query(DUE, &[&AT_ONCE]).await?;
+    let due = format!("SELECT {}, {DUE}", ServerAddress::COLUMNS);
+    let rows = tx.query(&due, &[&AT_ONCE]).await?;
     for row in &rows {
         let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
         let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-        let how = (row.try_get("url")?, row.try_get("auth_type")?);
-        match Target::open(app, tx, (organisation, id), how, sealed.as_ref()).await {
+        match Target::open(app, tx, (organisation, id), ServerAddress::from_row(row)?, sealed.as_ref()).await {
             Ok(target) => targets.push((organisation, target)),
             Err(_) => {
                 tx.execute(UNREADABLE, &[&id]).await?;

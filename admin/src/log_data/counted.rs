@@ -217,6 +217,20 @@ impl Counted {
         Cow::Owned(all)
     }
 
+    /// How many requests each value has, in all slots together.
+    pub fn requests(&self) -> HashMap<&String, u64> {
+        let mut requests = HashMap::new();
+        for (value, figures) in self.slots.values().flatten() {
+            *requests.entry(value).or_default() += figures.requests;
+        }
+        requests
+    }
+
+    /// Adds some figures to others, as far as they are asked for.
+    pub fn merge(&self, sum: &mut Figures, more: &Figures) {
+        merge(sum, more, self.has_percentiles);
+    }
+
     /// The figures of one slot after the other, by value.
     pub fn slots(&self) -> impl Iterator<Item = (DateTime<Utc>, &ByValue)> {
         self.slots.iter().map(|(slot, values)| (time(*slot), values))

@@ -13,7 +13,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::db::table::Filter;
 use shared::db::usage_slots::{ByValue, Figures, SlotDimension};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use tokio_postgres::{GenericClient, Row};
 
 /// Values, in the order of the measures that were asked for; nothing happened in slots that are not there.
@@ -155,32 +155,31 @@ fn divided_top(counted: &TopCounted, measures: &[Measure]) -> Vec<(Option<String
     series
 }
 
-/// The same of what was counted already.
+/// The same of what was counted already: one look at every figure.
 fn divided_counted(counted: &Counted, measures: &[Measure]) -> Vec<(Option<String>, Series)> {
-    let all = counted.by_value();
-    let mut top: Vec<(&String, u64)> = all.iter().map(|(value, figures)| (value, figures.requests)).collect();
+    let mut top: Vec<(&String, u64)> = counted.requests().into_iter().collect();
     top.sort_unstable_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
-    let rest = top.split_off(top.len().min(MOST_GROUPS as usize));
+    let has_rest = top.len() > MOST_GROUPS as usize;
+    top.truncate(MOST_GROUPS as usize);
+    // The rest is the last of them.
+    let places: HashMap<&String, usize> = top.iter().enumerate().map(|(place, (value, _))| (*value, place)).collect();
+    let mut wholes = vec![Figures::default(); top.len() + 1];
+    let mut slots = vec![HashMap::new(); top.len() + 1];
     let values =
         |figures: &Figures| measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<_>>();
-    let mut series: Vec<(Option<String>, Series)> = Vec::new();
-    for (value, _) in &top {
-        let slots = counted.slots().filter_map(|(slot, by_value)| Some((slot, values(by_value.get(*value)?))));
-        let whole = all.get(*value).map(&values).unwrap_or_default();
-        series.push((Some((*value).clone()), Series { whole, slots: slots.collect() }));
+    for (slot, by_value) in counted.slots() {
+        let mut sums = vec![Figures::default(); top.len() + 1];
+        for (value, figures) in by_value {
+            counted.merge(&mut sums[places.get(value).copied().unwrap_or(top.len())], figures);
+        }
+        for (place, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
+            counted.merge(&mut wholes[place], sum);
+            slots[place].insert(slot, values(sum));
+        }
     }
-    if !rest.is_empty() {
-        let names: HashSet<&String> = rest.iter().map(|(value, _)| *value).collect();
-        let sum = |by_value: &ByValue| {
-            let mut sum = Figures::default();
-            by_value.iter().filter(|(value, _)| names.contains(value)).for_each(|(_, figures)| sum.merge(figures));
-            sum
-        };
-        let slots = counted.slots().map(|(slot, by_value)| (slot, sum(by_value)));
-        let slots = slots.filter(|(_, sum)| sum.requests > 0).map(|(slot, sum)| (slot, values(&sum))).collect();
-        series.push((None, Series { whole: values(&sum(all.as_ref())), slots }));
-    }
-    series
+    let names = top.iter().map(|(value, _)| Some((*value).clone())).chain(has_rest.then_some(None));
+    let series = wholes.iter().map(values).zip(slots).map(|(whole, slots)| Series { whole, slots });
+    names.zip(series).collect()
 }
 
 fn in_order(rows: &[Row], top: Vec<String>, measures: usize) -> Result<Vec<(Option<String>, Series)>, ApiError> {

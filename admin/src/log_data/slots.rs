@@ -287,8 +287,8 @@ fn requests_by_value(
             return Ok(None);
         }
     }
-    for (name, figures) in from_logs.by_value().iter() {
-        *requests.entry(name.clone()).or_default() += figures.requests;
+    for (name, more) in from_logs.requests() {
+        *requests.entry(name.clone()).or_default() += more;
     }
     Ok(Some(requests))
 }

@@ -68,22 +68,34 @@ pub fn url(public_url: &str, token: &str) -> String {
     format!("{public_url}/auth/link#token={token}")
 }
 
+/// What became of a token that was sent.
+#[derive(Debug)]
+pub enum Redeemed {
+    By(Addressee),
+    /// It was a link once: it is too old, or its person is gone.
+    TooLate {
+        organisation_id: Uuid,
+        user_id: Uuid,
+    },
+    Unknown,
+}
+
 /// Takes the link out, so that it is there for nobody else. The person must still be there.
-pub async fn redeem(tx: &Transaction<'_>, token: &str) -> Result<Option<Addressee>, ApiError> {
+pub async fn redeem(tx: &Transaction<'_>, token: &str) -> Result<Redeemed, ApiError> {
     const TAKE: &str = "WITH taken AS (
             DELETE FROM login_links WHERE hash = $1 RETURNING organisation_id, user_id, expires_at > now() AS is_live)
-        SELECT u.id, u.email, o.id AS organisation_id, o.name AS organisation
+        SELECT t.user_id, t.organisation_id, u.email, o.name AS organisation,
+            t.is_live AND u.status = 'active' AS is_in_time
         FROM taken t
-        JOIN users u ON u.id = t.user_id AND u.organisation_id = t.organisation_id AND u.status = 'active'
-        JOIN organisations o ON o.id = t.organisation_id
-        WHERE t.is_live";
-    let Some(row) = tx.query_opt(TAKE, &[&hash(token)]).await? else { return Ok(None) };
-    Ok(Some(Addressee {
-        organisation_id: row.try_get("organisation_id")?,
-        organisation: row.try_get("organisation")?,
-        user_id: row.try_get("id")?,
-        email: row.try_get("email")?,
-    }))
+        JOIN users u ON u.id = t.user_id AND u.organisation_id = t.organisation_id
+        JOIN organisations o ON o.id = t.organisation_id";
+    let Some(row) = tx.query_opt(TAKE, &[&hash(token)]).await? else { return Ok(Redeemed::Unknown) };
+    let (organisation_id, user_id) = (row.try_get("organisation_id")?, row.try_get("user_id")?);
+    if !row.try_get::<_, bool>("is_in_time")? {
+        return Ok(Redeemed::TooLate { organisation_id, user_id });
+    }
+    let (organisation, email) = (row.try_get("organisation")?, row.try_get("email")?);
+    Ok(Redeemed::By(Addressee { organisation_id, organisation, user_id, email }))
 }
 
 fn hash(token: &str) -> Vec<u8> {

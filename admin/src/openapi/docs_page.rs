@@ -2,11 +2,10 @@
 //! names the page's own script and style by their hashes, so that nothing else could run even if it got in, and lets it
 //! call this service and the proxy, nobody else.
 
+use crate::http::page::PagePolicy;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{Html, IntoResponse};
 use axum::routing::{MethodRouter, get};
-use base64::Engine as _;
-use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 const PAGE: &str = include_str!("docs_page/page.html");
@@ -16,7 +15,7 @@ const SCRIPT: &str = include_str!("docs_page/page.js");
 /// The page of a service whose proxy is reached at `gateway`, an address without a slash at its end.
 pub fn route<S: Clone + Send + Sync + 'static>(gateway: &str) -> MethodRouter<S> {
     let page: Arc<str> = page(gateway).into();
-    let policy = HeaderValue::from_str(&policy(gateway)).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    let policy = policy(gateway);
     get(move || {
         let (page, policy) = (page.clone(), policy.clone());
         async move { answer(&page, policy) }
@@ -38,22 +37,22 @@ fn page(gateway: &str) -> String {
     PAGE.replacen("{gateway}", &escaped, 1).replacen("{style}", STYLE, 1).replacen("{script}", SCRIPT, 1)
 }
 
-fn policy(gateway: &str) -> String {
-    let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
+fn policy(gateway: &str) -> HeaderValue {
     // An origin has neither blanks nor semicolons, so it cannot say anything else.
     let origin = url::Url::parse(gateway).ok().map(|url| url.origin()).filter(url::Origin::is_tuple);
-    format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self' {}; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
-        hash(SCRIPT),
-        hash(STYLE),
-        origin.map(|origin| origin.ascii_serialization()).unwrap_or_default()
-    )
+    let calls = match origin {
+        Some(origin) => format!("'self' {}", origin.ascii_serialization()),
+        None => "'self'".to_owned(),
+    };
+    PagePolicy { script: Some(SCRIPT), style: Some(STYLE), calls: Some(&calls), has_form: false }.header()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest as _, Sha256};
 
     fn between<'p>(page: &'p str, open: &str, close: &str) -> &'p str {
         page.split_once(open).and_then(|(_, rest)| rest.split_once(close)).map(|(inside, _)| inside).unwrap()
@@ -63,9 +62,10 @@ mod tests {
     fn the_policy_names_what_stands_in_the_page_and_whom_it_may_call() {
         let page = page("https://gateway.example.com/base");
         let policy = policy("https://gateway.example.com/base");
+        let policy = policy.to_str().unwrap();
         for (tag, rule) in [("script", "script-src"), ("style", "style-src")] {
             let inside = between(&page, &format!("<{tag}>"), &format!("</{tag}>"));
-            let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(inside));
+            let hash = STANDARD.encode(Sha256::digest(inside));
             assert!(policy.contains(&format!("{rule} 'sha256-{hash}'")), "{policy}");
         }
         assert!(policy.contains("connect-src 'self' https://gateway.example.com;"), "{policy}");
@@ -76,7 +76,7 @@ mod tests {
     fn an_address_cannot_leave_its_place() {
         let page = page("http://x/\"><b>");
         assert!(page.contains("content=\"http://x/&quot;>&lt;b>\""));
-        assert!(policy("nonsense; script-src *").contains("connect-src 'self' ;"));
+        assert!(policy("nonsense; script-src *").to_str().unwrap().contains("connect-src 'self';"));
     }
 
     #[test]

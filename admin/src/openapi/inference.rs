@@ -66,17 +66,14 @@ fn operation(family: &Family) -> Value {
         "security": [{ "apiKey": [] }, { "bearer": [] }],
         "responses": { "default": refusal() },
         "x-scopes": { "anyOf": family.scopes },
-        "x-implemented": family.is_built,
+        "x-implemented": true,
     });
     // Asking which models there are is no call, and meets no limits.
-    if family.is_built && !family.scopes.contains(&"models.list") {
+    if !family.scopes.contains(&"models.list") {
         rendered["responses"]["412"] = exhausted();
         rendered["responses"]["429"] = too_many();
     }
-    match family.is_built {
-        true => rendered["responses"][family.gives.status()] = answer(doc, family.gives),
-        false => rendered["responses"]["501"] = refusal(),
-    }
+    rendered["responses"][family.gives.status()] = answer(doc, family.gives);
     if let Some(body) = &doc.body {
         rendered["requestBody"] = request_body(body);
         if family.takes_form {

@@ -1,14 +1,20 @@
-//! Asks an MCP server over Streamable HTTP who it is and what it offers. Each message is a POST; the answer is JSON or a
-//! stream of events, of which no more is read than until the answer came. Pages, bytes and time are bounded, and nothing
-//! that a server says is repeated in an error, because some repeat the credential.
+//! Asks an MCP server who it is and what it offers. Over Streamable HTTP each message is a POST; the answer is JSON or a
+//! stream of events, of which no more is read than until the answer came. Servers of the older transport answer over a
+//! stream of their own (`sse_link`). Pages, bytes and time are bounded, and nothing that a server says is repeated in an
+//! error, because some repeat the credential.
+
+mod sse_link;
 
 use super::{AbortOnDrop, Outbound, broken};
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::response::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use shared::mcp::{self, Answer, Capability, EventReader, Kind, ListPage, ServerInfo};
+use sse_link::SseLink;
 use std::time::Duration;
 
 /// For a greeting, and for everything.
@@ -33,6 +39,18 @@ impl From<String> for McpError {
     }
 }
 
+/// The head of an answer that says success, and its body, which comes for as long as the connection is held.
+struct SentMessage {
+    head: Parts,
+    body: hyper::body::Incoming,
+    connection: HeldConnection,
+}
+
+struct HeldConnection {
+    _sender: SendRequest<Full<Bytes>>,
+    _driver: AbortOnDrop,
+}
+
 struct Exchange {
     status: u16,
     session: Option<HeaderValue>,
@@ -44,61 +62,79 @@ pub struct McpSession<'a> {
     outbound: &'a Outbound,
     url: &'a str,
     headers: HeaderMap,
+    /// Of the older transport.
+    link: Option<SseLink>,
     pub info: ServerInfo,
     pub status: u16,
 }
 
 impl Outbound {
     /// Greets a server. `headers` are those that authenticate. Whoever calls it sets the time limit.
-    pub async fn greet<'a>(&'a self, url: &'a str, mut headers: HeaderMap) -> Result<McpSession<'a>, McpError> {
+    pub async fn greet<'a>(
+        &'a self,
+        url: &'a str,
+        transport: &str,
+        mut headers: HeaderMap,
+    ) -> Result<McpSession<'a>, McpError> {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static("portcullis"));
-        let met = self.send_message(url, &headers, 1, &mcp::initialize(1)).await?;
-        let info = ServerInfo::from_result(&met.result("initialize")?);
-        if let Some(session) = met.session {
-            headers.insert(SESSION, session);
+        let link = match transport {
+            "sse" => Some(SseLink::open(self, url, &headers).await?),
+            _ => None,
+        };
+        let mut session = McpSession { outbound: self, url, headers, link, info: ServerInfo::default(), status: 0 };
+        let met = session.ask(Some(1), &mcp::initialize(1)).await?;
+        (session.info, session.status) = (ServerInfo::from_result(&met.result("initialize")?), met.status);
+        if let Some(given) = met.session {
+            session.headers.insert(SESSION, given);
         }
-        let version = info.protocol_version.as_deref().unwrap_or(mcp::REVISION);
+        let version = session.info.protocol_version.as_deref().unwrap_or(mcp::REVISION);
         if let Ok(version) = HeaderValue::try_from(version) {
-            headers.insert(VERSION, version);
+            session.headers.insert(VERSION, version);
         }
-        Ok(McpSession { outbound: self, url, headers, info, status: met.status })
+        Ok(session)
     }
 
-    async fn send_message(
-        &self,
-        url: &str,
-        headers: &HeaderMap,
-        id: u64,
-        message: &Value,
-    ) -> Result<Exchange, McpError> {
+    async fn send(&self, method: Method, url: &str, headers: &HeaderMap, body: Bytes) -> Result<SentMessage, McpError> {
         let (origin, path) =
             self.guard.custom_url(url).map_err(|rule| format!("its address cannot be used: {rule}"))?;
         let stream = self.connect(&origin).await?;
-        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(broken)?;
         // Ended with the call, also by whoever stops waiting for it.
-        let _connection = AbortOnDrop(tokio::spawn(async move { drop(connection.await) }));
-        let request = Request::post(path.as_str()).body(Full::new(Bytes::from(message.to_string())));
+        let driver = AbortOnDrop(tokio::spawn(async move { drop(connection.await) }));
+        let request = Request::builder().method(method).uri(path.as_str()).body(Full::new(body));
         let mut request = request.map_err(|_| "the request cannot be made".to_owned())?;
         *request.headers_mut() = headers.clone();
         request.headers_mut().insert(header::HOST, origin.authority_value().clone());
         let answer = sender.send_request(request).await.map_err(broken)?;
         let (head, body) = answer.into_parts();
-        let status = head.status.as_u16();
-        let session = head.headers.get(SESSION).filter(|id| id.len() <= 1024).cloned();
         if !head.status.is_success() {
+            let status = head.status.as_u16();
             let message = match status {
                 401 | 403 => format!("it answered {status}: it needs credentials, or refuses these"),
                 other => format!("it answered {other}"),
             };
             return Err(McpError { status: Some(status), message });
         }
-        // A notification is accepted without a body.
-        if status == 202 {
-            return Ok(Exchange { status, session, answer: None });
-        }
+        Ok(SentMessage { head, body, connection: HeldConnection { _sender: sender, _driver: driver } })
+    }
+
+    /// `id` is none for what has no answer.
+    async fn send_message(
+        &self,
+        url: &str,
+        headers: &HeaderMap,
+        id: Option<u64>,
+        message: &Value,
+    ) -> Result<Exchange, McpError> {
+        let sent = self.send(Method::POST, url, headers, Bytes::from(message.to_string())).await?;
+        // The connection lives until the answer is read.
+        let SentMessage { head, body, connection: _connection } = sent;
+        let status = head.status.as_u16();
+        let session = head.headers.get(SESSION).filter(|id| id.len() <= 1024).cloned();
+        let Some(id) = id.filter(|_| status != 202) else { return Ok(Exchange { status, session, answer: None }) };
         let kind = head.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let is_stream = kind.to_ascii_lowercase().starts_with("text/event-stream");
         let answer = read(body, is_stream, id).await.map_err(|message| McpError { status: Some(status), message })?;
@@ -120,12 +156,20 @@ impl Exchange {
 }
 
 impl McpSession<'_> {
+    async fn ask(&mut self, id: Option<u64>, message: &Value) -> Result<Exchange, McpError> {
+        match &mut self.link {
+            Some(link) => link.ask(self.outbound, &self.headers, id, message).await,
+            None => self.outbound.send_message(self.url, &self.headers, id, message).await,
+        }
+    }
+
     /// Everything that it offers, each name once.
-    pub async fn capabilities(&self) -> Result<Vec<Capability>, McpError> {
-        self.outbound.send_message(self.url, &self.headers, 0, &mcp::initialized()).await?;
+    pub async fn capabilities(&mut self) -> Result<Vec<Capability>, McpError> {
+        self.ask(None, &mcp::initialized()).await?;
+        let flags = self.info.clone();
         let mut found: Vec<Capability> = Vec::new();
         let mut id = 1;
-        for kind in Kind::ALL.into_iter().filter(|kind| self.info.has(*kind)) {
+        for kind in Kind::ALL.into_iter().filter(|kind| flags.has(*kind)) {
             let mut cursor: Option<String> = None;
             for page in 0.. {
                 if page == PAGES {
@@ -133,7 +177,7 @@ impl McpSession<'_> {
                 }
                 id += 1;
                 let asked = mcp::list(id, kind, cursor.as_deref());
-                let met = self.outbound.send_message(self.url, &self.headers, id, &asked).await?;
+                let met = self.ask(Some(id), &asked).await?;
                 // Servers without templates often do not know the method.
                 if kind == Kind::ResourceTemplate && met.answer == Some(Answer::Refused { code: -32601 }) {
                     break;

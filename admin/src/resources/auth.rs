@@ -2,6 +2,7 @@
 //! one place (`finish`), whichever protocol it was said in.
 
 mod backchannel;
+pub mod begun;
 mod callback;
 mod docs;
 pub mod finish;

@@ -23,7 +23,10 @@ pub use credentials::OpenedAccount;
 pub use default_provider::DefaultProvider;
 pub use fields::headers as checked_headers;
 pub use hidden::{add_hidden, change_hidden, without_secrets};
-pub use mappings::{Mapping, parse as parse_mappings};
+pub use mappings::{
+    Mapping, may_go_to as mapped_may_go_to, parse as parse_mappings, resolved as resolved_mappings,
+    stored as stored_mappings,
+};
 pub use secrets::{Fields, shown as shown_settings};
 
 use crate::crud::free_slug::SlugScope;

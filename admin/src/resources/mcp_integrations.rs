@@ -5,7 +5,9 @@ pub mod capabilities;
 mod change;
 pub mod docs;
 mod list;
+mod mapped_headers;
 mod pins;
+mod push;
 pub mod sync;
 mod workspaces;
 
@@ -64,6 +66,7 @@ pub struct McpIntegration {
     pub masks: Value,
     #[serde(skip)]
     pub sealed: Option<Sealed>,
+    secret_mappings: Value,
     #[serde(skip)]
     is_for_all: bool,
     #[serde(skip)]
@@ -87,8 +90,8 @@ impl Resource for McpIntegration {
         name: "mcp_integrations",
         columns: SelectList::Sql(
             "id, slug, name, description, organisation_id, workspace_id, status, url, auth_type, transport, created_at,
-            last_updated_at, configurations, masks, sealed, is_for_all, metadata, sync_status, sync_error,
-            last_synced_at, created_by,
+            last_updated_at, configurations, masks, sealed, secret_mappings, is_for_all, metadata, sync_status,
+            sync_error, last_synced_at, created_by,
             (SELECT count(*) FROM mcp_integration_workspaces g
              WHERE g.integration_id = mcp_integrations.id AND g.enabled) AS workspaces_count",
         ),
@@ -116,6 +119,7 @@ impl Resource for McpIntegration {
             configurations: row.try_get("configurations")?,
             masks: row.try_get("masks")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
+            secret_mappings: row.try_get("secret_mappings")?,
             is_for_all: row.try_get("is_for_all")?,
             said: row.try_get("metadata")?,
             sync_status: row.try_get("sync_status")?,
@@ -165,7 +169,6 @@ impl Resource for McpIntegration {
         let mut shown = crud::shown(Self::OBJECT, self);
         shown["type"] = json!(if self.workspace_id.is_some() { "workspace" } else { "organisation" });
         shown["configurations"] = shown_settings(&self.configurations, &self.masks["configurations"]);
-        shown["secret_mappings"] = json!([]);
         shown["updated_at"] = shown["last_updated_at"].clone();
         shown["metadata"] = self.metadata();
         shown["global_workspace_access"] = json!({ "enabled": self.is_for_all });

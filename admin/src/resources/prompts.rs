@@ -73,6 +73,11 @@ pub struct Prompt {
     latest_version: i32,
     #[serde(skip_serializing)]
     latest_version_id: Uuid,
+    /// What can be corrected in the latest version.
+    #[serde(skip_serializing)]
+    latest_virtual_key: Option<String>,
+    #[serde(skip_serializing)]
+    latest_description: Option<String>,
     created_at: Time,
     last_updated_at: Time,
 }
@@ -88,7 +93,10 @@ impl Resource for Prompt {
         columns: SelectList::Sql(
             "id, slug, name, collection_id, (SELECT v.model FROM prompt_versions v WHERE v.id = prompts.version_id) AS model,
             status, workspace_id AS prompt_owning_workspace_id, version_id AS prompt_version_id, latest_version,
-            latest_version_id, created_at, last_updated_at",
+            latest_version_id,
+            (SELECT v.virtual_key FROM prompt_versions v WHERE v.id = prompts.latest_version_id) AS latest_virtual_key,
+            (SELECT v.description FROM prompt_versions v WHERE v.id = prompts.latest_version_id) AS latest_description,
+            created_at, last_updated_at",
         ),
         slug: Some("slug"),
         tenancy: Tenancy::Workspace("workspace_id"),
@@ -164,6 +172,17 @@ impl Resource for Prompt {
         shown
     }
 
+    /// A correction makes no version, so the trail tells what it changed.
+    fn recorded(&self, call: &Call) -> Value {
+        let mut recorded = self.shown(call);
+        recorded["latest"] = json!({
+            "version_id": self.latest_version_id,
+            "virtual_key": self.latest_virtual_key,
+            "version_description": self.latest_description,
+        });
+        recorded
+    }
+
     fn created(&self, _: &Call) -> Value {
         json!({ "id": self.id, "slug": self.slug, "version_id": self.prompt_version_id, "object": Self::OBJECT })
     }
@@ -223,7 +242,7 @@ async fn create_prompt(State(app): State<App>, call: Call) -> Answer {
     let columns = columns.set("organisation_id", action.organisation_id()).set("workspace_id", workspace);
     let row = Prompt::TABLE.insert(&action.tx, &columns).await.map_err(crud::refused::<Prompt>)?;
     let made = Prompt::from_row(&row)?;
-    let change = Change { resource_id: made.id.to_string(), before: None, after: Some(made.shown(&call)) };
+    let change = Change { resource_id: made.id.to_string(), before: None, after: Some(made.recorded(&call)) };
     let reply = made.created(&call);
     action.commit(change).await?;
     Ok(Json(reply))

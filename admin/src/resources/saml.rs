@@ -3,6 +3,7 @@
 
 mod consume;
 mod docs;
+mod keys;
 mod login;
 pub mod service_key;
 
@@ -24,6 +25,10 @@ pub fn routes() -> Routes {
         .get("/auth/saml/{organisationId}/metadata", metadata)
         .get("/auth/saml/{organisationId}/login", login::login)
         .post("/auth/saml/{organisationId}/acs", consume::consume)
+        .get("/admin/saml-keys", keys::list)
+        .post("/admin/saml-keys", keys::create)
+        .post("/admin/saml-keys/activate", keys::activate)
+        .delete("/admin/saml-keys/standby", keys::forget)
         .describe(docs::docs())
 }
 
@@ -50,7 +55,7 @@ async fn metadata(State(app): State<App>, Path(organisation): Path<String>) -> R
     let organisation = tenancy::id(&organisation).ok_or(ApiError::NotFound("organisation"))?;
     let db = app.db.get().await?;
     let settings = settings_of(&*db, organisation).await?.unwrap_or_default();
-    let key = service_key::load(&app, &*db, organisation).await?;
-    let xml = ourselves(&app, organisation).metadata(key.as_ref(), settings.sign_requests == Some(true));
+    let keys = service_key::load(&app, &*db, organisation).await?;
+    let xml = ourselves(&app, organisation).metadata(&keys, settings.sign_requests == Some(true));
     Ok(([(header::CONTENT_TYPE, "application/samlmetadata+xml")], xml).into_response())
 }

@@ -218,7 +218,7 @@ impl Resource for SecretReference {
 static LISTED: &[&str] = &["id", "name", "slug", "manager_type", "status", "created_at", "last_updated_at", "object"];
 
 /// Tables with `secret_mappings`: each one joins here with what one of its rows is called.
-static USERS: &[(&str, &str)] = &[("integrations", "the integration")];
+static USERS: &[(&str, &str)] = &[("integrations", "the integration"), ("mcp_integrations", "the MCP integration")];
 
 async fn refuse_while_used(action: &Action<'_>, reference: &SecretReference) -> Result<(), ApiError> {
     for (table, kind) in USERS {

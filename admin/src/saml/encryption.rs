@@ -2,6 +2,7 @@
 //! a change of the ciphertext shows; CBC does not show it and betrays plain texts to who may ask often enough, so it is
 //! taken only inside of a response whose signature held. RSA of PKCS #1 v1.5 is not taken at all.
 
+use super::key::ServiceKey;
 use super::signature::{DSIG, decoded};
 use super::xml::{Document, ElementId};
 use openssl::encrypt::Decrypter;
@@ -24,7 +25,7 @@ const FAILED: Undecryptable = Undecryptable("The assertion cannot be decrypted w
 pub fn decrypted(
     document: &Document,
     assertion: ElementId,
-    key: &PKey<Private>,
+    keys: &[ServiceKey],
     is_signed: bool,
 ) -> Result<Vec<u8>, Undecryptable> {
     let data = document.only(assertion, XENC, "EncryptedData").ok_or(FAILED)?;
@@ -39,12 +40,18 @@ pub fn decrypted(
     if !is_gcm && !is_signed {
         return Err(Undecryptable("AES-CBC is taken only in a response that is signed as a whole; use AES-GCM"));
     }
-    let secret = content_key(document, assertion, data, key)?;
-    if secret.len() != cipher.key_len() {
-        return Err(FAILED);
-    }
     let content = cipher_value(document, data)?;
-    if is_gcm { opened_gcm(cipher, &secret, &content) } else { opened_cbc(cipher, &secret, &content) }
+    // Which of our keys it is for, it need not say: the others do not open it.
+    let mut why = FAILED;
+    for key in keys {
+        match content_key(document, assertion, data, &key.private) {
+            Ok(secret) if secret.len() == cipher.key_len() && is_gcm => return opened_gcm(cipher, &secret, &content),
+            Ok(secret) if secret.len() == cipher.key_len() => return opened_cbc(cipher, &secret, &content),
+            Ok(_) => {}
+            Err(refused) => why = refused,
+        }
+    }
+    Err(why)
 }
 
 /// The wrapped key stands in the data's `KeyInfo`, or beside the data.

@@ -1,5 +1,5 @@
 //! Our own key pair as a service provider: it signs requests and opens encrypted assertions. Its certificate is signed by
-//! itself and never runs out in practice, because identity providers pin it from our metadata.
+//! itself and lasts ten years, because identity providers pin it from our metadata.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +10,7 @@ use openssl::hash::MessageDigest;
 use openssl::pkey::{PKey, Private};
 use openssl::rsa::Rsa;
 use openssl::x509::{X509, X509NameBuilder};
+use sha2::{Digest as _, Sha256};
 
 const BITS: u32 = 3072;
 const DAYS: u32 = 3650;
@@ -65,4 +66,15 @@ impl ServiceKey {
     pub fn certificate_base64(&self) -> String {
         self.certificate.to_der().map(|der| STANDARD.encode(der)).unwrap_or_default()
     }
+}
+
+/// A certificate in DER, as people paste it.
+pub fn certificate_pem(der: &[u8]) -> Result<String, ErrorStack> {
+    let pem = X509::from_der(der)?.to_pem()?;
+    Ok(String::from_utf8_lossy(&pem).into_owned())
+}
+
+/// SHA-256 of a certificate in DER, as identity providers show it.
+pub fn fingerprint(der: &[u8]) -> String {
+    Sha256::digest(der).iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
 }

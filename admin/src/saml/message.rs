@@ -30,9 +30,9 @@ pub struct ServiceProvider {
 }
 
 impl ServiceProvider {
-    /// With the certificate, if there is a key: for signatures of requests, and for assertions to be encrypted with.
-    pub fn metadata(&self, key: Option<&ServiceKey>, signs: bool) -> String {
-        let key = key.map(|key| {
+    /// With the certificates of all keys: for signatures of requests, and for assertions to be encrypted with.
+    pub fn metadata(&self, keys: &[ServiceKey], signs: bool) -> String {
+        let described = |key: &ServiceKey| {
             let one = |used: &str| {
                 format!(
                     "<md:KeyDescriptor use=\"{used}\"><ds:KeyInfo xmlns:ds=\"{DSIG}\"><ds:X509Data>\
@@ -42,7 +42,8 @@ impl ServiceProvider {
                 )
             };
             one("signing") + &one("encryption")
-        });
+        };
+        let keys: String = keys.iter().map(described).collect();
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<md:EntityDescriptor xmlns:md=\"{METADATA}\" \
              entityID=\"{}\"><md:SPSSODescriptor AuthnRequestsSigned=\"{signs}\" WantAssertionsSigned=\"true\" \
@@ -52,7 +53,7 @@ impl ServiceProvider {
              <md:AssertionConsumerService Binding=\"{POST}\" Location=\"{}\" index=\"0\" isDefault=\"true\"/>\
              </md:SPSSODescriptor></md:EntityDescriptor>\n",
             escaped(&self.entity_id),
-            key.unwrap_or_default(),
+            keys,
             escaped(&self.consumer_url),
         )
     }
@@ -185,12 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn our_metadata_is_xml_with_our_certificate() {
-        let key = ServiceKey::generate("gateway").unwrap();
-        let xml = ours().metadata(Some(&key), true);
+    fn our_metadata_is_xml_with_all_our_certificates() {
+        let keys = [ServiceKey::generate("gateway").unwrap(), ServiceKey::generate("gateway").unwrap()];
+        let xml = ours().metadata(&keys, true);
         let document = parse(xml.as_bytes()).unwrap();
         assert_eq!(document.attribute(document.root(), "entityID"), Some("https://gateway.test/auth/saml/1/metadata"));
-        assert_eq!(xml.matches(&key.certificate_base64()).count(), 2);
-        assert!(parse(ours().metadata(None, false).as_bytes()).is_ok());
+        for key in &keys {
+            assert_eq!(xml.matches(&key.certificate_base64()).count(), 2);
+        }
+        assert!(parse(ours().metadata(&[], false).as_bytes()).is_ok());
     }
 }

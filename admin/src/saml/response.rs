@@ -28,8 +28,8 @@ pub struct Expected<'e> {
     pub to: &'e ServiceProvider,
     /// The id of the request that this browser was sent with.
     pub request_id: &'e str,
-    /// For assertions that are encrypted.
-    pub key: Option<&'e ServiceKey>,
+    /// For assertions that are encrypted; several while one replaces the other.
+    pub keys: &'e [ServiceKey],
     pub wants_encrypted: bool,
     pub now: DateTime<Utc>,
 }
@@ -132,8 +132,10 @@ fn opened(
     is_signed: bool,
     expected: &Expected<'_>,
 ) -> Result<Statement, Unbelievable> {
-    let key = expected.key.ok_or(Refused("The assertion is encrypted, and there is no key to open it"))?;
-    let bytes = decrypted(document, hidden, &key.private, is_signed)?;
+    if expected.keys.is_empty() {
+        return Err(Refused("The assertion is encrypted, and there is no key to open it"));
+    }
+    let bytes = decrypted(document, hidden, expected.keys, is_signed)?;
     let clear = parse_within(&bytes, &document.scope(hidden))?;
     match covered(&clear, clear.root(), expected)? {
         Some(bytes) => read(&bytes, expected),

@@ -1,6 +1,8 @@
 //! The gate before all handlers: is this an operation, who calls, may they. No handler can be reached by a caller whom
 //! the route table does not admit, and none can forget to check.
 
+mod replay;
+
 use crate::app::App;
 use crate::audit;
 use crate::http::{ApiError, ErrorExtension, Query, body};
@@ -59,6 +61,9 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
     let (mut response, key) = match admitted {
         Err(stranger) => {
             audit::token(&app, &origin, stranger.organisation_id, &stranger.refused).await;
+            if let Some(session) = stranger.replayed {
+                replay::end(&app, &origin, session).await;
+            }
             (refuse(stranger.refused, request), stranger.key.map(Arc::new))
         }
         Ok(caller) => {

@@ -1,16 +1,16 @@
 //! `GET /auth/link`: where a one-time link leads. A page with one button, because programs that look at mail follow links
 //! too, and must not use them up. As with invitations, the token stands behind the `#` and is posted once.
 
-use crate::server::invite_page::{guarded, policy};
+use crate::http::page::{PagePolicy, page_headers};
 use axum::http::HeaderValue;
-use axum::response::IntoResponse;
+use axum::response::{Html, IntoResponse};
 use std::sync::LazyLock;
 
 const PAGE: &str = include_str!("link_page/page.html");
 
 pub async fn show() -> impl IntoResponse {
-    static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy(PAGE));
-    guarded(PAGE, &POLICY)
+    static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| PagePolicy::of_file(PAGE).header());
+    (page_headers(POLICY.clone(), "no-referrer"), Html(PAGE))
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! Pages that are made of a few sentences and perhaps a form, without scripts. Whatever is put into one is escaped by
 //! whoever puts it there; nothing is loaded from elsewhere, and no other site may frame it.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use crate::http::page::{PagePolicy, page_headers};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
 use std::sync::LazyLock;
 use url::Url;
 
@@ -14,19 +12,10 @@ body { max-width: 30rem; margin: 4rem auto; padding: 0 1rem; overflow-wrap: anyw
 button { margin-top: 1.5rem; padding: .5rem 1.5rem; font: inherit; }";
 
 pub fn page(status: StatusCode, title: &str, content: &str) -> Response {
-    static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-        let style = STANDARD.encode(Sha256::digest(STYLE));
-        let policy = format!("default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; frame-ancestors 'none'");
-        HeaderValue::try_from(policy).expect("base64 and plain words are a valid header")
-    });
-    let headers: [(HeaderName, HeaderValue); 5] = [
-        (header::CONTENT_SECURITY_POLICY, POLICY.clone()),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-        // Not `no-referrer`: with that, browsers keep the origin of our own forms to themselves.
-        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
+    static POLICY: LazyLock<HeaderValue> =
+        LazyLock::new(|| PagePolicy { style: Some(STYLE), has_form: true, ..PagePolicy::default() }.header());
+    // Not `no-referrer`: with that, browsers keep the origin of our own forms to themselves.
+    let headers = page_headers(POLICY.clone(), "same-origin");
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
@@ -52,6 +41,7 @@ pub fn is_own_form(headers: &HeaderMap, public_url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::HeaderName;
 
     fn with(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()

@@ -134,6 +134,9 @@ fn react(
         let mut fault = fault;
         let said = mcp::answer(head, &received.kept, id);
         fault.headers.extend(said.headers);
+        if said.stays_open {
+            fault.stall_after_bytes = Some(u64::MAX);
+        }
         return Ok(Reaction { fault, status: said.status, payload: said.payload });
     }
     let payload = match endpoint {

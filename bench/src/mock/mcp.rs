@@ -6,6 +6,7 @@
 //! | `json` | answers are JSON; there is no stream to listen to |
 //! | `events` | answers are streams with a notification before the answer, and events have ids |
 //! | `stateless` | no sessions |
+//! | `idle` | no sessions; a stream to listen to says one thing and then nothing |
 //! | `closed` | wants `x-key: open-sesame` or `authorization: Bearer open-sesame` |
 //! | `huge` | its list of tools has 5 MiB |
 //! | `silent` | its streams end without an answer |
@@ -24,11 +25,13 @@ pub struct McpReply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub payload: Payload,
+    /// A stream that does not end by itself.
+    pub stays_open: bool,
 }
 
 impl McpReply {
     fn new(status: u16, payload: Payload) -> Self {
-        Self { status, headers: Vec::new(), payload }
+        Self { status, headers: Vec::new(), payload, stays_open: false }
     }
 
     fn error(status: u16, code: i64, message: &str) -> Self {
@@ -44,7 +47,8 @@ pub fn answer(head: &Parts, body: &[u8], id: u64) -> McpReply {
     }
     let asked: Value = serde_json::from_slice(body).unwrap_or_default();
     let is_greeting = asked["method"] == "initialize";
-    if way != "stateless" && !is_greeting {
+    let has_sessions = !matches!(way, "stateless" | "idle");
+    if has_sessions && !is_greeting {
         match head.headers.get("mcp-session-id").and_then(|session| session.to_str().ok()) {
             None => return McpReply::error(400, -32000, "Bad Request: no session"),
             Some(session) if !session.starts_with(SESSION) => return McpReply::error(404, -32001, "Session not found"),
@@ -58,6 +62,10 @@ pub fn answer(head: &Parts, body: &[u8], id: u64) -> McpReply {
             // A stream that is resumed may hold an answer.
             let list = json!({ "jsonrpc": "2.0", "id": 99, "result": { "tools": tools() } });
             return McpReply::new(200, Payload::Events(vec![event(Some("g-1"), &heard), event(Some("g-2"), &list)]));
+        }
+        Method::GET if way == "idle" => {
+            let heard = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": "hello" } });
+            return McpReply { stays_open: true, ..McpReply::new(200, Payload::Events(vec![event(None, &heard)])) };
         }
         Method::GET => return McpReply::error(405, -32000, "Method not allowed"),
         Method::DELETE => return McpReply::new(200, Payload::Whole(Bytes::new())),
@@ -83,7 +91,7 @@ pub fn answer(head: &Parts, body: &[u8], id: u64) -> McpReply {
         }
         _ => McpReply::new(200, Payload::whole(message.to_string().into_bytes())),
     };
-    if is_greeting && way != "stateless" {
+    if is_greeting && has_sessions {
         reply.headers.push(("mcp-session-id".into(), format!("{SESSION}{id}")));
     }
     reply

@@ -1,6 +1,7 @@
-//! Batches in trouble and under weight: proxies killed again and again and Postgres away for a minute, an input as large as may be,
-//! and live traffic beside it all.
+//! Batches in trouble and under weight: proxies killed again and again and Postgres away for a minute, one that is cancelled in the
+//! middle, an input as large as may be, and live traffic beside it all.
 
+mod cancelled;
 mod client;
 mod killed;
 mod large;
@@ -13,6 +14,7 @@ use tempfile::TempDir;
 
 pub async fn prove(rows: u32, kills: u32, away: Duration, bytes: u64, report: &mut Report) -> anyhow::Result<()> {
     killed::prove(rows, kills, away, report).await?;
+    cancelled::prove(report).await?;
     large::prove(bytes, report).await?;
     live::prove(report).await
 }

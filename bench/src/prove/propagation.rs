@@ -74,7 +74,7 @@ async fn measure(
 }
 
 /// Asks again and again on one connection until the answer is the expected one.
-async fn effect(caller: &Caller, begun: Instant, expected: StatusCode) -> anyhow::Result<Duration> {
+pub async fn effect(caller: &Caller, begun: Instant, expected: StatusCode) -> anyhow::Result<Duration> {
     let mut connection = caller.connect().await?;
     loop {
         if !connection.is_open() {

@@ -1,5 +1,8 @@
 //! A large directory: an identity provider tells of everybody, one request for each person and group as such providers
-//! do it; and a change of a large group writes only the rows of who was named in it.
+//! do it; a change of a large group writes only the rows of who was named in it; and who is removed is out everywhere
+//! within a second (`removal`).
+
+mod removal;
 
 use super::client::Caller;
 use super::report::{Report, Spread};
@@ -18,6 +21,9 @@ const AT_ONCE: usize = 8;
 const TOKEN: &str = "scim-proof-0123456789abcdef0123456789";
 /// Of the group that is changed in the end.
 const LARGE: usize = 1000;
+
+/// People who are removed in the end, one after the other.
+const REMOVED: usize = 50;
 
 /// Rows that are written from now on, by table.
 const COUNT: &str = "CREATE TABLE written (of text NOT NULL);
@@ -76,6 +82,8 @@ pub async fn prove(users: usize, groups: usize, report: &mut Report) -> anyhow::
         "a change of a group writes the rows of its members alone",
         of("scim_group_members") == 2 && of("workspace_members") == 2 && of("users") == 0,
     );
+    let removed: Vec<&str> = ids.iter().copied().skip(1).take(REMOVED).collect();
+    removal::prove(&stack, &writer, &provider, &removed, report).await?;
     drop(writer);
     stack.stop(report)
 }
@@ -87,8 +95,7 @@ async fn provider(stack: &Stack, writer: &Client) -> anyhow::Result<Caller> {
     writer.execute(ENABLE, &[]).await?;
     writer.execute(ADD, &[&KeyHash::from_key(TOKEN.as_bytes()).0.to_vec()]).await?;
     // Where admin is: the way through the proxy is not what is measured.
-    let admin = stack.administrator().await?.address.port();
-    Caller::at(admin).with("authorization", &format!("Bearer {TOKEN}"))
+    stack.administrator_address().with("authorization", &format!("Bearer {TOKEN}"))
 }
 
 fn person(n: usize) -> Value {

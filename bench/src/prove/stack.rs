@@ -149,6 +149,11 @@ impl Stack {
         Ok(caller)
     }
 
+    /// Admin's own address, for who needs no key.
+    pub fn administrator_address(&self) -> Caller {
+        Caller::at(self.ports[1].port())
+    }
+
     pub async fn workspace(&self) -> anyhow::Result<Uuid> {
         let client = self.database().await?;
         bootstrap::first_workspace(&client).await?.context("there is no default workspace")

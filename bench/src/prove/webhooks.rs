@@ -29,8 +29,7 @@ pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
     let said =
         json!({ "body": json!({ "verdict": true }).to_string(), "latency_ms": WEBHOOK_MS, "times": count * 2 + 1000 });
     service.script(json!([said]))?;
-    let webhook =
-        json!({ "webhookURL": format!("{}/chat/completions", service.url()), "timeout": 60_000, "failOnError": true });
+    let webhook = json!({ "webhookURL": format!("{}/chat/completions", service.url()), "headers": { "authorization": "Bearer sk-mock" }, "timeout": 60_000, "failOnError": true });
     let config = json!({
         "provider": "openai", "api_key": "sk-mock", "custom_host": stack.mock.url(),
         "input_guardrails": [{ "default.webhook": webhook, "deny": true }],

@@ -1,11 +1,20 @@
 //! A plain answer that steps have changed. It is whole, and its length is its own: the provider's would cut it or leave
 //! the client waiting. Usage is read from what the provider sent, and what is logged is what the client gets.
 
-use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head, late_event};
+use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::visit::Visit;
-use http::{HeaderValue, header};
+
+/// Notes what was said of it. The error says why the client does not get it.
+pub fn checked(mut body: ChangedBody, steps: &mut Steps, visit: &mut Visit) -> Result<ChangedBody, Ended> {
+    visit.checked(steps.told(visit.is_logged()));
+    let Some(refusal) = body.denial.take() else { return Ok(body) };
+    if let Some(log) = &mut visit.observer.log {
+        log.counts(&body.read, true);
+    }
+    Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::Answered) }))
+}
 
 pub async fn deliver(
     client: &mut impl Downstream,
@@ -14,23 +23,10 @@ pub async fn deliver(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    visit.checked(steps.told());
-    if let Some(refusal) = body.denial {
-        if let Some(log) = &mut visit.observer.log {
-            log.counts(&body.read, true);
-        }
-        return Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::Answered) }));
-    }
-    // It is in memory already: it becomes an event whatever its length.
-    if visit.answer.pulse.has_begun {
-        return late_event::tell(client, source, &body.read, &body.passed, visit).await;
-    }
     visit.answer.pulse.every = None;
     let ChangedBody { read, passed, .. } = body;
     let framed = steps.framed_body(passed.clone());
-    let mut head = source.take_head();
-    head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(framed.len())).expect("a number is a header");
-    client.write_head(client_head(head, steps, visit)).await?;
+    client.write_head(client_head(source.take_head(), Some(framed.len()), steps, visit)).await?;
     if visit.observer.keeper.is_some() {
         visit.keeps(steps.kept());
     }

@@ -7,7 +7,7 @@ mod later;
 mod stream;
 mod written;
 
-pub use call::GuardedCall;
+pub use call::{GuardedCall, SeenRequest};
 pub use later::{Answered, AsyncHooks};
 pub use written::{results_event, with_results};
 
@@ -39,8 +39,11 @@ pub struct Guarded {
     /// What the hooks of the answer said.
     output: Option<SideResult>,
     denial: Option<Box<Refusal>>,
+    /// What the hooks said that denied it.
+    denied: Option<Box<SideResult>>,
     stream: Option<Box<GuardedStream>>,
-    told: Option<HookLog>,
+    /// What it was answered with, until what hooks said of it is told.
+    told: Option<Answered>,
     /// What may be kept of it: never what hooks said.
     kept: KeptBody,
     /// What waits until others were asked.
@@ -64,6 +67,7 @@ impl Guarded {
             is_stream: false,
             output: None,
             denial: None,
+            denied: None,
             stream: None,
             told: None,
             waiting: None,
@@ -72,12 +76,12 @@ impl Guarded {
         }
     }
 
-    fn deny(&mut self, side: &SideResult) -> Unusable {
+    fn deny(&mut self, side: Box<SideResult>) -> Unusable {
         self.call.meters.denies("output");
-        let said = self.said();
-        self.told = Some(self.call.log(Some(side), said));
+        self.told = Some(self.said());
         let message = side.denied_by.and_then(|place| self.call.output[place].actions.message.clone());
-        self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, &self.call.results(Some(side)))));
+        self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, &self.call.results(Some(&side)))));
+        self.denied = Some(side);
         Unusable("a guardrail denied it".into())
     }
 
@@ -122,18 +126,18 @@ impl Guarded {
         let came = Answered::Plain(body.clone());
         if let Some(place) = side.denied_by {
             if !call.output[place].actions.softens {
-                let denied = self.deny(&side);
-                self.told = Some(call.log(Some(&side), came));
+                let denied = self.deny(Box::new(side));
+                self.told = Some(came);
                 return Err(denied);
             }
             call.meters.denies("output");
             let message = call.output[place].actions.message.clone();
             let soft = soft_denial::body(&call, message.as_deref());
-            let results = call.results(Some(&side));
-            self.told = Some(call.log(Some(&side), came));
+            let soft = with_results(soft, &call, Some(&side));
+            self.told = Some(came);
             side.is_failed = false;
             self.output = Some(side);
-            return Ok(with_results(soft, &results));
+            return Ok(soft);
         }
         let passed = side.transformed.take();
         let seen = passed.as_ref().unwrap_or(answer);
@@ -150,14 +154,13 @@ impl Guarded {
 
     /// A body with what its hooks said.
     fn with_told(&mut self, body: Bytes, came: Answered, side: SideResult) -> Bytes {
-        let results = self.call.results(Some(&side));
-        self.told = Some(self.call.log(Some(&side), came));
-        self.output = Some(side);
+        self.told = Some(came);
+        let side = self.output.insert(side);
         // What was put back belongs to this request alone, and others are sent alike without it.
         if self.call.input.placeholders.is_empty() {
             self.kept = KeptBody::Instead(body.clone());
         }
-        if self.call.tells_results() { with_results(body, &results) } else { body }
+        if self.call.tells_results() { with_results(body, &self.call, Some(&*side)) } else { body }
     }
 
     /// The text of a stream is whole: others are asked about it, if they must be.
@@ -170,14 +173,13 @@ impl Guarded {
 
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
         if let Some(side) = report {
-            let said = self.said();
-            self.told = Some(self.call.log(Some(&side), said));
+            self.told = Some(self.said());
             self.output = Some(side);
         }
         match released {
             Release::Pass(bytes) => Ok(bytes),
             Release::TooLong => Err(Unusable("it is longer than a guardrail can hold".into())),
-            Release::Denied(side) => Err(self.deny(&side)),
+            Release::Denied(side) => Err(self.deny(side)),
         }
     }
 
@@ -199,7 +201,7 @@ impl ResponseStep for Guarded {
         let shape = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success);
         self.stream = shape.map(|shape| Box::new(GuardedStream::new(&self.call, shape)));
         // Told by an answer that no hook looks at, too.
-        self.told = Some(self.call.log(None, Answered::Nothing));
+        self.told = Some(Answered::Nothing);
     }
 
     fn head(&self, head: &mut Parts) {
@@ -221,7 +223,7 @@ impl ResponseStep for Guarded {
     fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         match self.is_success {
             true => self.answer(body),
-            false if self.call.tells_results() => Ok(with_results(body, &self.call.results(None))),
+            false if self.call.tells_results() => Ok(with_results(body, &self.call, None)),
             false => Ok(body),
         }
     }
@@ -314,8 +316,10 @@ impl ResponseStep for Guarded {
         }
     }
 
-    fn told(&mut self) -> Option<HookLog> {
-        self.told.take()
+    fn told(&mut self, is_logged: bool) -> Option<HookLog> {
+        let answered = self.told.take()?;
+        let said = self.denied.as_deref().or(self.output.as_ref());
+        Some(self.call.log(said, answered, is_logged))
     }
 
     fn is_heavy_body(&self, length: usize) -> bool {

@@ -34,7 +34,7 @@ fn answer(call: &GuardedCall, message: Option<&str>) -> Answer {
     let text = TextPart { text: message.unwrap_or(DENIED).to_owned(), ..TextPart::default() };
     let choice =
         Choice { parts: vec![Part::Text(text)], finish: Some(Finish::new(FinishReason::Stop)), ..Choice::default() };
-    Answer { model: Some(call.model().to_owned()), choices: vec![choice], ..Answer::default() }
+    Answer { model: Some(call.model().into_owned()), choices: vec![choice], ..Answer::default() }
 }
 
 fn options(call: &GuardedCall) -> AnswerOptions<'static> {
@@ -42,7 +42,7 @@ fn options(call: &GuardedCall) -> AnswerOptions<'static> {
         is_strict: call.is_strict,
         id: call.request_id.clone().into(),
         created: chrono::Utc::now().timestamp().unsigned_abs(),
-        model: call.model().to_owned().into(),
+        model: call.model().into_owned().into(),
         provider: "gateway".into(),
         include_usage: false,
         request: None,

@@ -54,7 +54,7 @@ impl AnswerSource {
         match self {
             Self::Upstream(upstream) => upstream.take_head(),
             Self::Framed(framed) => framed.upstream.take_head(),
-            Self::Stored(stored) => stored.head.clone(),
+            Self::Stored(stored) => stored.take_head(),
         }
     }
 
@@ -169,5 +169,12 @@ impl StoredAnswer {
     /// A plain answer has one piece; a stream is delivered piece by piece, wherever its events end.
     pub fn new(head: ResponseHeader, pieces: impl IntoIterator<Item = Bytes>) -> Self {
         Self { head, pieces: pieces.into_iter().filter(|piece| !piece.is_empty()).collect() }
+    }
+
+    /// Leaves its status behind.
+    fn take_head(&mut self) -> ResponseHeader {
+        let (mut left, ()) = http::Response::new(()).into_parts();
+        left.status = self.head.status;
+        std::mem::replace(&mut self.head, left.into())
     }
 }

@@ -99,8 +99,8 @@ pub trait ResponseStep: Send {
         KeptBody::Passed
     }
 
-    /// What is to be logged of it, once it is known.
-    fn told(&mut self) -> Option<HookLog> {
+    /// What is to be logged of it, once it is known; where nobody logs, what is still to be done.
+    fn told(&mut self, _is_logged: bool) -> Option<HookLog> {
         None
     }
 
@@ -216,8 +216,8 @@ impl Steps {
         said.find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
     }
 
-    pub fn told(&mut self) -> Option<HookLog> {
-        self.steps.iter_mut().find_map(|step| step.told())
+    pub fn told(&mut self, is_logged: bool) -> Option<HookLog> {
+        self.steps.iter_mut().find_map(|step| step.told(is_logged))
     }
 
     pub fn is_heavy_body(&self, length: usize) -> bool {

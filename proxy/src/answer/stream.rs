@@ -22,7 +22,7 @@ pub async fn deliver(
     let HeldStream { first, mut splitter, mut ending } = held;
     let mut head = None;
     if !visit.answer.pulse.has_begun {
-        let mut new = client_head(source.take_head(), steps, visit);
+        let mut new = client_head(source.take_head(), None, steps, visit);
         // Should the stream break off, one event more will be written than was announced.
         new.remove_header(&header::CONTENT_LENGTH);
         head = Some(new);
@@ -69,7 +69,7 @@ pub async fn deliver(
                 Ok(passed) => passed,
                 Err(unusable) => {
                     visit.withholds(&whole);
-                    visit.checked(steps.told());
+                    visit.checked(steps.told(visit.is_logged()));
                     let is_begun = has_begun(head.as_ref(), steps, visit);
                     if let Some(refusal) = steps.denial() {
                         return Box::pin(end_denied(client, visit, steps, *refusal, is_begun)).await;
@@ -78,7 +78,7 @@ pub async fn deliver(
                     return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
                 }
             };
-            visit.checked(steps.told());
+            visit.checked(steps.told(visit.is_logged()));
             if is_end && visit.observer.keeper.is_some() {
                 visit.keeps(steps.kept());
             }

@@ -1,11 +1,12 @@
-//! The rows as the provider takes them: each is judged by guardrails, edited as the config says, and names the model as the
-//! provider calls it. They go into the store as they are written, as an upload that never becomes a file; so nothing is held,
-//! and what dies half way is swept like any upload. A row that is denied is not sent, and has its result at once.
+//! The rows as the provider takes them: each is judged by guardrails, edited as the config says, names the model as the
+//! provider calls it, and is in the form that the provider's codec gives it. They go into the store as they are written, as an upload that never becomes a file; so nothing is held,
+//! and what dies half way is swept like any upload. A row that is denied, or that the
+//! provider has no form for, is not sent, and has its result at once.
 
 use super::trouble::Trouble;
 use super::{RowResult, RowSink, family, public_id};
 use crate::batches::record::BatchRecord;
-use crate::codecs::jobs::failed_row;
+use crate::codecs::jobs::{BatchRow, JSONL, LONGEST_LINE, failed_row};
 use crate::files::{FileReader, Intake, ManagedFile, ManagedFiles, PART_BYTES};
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
@@ -15,6 +16,7 @@ use crate::walk::row_guard::{Judged, RowGuard};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use shared::batches::{BatchError, Lines};
 use shared::config::ParamPath;
 use std::borrow::Cow;
@@ -80,6 +82,8 @@ impl Engine {
         let mut reader = FileReader::new(&files.store, batch.owner, input, &(0..input.bytes));
         let mut intake = Intake::new(&files.store, batch.owner, id);
         let (mut lines, mut denied, mut sent) = (Lines::default(), Vec::new(), 0);
+        let frame = job.codec().map_or(JSONL, |codec| codec.input_frame());
+        let [before, between, after] = frame.map(|text| Bytes::from_static(text.as_bytes()));
         loop {
             let piece = reader.next_piece().await?;
             match &piece {
@@ -89,8 +93,9 @@ impl Engine {
             while let Some(line) = next(&mut lines)? {
                 match written_row(job, batch, guard.as_ref(), &line).await? {
                     Ok(line) => {
-                        sent += 1;
+                        intake.take(if sent == 0 { before.clone() } else { between.clone() }).await?;
                         intake.take(line).await?;
+                        sent += 1;
                     }
                     Err(result) => denied.push(result),
                 }
@@ -105,6 +110,9 @@ impl Engine {
         if !denied.is_empty() {
             rows.store(denied).await?;
         }
+        if sent > 0 {
+            intake.take(after).await?;
+        }
         let bytes = intake.finish().await?;
         let file = ManagedFile { id, bytes, part_bytes: PART_BYTES as u64, ..input.clone() };
         Ok(WrittenInput { file, rows: sent })
@@ -118,7 +126,7 @@ fn next(lines: &mut Lines) -> Result<Option<Bytes>, Trouble> {
     }
 }
 
-/// The line of a row, with its break; or its result, where it is not to be sent.
+/// A row as it is sent, or its result, where it is not to be sent.
 async fn written_row(
     job: &JobTarget,
     batch: &BatchRecord,
@@ -132,7 +140,7 @@ async fn written_row(
         Some(guard) => match guard.judge_request(&body).await {
             Judged::Same => {}
             Judged::Changed(changed) => body = changed,
-            Judged::Denied(why) => return Ok(Err(denied(&row.custom_id, &why))),
+            Judged::Denied(why) => return Ok(Err(unsent(&row.custom_id, "hooks_failed", &why))),
         },
     }
     let fields = Fields::parse_object(&body).map_err(|refusal| changed(&refusal.message))?;
@@ -141,13 +149,26 @@ async fn written_row(
         None => body.clone(),
     };
     let edited = unstreamed(&edited)?;
-    let text = std::str::from_utf8(&edited).map_err(|error| changed(&error.to_string()))?;
+    let Some(codec) = job.codec() else { return native_line(batch, &row.custom_id, &edited).map(Ok) };
+    if edited.len() > LONGEST_LINE {
+        let why = format!("rows for this provider may have {LONGEST_LINE} bytes");
+        return Ok(Err(unsent(&row.custom_id, "line_too_long", &why)));
+    }
+    let body: Map<String, Value> = serde_json::from_slice(&edited).map_err(|error| changed(&error.to_string()))?;
+    let plain = BatchRow { custom_id: row.custom_id.into_owned(), body };
+    Ok(match codec.input_row(&plain, &job.model) {
+        Ok(sent) => Ok(Bytes::from(sent.to_string())),
+        Err(error) => Err(unsent(&plain.custom_id, "invalid_parameter", &error.to_string())),
+    })
+}
+
+/// As OpenAI's files have it.
+fn native_line(batch: &BatchRecord, custom_id: &str, edited: &Bytes) -> Result<Bytes, Trouble> {
+    let text = std::str::from_utf8(edited).map_err(|error| changed(&error.to_string()))?;
     let one_line = text.replace(['\n', '\r'], " ");
     let body = RawValue::from_string(one_line).map_err(|error| changed(&error.to_string()))?;
-    let sent = SentLine { custom_id: &row.custom_id, method: "POST", url: &batch.endpoint, body: &body };
-    let mut line = serde_json::to_vec(&sent).map_err(|error| changed(&error.to_string()))?;
-    line.push(b'\n');
-    Ok(Ok(Bytes::from(line)))
+    let sent = SentLine { custom_id, method: "POST", url: &batch.endpoint, body: &body };
+    serde_json::to_vec(&sent).map(Bytes::from).map_err(|error| changed(&error.to_string()))
 }
 
 /// An answer is one JSON object in a line.
@@ -157,8 +178,8 @@ fn unstreamed(body: &Bytes) -> Result<Bytes, Trouble> {
     Ok(Edits::new(None, None, names).apply(body, &fields, None))
 }
 
-fn denied(custom_id: &str, why: &str) -> RowResult {
-    let line = failed_row(custom_id, "hooks_failed", why);
+fn unsent(custom_id: &str, code: &str, why: &str) -> RowResult {
+    let line = failed_row(custom_id, code, why);
     RowResult { custom_id: custom_id.to_owned(), is_answered: false, line: Bytes::from(line.to_string()), cost: None }
 }
 

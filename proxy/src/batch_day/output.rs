@@ -1,19 +1,23 @@
-//! The provider's answers, read line by line: each becomes a row of ours, judged by guardrails, logged and priced. A provider
-//! with a form of its own has its file rewritten first (`codecs::jobs`).
+//! The provider's answers, read line by line: each becomes a row of ours, judged by guardrails, logged and priced. Lines of a
+//! provider with a form of its own are rewritten first (`codecs::jobs`).
 
 use super::input::TOGETHER;
 use super::start::asked;
 use super::trouble::Trouble;
 use super::{RowResult, RowSink, family, public_id};
 use crate::batches::record::BatchRecord;
-use crate::codecs::jobs::{JobVerb, failed_row};
+use crate::codecs::jobs::{JobVerb, LONGEST_LINE, failed_row};
+use crate::net::dial::Upstream;
 use crate::refusal::Refusal;
 use crate::walk::Engine;
-use crate::walk::provider_jobs::JobTarget;
+use crate::walk::provider_jobs::{JobTarget, OutputForm};
 use crate::walk::row_guard::{Judged, RowGuard};
 use bytes::Bytes;
 use serde_json::Value;
 use shared::batches::{BatchError, Lines};
+
+/// Bytes of results that are stored together; one row may pass it.
+const TOGETHER_BYTES: usize = 4 << 20;
 
 impl Engine {
     pub(super) async fn read_day_output(
@@ -24,26 +28,22 @@ impl Engine {
         rows: &impl RowSink,
     ) -> Result<(), Trouble> {
         let guard = self.row_guard(job, family(batch), &public_id(batch));
-        let mut reading = Reading { engine: self, job, batch, guard: guard.as_ref(), rows, results: Vec::new() };
+        let guard = guard.as_ref();
+        let mut reading = Reading { engine: self, job, batch, guard, rows, results: Vec::new(), held: 0 };
         if job.codec().is_some() {
             let id = batch.provider_batch_id.clone().unwrap_or_default();
-            let answer = match self.ask_job(job, asked(batch, JobVerb::Output, &id)).await {
-                Ok(answer) => answer,
+            match self.open_job_output(job, asked(batch, JobVerb::Output, &id)).await {
+                Ok(Ok((upstream, form))) => reading.read_rows(upstream, Some(&form)).await?,
+                Ok(Err(told)) => return Err(Trouble::told(told.status, &told.body)),
                 // One that was stopped early has written nothing.
                 Err(refusal) if refusal.status == 400 => return Ok(()),
                 Err(refusal) => return Err(refusal.into()),
-            };
-            if !(200..300).contains(&answer.status) {
-                return Err(Trouble::told(answer.status, &answer.body));
             }
-            let mut lines = Lines::default();
-            lines.push(&answer.body);
-            lines.end();
-            reading.read_lines(&mut lines).await?;
         } else {
             for file in ["output_file_id", "error_file_id"] {
                 if let Some(id) = told[file].as_str().filter(|id| !id.is_empty()) {
-                    reading.read_file(id).await?;
+                    let upstream = self.open_job_file(job, id).await?;
+                    reading.read_rows(upstream, None).await?;
                 }
             }
         }
@@ -58,11 +58,13 @@ struct Reading<'r, S: RowSink> {
     guard: Option<&'r RowGuard>,
     rows: &'r S,
     results: Vec<RowResult>,
+    /// Bytes of them.
+    held: usize,
 }
 
 impl<S: RowSink> Reading<'_, S> {
-    async fn read_file(&mut self, id: &str) -> Result<(), Trouble> {
-        let mut upstream = self.engine.open_job_file(self.job, id).await?;
+    /// `form` is that of lines which are not OpenAI's.
+    async fn read_rows(&mut self, mut upstream: Upstream, form: Option<&OutputForm>) -> Result<(), Trouble> {
         let status = upstream.head().status.as_u16();
         if !(200..300).contains(&status) {
             let told = upstream.read_body().await.ok().flatten().unwrap_or_default();
@@ -77,7 +79,7 @@ impl<S: RowSink> Reading<'_, S> {
                 Some(piece) => lines.push(piece),
                 None => lines.end(),
             }
-            self.read_lines(&mut lines).await?;
+            self.read_lines(&mut lines, form).await?;
             if piece.is_none() {
                 upstream.release();
                 return Ok(());
@@ -85,17 +87,25 @@ impl<S: RowSink> Reading<'_, S> {
         }
     }
 
-    async fn read_lines(&mut self, lines: &mut Lines) -> Result<(), Trouble> {
+    async fn read_lines(&mut self, lines: &mut Lines, form: Option<&OutputForm>) -> Result<(), Trouble> {
         loop {
             let line = lines.next_line().map_err(|long| {
                 Trouble::Lasting(vec![BatchError::new("provider_error", format!("the provider's output: {long}"))])
             })?;
             let Some(line) = line else { return Ok(()) };
-            let Ok(row) = serde_json::from_slice::<Value>(&line.bytes) else { continue };
+            // Of what cannot be read nobody knows whose answer it is; its row is told to have none.
+            if form.is_some() && line.bytes.len() > LONGEST_LINE {
+                continue;
+            }
+            let Ok(told @ Value::Object(_)) = serde_json::from_slice::<Value>(&line.bytes) else { continue };
+            let number = usize::try_from(line.number.saturating_sub(1)).unwrap_or(usize::MAX);
+            let row = form.map(|form| form.row(number, &told)).unwrap_or(told);
             let Some(custom_id) = row["custom_id"].as_str().map(str::to_owned) else { continue };
             let result = self.result(custom_id, row).await;
+            self.held += result.line.len();
             self.results.push(result);
-            if self.results.len() >= TOGETHER {
+            if self.results.len() >= TOGETHER || self.held >= TOGETHER_BYTES {
+                self.held = 0;
                 self.rows.store(std::mem::take(&mut self.results)).await?;
             }
         }

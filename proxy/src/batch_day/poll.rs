@@ -37,7 +37,7 @@ impl Engine {
         let told = batch.provider_batch.as_ref().unwrap_or(&Value::Null);
         let Some(end) = end else { return Ok(DayStep::Wait(until_next(batch, now))) };
         if end == BatchStatus::Failed {
-            return Err(Trouble::Lasting(errors(told)));
+            return Ok(DayStep::Failed(errors(told)));
         }
         self.read_day_output(job, batch, told, rows).await?;
         Ok(DayStep::Over(match end {

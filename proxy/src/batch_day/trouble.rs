@@ -1,4 +1,5 @@
-//! What stands against a step at a provider: something that passes, and then it is done again, or something that does not.
+//! What stands against a step at a provider: something that passes, and then it is done again, or something that does not. A
+//! refusal lies in between: somebody may mend it (an account, a config), and what was begun at the provider is worth the wait.
 
 use crate::files::FilesAway;
 use crate::refusal::{Refusal, RefusalCode};
@@ -16,6 +17,8 @@ pub enum Trouble {
     NotNow,
     /// Shown while the batch waits.
     Passing(BatchError),
+    /// The provider or the gateway does not do it, as things are.
+    Refused(BatchError),
     Lasting(Vec<BatchError>),
 }
 
@@ -31,7 +34,7 @@ impl Trouble {
         let message = text("/error/message").or_else(|| text("/message")).unwrap_or("it gave no reason");
         let message: String = message.chars().take(LONGEST).collect();
         let error = BatchError::new("provider_error", format!("the provider answered {status}: {message}"));
-        if passes(status) { Self::Passing(error) } else { Self::Lasting(vec![error]) }
+        if passes(status) { Self::Passing(error) } else { Self::Refused(error) }
     }
 }
 
@@ -51,10 +54,10 @@ pub fn object(answer: &KeptAnswer) -> Result<Value, Trouble> {
 
 impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
-        // What somebody may mend: a budget, a key, a provider that was taken away.
+        // They are waited for before anything is begun, too.
         let is_mended = matches!(refusal.code, RefusalCode::BudgetExhausted | RefusalCode::RateLimitExceeded);
         let error = BatchError::new(refusal.code.as_str(), refusal.message.into_owned());
-        if is_mended || passes(refusal.status) { Self::Passing(error) } else { Self::Lasting(vec![error]) }
+        if is_mended || passes(refusal.status) { Self::Passing(error) } else { Self::Refused(error) }
     }
 }
 
@@ -75,14 +78,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_is_waited_for_and_what_lasts_ends_the_batch() {
+    fn what_passes_is_told_from_what_is_refused() {
         for (status, is_passing) in [(429, true), (500, true), (503, true), (408, true), (400, false), (401, false)] {
             let told = Trouble::told(status, br#"{"error":{"message":"no"}}"#);
             assert_eq!(matches!(told, Trouble::Passing(_)), is_passing, "{status}: {told:?}");
         }
-        let Trouble::Lasting(errors) = Trouble::told(400, b"<html>") else { panic!("it lasts") };
-        assert!(errors[0].message.contains("it gave no reason"), "{errors:?}");
+        let Trouble::Refused(error) = Trouble::told(400, b"<html>") else { panic!("it is refused") };
+        assert!(error.message.contains("it gave no reason"), "{error:?}");
         assert!(matches!(Trouble::from(Refusal::upstream_unreachable("p", "dns")), Trouble::Passing(_)));
-        assert!(matches!(Trouble::from(Refusal::missing_provider()), Trouble::Lasting(_)));
+        assert!(matches!(Trouble::from(Refusal::missing_provider()), Trouble::Refused(_)));
     }
 }

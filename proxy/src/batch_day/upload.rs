@@ -1,5 +1,5 @@
-//! The rows on their way to the provider. Where its files are OpenAI's own they are sent piece by piece; a provider with a form
-//! of its own takes them rewritten, for which they are held, so of those it may have fewer.
+//! The rows on their way to the provider, piece by piece: in a form where its files are OpenAI's own, else as the bytes of a file,
+//! or as the request for the batch itself.
 
 use super::input::WrittenInput;
 use super::trouble::{Trouble, object};
@@ -11,14 +11,12 @@ use crate::net::dial::{PieceSource, UpstreamError};
 use crate::refusal::Refusal;
 use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::{Map, Value};
 use shared::batches::BatchStatus;
 use shared::providers::Family;
 use std::time::Duration;
 
-/// Of rows that are held to be rewritten.
-pub const MOST_HELD: u64 = 16 << 20;
 /// The next step follows at once.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
@@ -33,7 +31,7 @@ impl Engine {
         let written = self.write_day_input(job, batch, files, rows).await?;
         let sent = match written.rows {
             0 => Ok(DayStep::Over(BatchStatus::Completed)),
-            _ => self.send_day_input(job, batch, files, &written).await,
+            _ => self.send_day_input(job, batch, files, &written, rows).await,
         };
         // If this fails it is swept later.
         let _ = files.rows.discard(batch.owner, written.file.id).await;
@@ -46,33 +44,30 @@ impl Engine {
         batch: &mut BatchRecord,
         files: &ManagedFiles,
         written: &WrittenInput,
+        rows: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
         let Some(codec) = job.codec() else {
             batch.provider_input_file_id = Some(self.send_natively(job, batch, files, &written.file).await?);
             return Ok(DayStep::Wait(AT_ONCE));
         };
-        if written.file.bytes > MOST_HELD {
-            let message =
-                format!("this provider takes no more than {MOST_HELD} bytes in a batch that the gateway runs");
-            return Err(Trouble::lasting("file_too_large", &message));
-        }
-        let bytes = whole(files, batch, &written.file).await?;
+        let length = usize::try_from(written.file.bytes).unwrap_or(usize::MAX);
+        let reader = FileReader::new(&files.store, batch.owner, &written.file, &(0..written.file.bytes));
+        let mut pieces = FormPieces { before: None, reader, after: None };
         if codec.name() == "message_batches" {
             // It takes its rows with the request for the batch.
-            return self.start_with_rows(job, batch, &bytes).await;
+            return self.start_with_rows(job, batch, written.rows, (length, &mut pieces), rows).await;
         }
-        let file = UploadedFile { name: format!("{}.jsonl", public_id(batch)), bytes };
-        let mut body = Map::new();
-        body.insert("purpose".into(), "batch".into());
+        // Its rows are in the provider's form already, so no purpose is said for which they would be rewritten.
+        let file = UploadedFile { name: format!("{}.jsonl", public_id(batch)), bytes: Bytes::new() };
         let question = JobQuestion {
             family: Family::Files,
             verb: JobVerb::Create,
             id: String::new(),
-            body,
+            body: Map::new(),
             file: Some(file),
             request_id: public_id(batch),
         };
-        let told = object(&self.ask_job(job, question).await?)?;
+        let told = object(&self.send_job(job, question, length, &mut pieces).await?)?;
         batch.provider_input_file_id = Some(id_of(&told)?);
         Ok(DayStep::Wait(AT_ONCE))
     }
@@ -104,7 +99,7 @@ impl Engine {
     }
 }
 
-/// A form with one file, which comes from the store.
+/// A file that comes from the store, and what of a form stands around it.
 struct FormPieces<'f> {
     before: Option<Bytes>,
     reader: FileReader<'f>,
@@ -122,15 +117,6 @@ impl PieceSource for FormPieces<'_> {
             Err(_) => Err(UpstreamError::protocol("the file could not be read")),
         }
     }
-}
-
-async fn whole(files: &ManagedFiles, batch: &BatchRecord, file: &ManagedFile) -> Result<Bytes, Trouble> {
-    let mut reader = FileReader::new(&files.store, batch.owner, file, &(0..file.bytes));
-    let mut bytes = BytesMut::new();
-    while let Some(piece) = reader.next_piece().await? {
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.freeze())
 }
 
 pub fn id_of(told: &Value) -> Result<String, Trouble> {

@@ -4,7 +4,7 @@ use super::{BatchRunner, StepFailure, output_line, persist};
 use crate::batch_day::{DayStep, RowResult, RowSink};
 use crate::batches::record::BatchRecord;
 use crate::batches::rows::{self, ANSWERED, FAILED};
-use crate::runtime::small_pool::{PostgresAway, SmallPool};
+use crate::runtime::small_pool::PostgresAway;
 use chrono::Utc;
 use shared::amount::Amount;
 use shared::batches::{BatchError, BatchStatus};
@@ -18,9 +18,11 @@ const PAUSE: Duration = Duration::from_secs(60);
 const CHUNK: i64 = 1000;
 
 /// Results of one batch, on their way into its rows.
-struct DayRows<'p> {
-    pool: &'p SmallPool,
+struct DayRows<'r> {
+    runner: &'r BatchRunner,
     batch: Uuid,
+    /// The status that the batch has before the step.
+    before: BatchStatus,
 }
 
 impl RowSink for DayRows<'_> {
@@ -32,7 +34,11 @@ impl RowSink for DayRows<'_> {
         // What is in memory can be compressed.
         let lines: Vec<Vec<u8>> =
             results.into_iter().map(|result| pack(&result.line).unwrap_or_default().to_vec()).collect();
-        rows::finish_by_id(self.pool, self.batch, &ids, &states, &lines, &costs).await
+        rows::finish_by_id(&self.runner.records.pool, self.batch, &ids, &states, &lines, &costs).await
+    }
+
+    async fn note(&self, batch: &BatchRecord) -> Result<bool, PostgresAway> {
+        self.runner.records.save(batch, self.before, self.runner.owner).await
     }
 }
 
@@ -44,6 +50,7 @@ impl BatchRunner {
             Err(refusal) if refusal.status == 503 => return Err(StepFailure),
             // Nobody could be asked to cancel it.
             Err(_) if before == BatchStatus::Cancelling => return self.finish(&batch).await,
+            Err(_) if Utc::now() >= batch.expires_at => return self.end_day(batch, BatchStatus::Expired).await,
             Err(refusal) => {
                 let error = BatchError::new(refusal.code.as_str(), refusal.message.to_string());
                 rows::hold_up(&self.records.pool, batch.id, PAUSE, &error).await?;
@@ -51,7 +58,7 @@ impl BatchRunner {
             }
         };
         batch.errors.clear();
-        let sink = DayRows { pool: &self.records.pool, batch: batch.id };
+        let sink = DayRows { runner: self, batch: batch.id, before };
         let stepped = Box::pin(self.engine.step_day_batch(&caller, &mut batch, &sink)).await?;
         match stepped {
             DayStep::Wait(wait) => {
@@ -62,23 +69,27 @@ impl BatchRunner {
                 self.fail(batch, errors).await?;
                 Ok(Duration::ZERO)
             }
-            DayStep::Over(end) => {
-                let next = match (before, end) {
-                    (BatchStatus::InProgress, BatchStatus::Cancelled) => Some(BatchStatus::Cancelling),
-                    (BatchStatus::InProgress, _) => Some(BatchStatus::Finalizing),
-                    _ => None,
-                };
-                if end == BatchStatus::Completed {
-                    self.close_unanswered(&batch).await?;
-                }
-                if let Some(next) = next {
-                    batch.become_status(next, Utc::now());
-                }
-                match self.save(&batch, before).await {
-                    true => self.finish(&batch).await,
-                    false => Ok(Duration::ZERO),
-                }
-            }
+            DayStep::Over(end) => self.end_day(batch, end).await,
+        }
+    }
+
+    /// The provider will do nothing more of it.
+    async fn end_day(&self, mut batch: BatchRecord, end: BatchStatus) -> Result<Duration, StepFailure> {
+        let before = batch.status;
+        let next = match (before, end) {
+            (BatchStatus::InProgress, BatchStatus::Cancelled) => Some(BatchStatus::Cancelling),
+            (BatchStatus::InProgress, _) => Some(BatchStatus::Finalizing),
+            _ => None,
+        };
+        if end == BatchStatus::Completed {
+            self.close_unanswered(&batch).await?;
+        }
+        if let Some(next) = next {
+            batch.become_status(next, Utc::now());
+        }
+        match self.save(&batch, before).await {
+            true => self.finish(&batch).await,
+            false => Ok(Duration::ZERO),
         }
     }
 
@@ -89,7 +100,7 @@ impl BatchRunner {
 
     /// Of a batch that the provider calls complete, rows without a result are failures.
     async fn close_unanswered(&self, batch: &BatchRecord) -> Result<(), StepFailure> {
-        let sink = DayRows { pool: &self.records.pool, batch: batch.id };
+        let sink = DayRows { runner: self, batch: batch.id, before: batch.status };
         loop {
             let open = rows::open_ids(&self.records.pool, batch.id, CHUNK).await?;
             if open.is_empty() {

@@ -16,6 +16,7 @@ use rust_decimal::Decimal;
 use shared::amount::Amount;
 use shared::batches::{BatchError, MAX_LINE};
 use shared::log_store::pack;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// For the whole request; targets have shorter limits of their own.
@@ -38,7 +39,7 @@ impl BatchRunner {
     pub(super) async fn run_row(&self, context: &GroupContext, row: LeasedRow, held: RowUnderWay) {
         let pool = &self.records.pool;
         let (batch, number) = (held.batch(), row.number);
-        match self.ask(context, &row).await {
+        match self.ask(context, &row, &held).await {
             RowEnd::Result { line, is_answered, cost } => {
                 // What is in memory can be compressed.
                 let packed = pack(&line).unwrap_or_default();
@@ -62,7 +63,7 @@ impl BatchRunner {
         }
     }
 
-    async fn ask(&self, context: &GroupContext, row: &LeasedRow) -> RowEnd {
+    async fn ask(&self, context: &GroupContext, row: &LeasedRow, held: &RowUnderWay) -> RowEnd {
         let failed = |code: &str, message: &str| unasked(context, row, code, message);
         let Some(input) = &context.input else {
             return failed("file_not_found", "the input file was deleted before this row was run");
@@ -74,20 +75,25 @@ impl BatchRunner {
                 return RowEnd::Back(PutBack { wait: READ_AGAIN, is_asked: false, is_failure: false }, None);
             }
         };
+        if held.cancelled().load(Relaxed) {
+            return RowEnd::Back(PutBack { wait: Duration::ZERO, is_asked: false, is_failure: false }, None);
+        }
         let Some(body) = input_row::body(&line) else {
             return failed("invalid_json_line", "the input file is not what it was");
         };
         drop(line);
         let deadline = Instant::now() + LONGEST;
-        let Some((mut client, _waiter)) = InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
+        let Some((client, _waiter)) = InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
         else {
             return failed("invalid_endpoint", "rows for this endpoint cannot be run");
         };
+        let mut client = client.within(held.answer());
         context.options.put_on(client.head_mut());
         let asked = BatchRow {
             caller: context.caller.clone(),
             batch: format!("{PREFIX}{}", context.batch.id),
             number: row.number,
+            cancelled: held.cancelled().clone(),
         };
         let answer = Box::pin(self.engine.run_batch_row(&mut client, asked)).await;
         self.end(row, client, &answer).await
@@ -122,6 +128,7 @@ impl BatchRunner {
                     }
                     status => output_line::answered(&row.custom_id, &answer.request_id, status, &body, row.asked),
                 };
+                drop(body);
                 let cost = self.cost(&answer.records).await;
                 RowEnd::Result { line, is_answered: verdict == Verdict::Answered, cost }
             }

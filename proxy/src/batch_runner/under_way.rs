@@ -1,18 +1,24 @@
-//! What this process has begun of batches: how many rows, and how many bytes of input they hold. A row counts until its result is
-//! stored, and so long the process does not end by itself.
+//! What this process has begun of batches: how many rows, how many bytes of input they hold, and how many of answers. A row counts
+//! until its result is stored, and so long the process does not end by itself.
 
 use crate::batches::meters::BatchMeters;
 use crate::metrics::{Lane, Metrics};
+use crate::net::answer_budget::{AnswerBudget, AnswerShare};
+use crate::walk::BatchSwitch;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use uuid::Uuid;
 
 /// Of input at once. What a row holds is some times as much: its body, what becomes of it, its answer.
 const MOST_BYTES: u64 = 16 << 20;
+/// Of answers at once, which one answer may pass. They are held until they are stored, also while Postgres is away.
+const ANSWER_BYTES: usize = 8 << 20;
 
 pub struct UnderWay {
     counts: Mutex<Counts>,
+    answers: AnswerBudget,
     meters: Arc<BatchMeters>,
 }
 
@@ -20,8 +26,14 @@ pub struct UnderWay {
 struct Counts {
     rows: u32,
     bytes: u64,
-    /// How much of each batch is held here: rows, and a step.
-    held: HashMap<Uuid, u32>,
+    held: HashMap<Uuid, HeldCount>,
+}
+
+/// How much of a batch is held here: rows, and a step.
+#[derive(Default)]
+struct HeldCount {
+    count: u32,
+    cancelled: BatchSwitch,
 }
 
 /// A row that was begun, until it is dropped.
@@ -29,6 +41,7 @@ pub struct RowUnderWay {
     all: Arc<UnderWay>,
     batch: HeldBatch,
     bytes: u64,
+    answer: Arc<AnswerShare>,
     metrics: Arc<Metrics>,
 }
 
@@ -36,11 +49,12 @@ pub struct RowUnderWay {
 pub struct HeldBatch {
     all: Arc<UnderWay>,
     id: Uuid,
+    cancelled: BatchSwitch,
 }
 
 impl UnderWay {
     pub fn new(meters: Arc<BatchMeters>) -> Self {
-        Self { counts: Mutex::default(), meters }
+        Self { counts: Mutex::default(), answers: AnswerBudget::new(ANSWER_BYTES), meters }
     }
 
     /// Rows and bytes that may be begun, of so many rows at once. One row may pass the bytes when nothing else runs.
@@ -58,12 +72,23 @@ impl UnderWay {
         drop(counts);
         self.meters.in_flight.inc();
         metrics.enter(Lane::Own);
-        RowUnderWay { all: self.clone(), batch: held, bytes, metrics: metrics.clone() }
+        RowUnderWay { all: self.clone(), batch: held, bytes, answer: self.answers.share(), metrics: metrics.clone() }
     }
 
     pub fn hold_batch(self: &Arc<Self>, id: Uuid) -> HeldBatch {
-        *self.counts.lock().held.entry(id).or_default() += 1;
-        HeldBatch { all: self.clone(), id }
+        let mut counts = self.counts.lock();
+        let held = counts.held.entry(id).or_default();
+        held.count += 1;
+        let cancelled = held.cancelled.clone();
+        drop(counts);
+        HeldBatch { all: self.clone(), id, cancelled }
+    }
+
+    /// Rows of this batch that are not asked yet will not be.
+    pub fn cancel(&self, id: Uuid) {
+        if let Some(held) = self.counts.lock().held.get(&id) {
+            held.cancelled.store(true, Relaxed);
+        }
     }
 
     /// Those of which something is held.
@@ -75,6 +100,16 @@ impl UnderWay {
 impl RowUnderWay {
     pub fn batch(&self) -> Uuid {
         self.batch.id
+    }
+
+    /// Whether its batch was cancelled since it was begun.
+    pub fn cancelled(&self) -> &BatchSwitch {
+        &self.batch.cancelled
+    }
+
+    /// What its answer holds of what all of them may.
+    pub fn answer(&self) -> Arc<AnswerShare> {
+        self.answer.clone()
     }
 }
 
@@ -93,8 +128,8 @@ impl Drop for HeldBatch {
     fn drop(&mut self) {
         let mut counts = self.all.counts.lock();
         if let Some(held) = counts.held.get_mut(&self.id) {
-            *held -= 1;
-            if *held == 0 {
+            held.count -= 1;
+            if held.count == 0 {
                 counts.held.remove(&self.id);
             }
         }
@@ -120,6 +155,9 @@ mod tests {
         let mut held = all.batches();
         held.sort();
         assert_eq!((held, metrics.in_flight()), (vec![one, two], 1));
+        all.cancel(two);
+        assert!(large.cancelled().load(Relaxed) && !step.cancelled.load(Relaxed));
+        assert!(all.begin_row(two, 1, &metrics).cancelled().load(Relaxed), "whatever is begun of it");
         drop((large, step));
         assert_eq!((all.room(2), all.batches(), metrics.in_flight()), (Some((2, MOST_BYTES)), vec![], 0));
     }

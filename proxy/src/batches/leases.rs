@@ -86,6 +86,15 @@ pub async fn release_batch(
     Ok(())
 }
 
+/// Which of these are to be cancelled.
+pub async fn cancelled(pool: &SmallPool, batches: &[Uuid]) -> Result<Vec<Uuid>, PostgresAway> {
+    const CANCELLED: &str = "SELECT id FROM batches WHERE id = ANY($1) AND status = 'cancelling'";
+    let lent = pool.lend().await?;
+    let rows = bounded(lent.client.query(CANCELLED, &[&batches])).await?;
+    lent.give_back();
+    rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(PostgresAway::because)
+}
+
 /// How many batches are in each status that is not final, and how many seconds the one that waits longest is late.
 pub async fn survey(pool: &SmallPool) -> Result<(Vec<(BatchStatus, i64)>, f64), PostgresAway> {
     const SURVEY: &str = "SELECT status, count(*), max(extract(epoch FROM now() - next_step_at))::float8 FROM batches

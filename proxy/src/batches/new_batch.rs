@@ -3,6 +3,7 @@
 use super::options::BatchOptions;
 use super::record::Mode;
 use crate::files::PREFIX as FILE;
+use crate::files::managed::managed_id;
 use crate::refusal::Refusal;
 use crate::request::headers::Aliases;
 use pingora_http::RequestHeader;
@@ -81,13 +82,12 @@ fn field(body: &[u8], name: &str) -> Option<String> {
 
 /// An id that is no managed file's is told apart from one that is nobody's.
 fn file_id(named: &str) -> Result<Uuid, Refusal> {
-    let Some(id) = named.strip_prefix(FILE) else {
+    if !named.starts_with(FILE) {
         let message = "batches that the gateway runs read files that it keeps (gwf-…): upload the file without a \
              provider, or name the provider that has it";
         return Err(wrong("input_file_id", message));
-    };
-    let parsed = Some(id).filter(|id| id.len() == 36).and_then(|id| Uuid::try_parse(id).ok());
-    parsed.ok_or_else(|| Refusal::input_file_not_found(&named.chars().take(64).collect::<String>()))
+    }
+    managed_id(FILE, named).map_err(|sent| Refusal::input_file_not_found(&sent))
 }
 
 /// Postgres cannot keep it.

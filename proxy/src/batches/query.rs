@@ -1,6 +1,7 @@
 //! What a path and a query below `/batches` ask for.
 
 use super::record::PREFIX;
+use crate::files::managed::{ManagedPath, SentId, asked_after, asked_limit};
 use crate::refusal::Refusal;
 use uuid::Uuid;
 
@@ -11,35 +12,22 @@ const MOST: i64 = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchPath {
     All,
-    One(Result<Uuid, String>),
-    Cancel(Result<Uuid, String>),
-    Output(Result<Uuid, String>),
+    One(SentId),
+    Cancel(SentId),
+    Output(SentId),
     Other,
 }
 
 impl BatchPath {
     pub fn parse(rest: &str) -> Self {
-        let Some(rest) = rest.strip_prefix('/') else {
-            return if rest.is_empty() { Self::All } else { Self::Other };
-        };
-        match rest.split_once('/') {
-            None => Self::One(id(rest)),
-            Some((batch, "cancel")) => Self::Cancel(id(batch)),
-            Some((batch, "output")) => Self::Output(id(batch)),
-            Some(_) => Self::Other,
+        match ManagedPath::parse(PREFIX, rest) {
+            ManagedPath::All => Self::All,
+            ManagedPath::One(id) => Self::One(id),
+            ManagedPath::Below(id, "cancel") => Self::Cancel(id),
+            ManagedPath::Below(id, "output") => Self::Output(id),
+            ManagedPath::Below(..) | ManagedPath::Other => Self::Other,
         }
     }
-
-    /// Whether it names a batch of ours, whatever else the request says.
-    pub fn is_ours(rest: &str) -> bool {
-        rest.strip_prefix('/').is_some_and(|rest| rest.starts_with(PREFIX))
-    }
-}
-
-/// What is no id is told of as it was sent, up to a length.
-fn id(text: &str) -> Result<Uuid, String> {
-    let found = text.strip_prefix(PREFIX).filter(|id| id.len() == 36).and_then(|id| Uuid::try_parse(id).ok());
-    found.ok_or_else(|| text.chars().take(64).collect())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,14 +43,8 @@ impl BatchQuery {
         let mut asked = Self { limit: USUAL, after: None, with_provider_details: false };
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "limit" => {
-                    let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
-                    asked.limit = limit.ok_or_else(|| Refusal::invalid_query("limit", "a number from 1 to 100"))?;
-                }
-                "after" => {
-                    let after = id(&value).map_err(|_| Refusal::invalid_query("after", "the id of a batch"))?;
-                    asked.after = Some(after);
-                }
+                "limit" => asked.limit = asked_limit(&value, MOST)?,
+                "after" => asked.after = Some(asked_after(PREFIX, &value)?),
                 "include_provider_details" => {
                     asked.with_provider_details = match &*value {
                         "true" => true,
@@ -96,7 +78,6 @@ mod tests {
         ] {
             assert_eq!(BatchPath::parse(&rest), expected, "{rest}");
         }
-        assert!(BatchPath::is_ours("/gwb-x/output") && !BatchPath::is_ours("/batch_1") && !BatchPath::is_ours(""));
     }
 
     #[test]

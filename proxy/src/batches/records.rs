@@ -4,6 +4,7 @@
 use super::options::{RunOptions, SealedOptions};
 use super::record::{BatchRecord, NewBatch};
 use crate::files::FileOwner;
+use crate::files::managed::cut_page;
 use crate::refusal::Refusal;
 use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
 use serde_json::Value;
@@ -160,11 +161,16 @@ impl BatchRecords {
         .await?;
         lent.give_back();
         let found: Result<Vec<_>, _> = rows.iter().map(BatchRecord::from_row).collect();
-        let mut found = found.map_err(PostgresAway::because)?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = found.len() > limit;
-        found.truncate(limit);
-        Ok((found, has_more))
+        Ok(cut_page(found.map_err(PostgresAway::because)?, limit))
+    }
+
+    /// Which of these ids of providers' batches a batch is known to have. Nothing else is told of whose it is.
+    pub async fn known_at_providers(&self, ids: &[&str]) -> Result<Vec<String>, PostgresAway> {
+        const KNOWN: &str = "SELECT provider_batch_id FROM batches WHERE provider_batch_id = ANY($1)";
+        let lent = self.pool.lend().await?;
+        let rows = bounded(lent.client.query(KNOWN, &[&ids])).await?;
+        lent.give_back();
+        rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(PostgresAway::because)
     }
 
     /// Marks it to be cancelled, if it is not over; the runner does the rest, soon. None when there is no such batch.

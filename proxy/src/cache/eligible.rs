@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use shared::config::{Cache, CacheMode};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Seconds. What is shorter is raised, what is longer lowered.
@@ -72,8 +73,9 @@ pub fn parse_cache(text: &str) -> Result<Cache, &'static str> {
     const WHY: &str = "must be `simple`, `semantic`, or an object with `mode` and perhaps `max_age` in seconds, and `similarity` from 0 to 1";
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Written {
-        mode: String,
+    struct Written<'w> {
+        #[serde(borrow)]
+        mode: Cow<'w, str>,
         max_age: Option<u64>,
         #[serde(default)]
         coalesce: bool,
@@ -81,10 +83,10 @@ pub fn parse_cache(text: &str) -> Result<Cache, &'static str> {
     }
     let text = text.trim();
     let written = match text.starts_with('{') {
-        true => serde_json::from_str::<Written>(text).map_err(|_| WHY)?,
-        false => Written { mode: text.to_owned(), max_age: None, coalesce: false, similarity: None },
+        true => serde_json::from_str::<Written<'_>>(text).map_err(|_| WHY)?,
+        false => Written { mode: text.into(), max_age: None, coalesce: false, similarity: None },
     };
-    let mode = match written.mode.as_str() {
+    let mode = match &*written.mode {
         "simple" => CacheMode::Simple,
         "semantic" => CacheMode::Semantic,
         _ => return Err(WHY),

@@ -266,8 +266,11 @@ impl Keeper {
 
     /// Whether somebody says something in it: not all JSON with a success is an answer. What is large is no notice.
     fn is_answer(&self, body: &[u8]) -> bool {
-        let client = self.kept.form.client.filter(|_| body.len() <= SMALL);
-        client.is_none_or(|codec| codec.read_answer(body).is_ok_and(|answer| !answer.choices.is_empty()))
+        let Some(codec) = self.kept.form.client.filter(|_| body.len() <= SMALL) else { return true };
+        match codec.format() {
+            WireFormat::Chat => has_message(body),
+            _ => codec.read_answer(body).is_ok_and(|answer| !answer.choices.is_empty()),
+        }
     }
 
     /// Whether it is all of an answer. JSON was looked at before it left, unless it is large.
@@ -362,6 +365,28 @@ fn repeated(data: &[u8]) -> Option<Bytes> {
 fn field<'b>(body: &'b [u8], name: &str) -> Option<&'b str> {
     let members = json::members(body).ok()?;
     members.into_iter().rev().find(|member| member.name().is_some_and(|own| own == name)).map(|member| member.value)
+}
+
+/// Whether the first choice of a chat has a message. Most answers that are kept are chats: all of one would be read into
+/// values only to learn this, and of those that are written as usual not even the rest is looked at.
+fn has_message(body: &[u8]) -> bool {
+    let is_object = |message: &[u8]| message.starts_with(b"{");
+    let usual = || first_nested(first_nested(body, b"\"choices\"")?.strip_prefix(b"[")?, b"\"message\"");
+    let other = || {
+        let choices = json::items(field(body, "choices")?).ok()?;
+        field(choices.first()?.as_bytes(), "message").map(str::as_bytes)
+    };
+    usual().or_else(other).is_some_and(is_object)
+}
+
+/// The first value of an object that has something inside, from its bracket on, if the object names it so. Its text was
+/// looked at before. A bracket within a text hides what follows it.
+fn first_nested<'b>(object: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
+    let members = object.trim_ascii_start().strip_prefix(b"{")?;
+    let at = members.iter().position(|byte| matches!(byte, b'{' | b'[' | b'}' | b']'))?;
+    let (before, nested) = members.split_at(at);
+    let before = before.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end().strip_suffix(name)?.trim_ascii_end();
+    (before.is_empty() || before.ends_with(b",")).then_some(nested)
 }
 
 /// Whether an answer has headers for the one who asked. Cookies of networks are everybody's.

@@ -74,7 +74,7 @@ pub enum Partition<'k> {
 
 /// None of metadata that has no one spelling: it is nested too deep.
 pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
-    let mut parts = Parts(Sha256::new());
+    let mut parts = Parts(Vec::with_capacity(512));
     parts.add(VERSION);
     parts.add(inputs.endpoint.as_bytes());
     parts.add(inputs.provider.as_bytes());
@@ -97,7 +97,10 @@ pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
         }
         Partition::Request { metadata, target, headers } => {
             parts.add(b"request");
-            parts.add(&canonical(&serde_json::to_vec(metadata).ok()?, &[])?);
+            match metadata.is_empty() {
+                true => parts.add(b"{}"),
+                false => parts.add(&canonical(&serde_json::to_vec(metadata).ok()?, &[])?),
+            }
             parts.optional(target.map(str::as_bytes));
             parts.count(headers.len());
             for (name, value) in headers {
@@ -106,7 +109,7 @@ pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
             }
         }
     }
-    Some(CacheKey { workspace: inputs.workspace, digest: parts.0.finalize().into() })
+    Some(CacheKey { workspace: inputs.workspace, digest: Sha256::digest(&parts.0).into() })
 }
 
 impl Tags {
@@ -122,23 +125,23 @@ impl Tags {
 }
 
 /// Each part with its length before it, so that no two lists of parts are the same bytes.
-struct Parts(Sha256);
+struct Parts(Vec<u8>);
 
 impl Parts {
     fn add(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
-        self.0.update(bytes);
+        self.0.extend_from_slice(bytes);
     }
 
     fn optional(&mut self, bytes: Option<&[u8]>) {
-        self.0.update([u8::from(bytes.is_some())]);
+        self.0.push(u8::from(bytes.is_some()));
         if let Some(bytes) = bytes {
             self.add(bytes);
         }
     }
 
     fn count(&mut self, count: usize) {
-        self.0.update((count as u64).to_le_bytes());
+        self.0.extend_from_slice(&(count as u64).to_le_bytes());
     }
 }
 

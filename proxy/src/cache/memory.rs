@@ -42,11 +42,24 @@ impl Memory {
         self.largest
     }
 
-    pub fn find(&self, key: &CacheKey, now_ms: i64) -> Option<Arc<Entry>> {
+    /// One that counts. Whether it does is asked once for each version of what decides that.
+    pub fn find(
+        &self,
+        key: &CacheKey,
+        now_ms: i64,
+        version: u64,
+        counts: impl FnOnce(&Entry) -> bool,
+    ) -> Option<Arc<Entry>> {
         let shard = self.shard(key)?.read();
         let slot = shard.rooms.get(&key.workspace)?.slots.get(&key.digest)?;
         if slot.entry.is_expired(now_ms) {
             return None;
+        }
+        if slot.counted_in.load(Ordering::Relaxed) != version {
+            if !counts(&slot.entry) {
+                return None;
+            }
+            slot.counted_in.store(version, Ordering::Relaxed);
         }
         // Written once: what is asked for often would else bounce between the cores.
         if !slot.is_wanted.load(Ordering::Relaxed) {
@@ -63,10 +76,14 @@ impl Memory {
             shard.remove(key.workspace, &key.digest);
             return;
         }
-        shard.insert(key, entry);
+        let replaced = shard.insert(key, entry);
         let evicted = shard.make_room(now_ms);
         drop(shard);
-        self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        // Given back where nobody waits for it.
+        drop(replaced);
+        if evicted > 0 {
+            self.evicted.fetch_add(evicted, Ordering::Relaxed);
+        }
     }
 
     /// Takes out what a caller need not keep, as what has expired or was purged.
@@ -118,24 +135,33 @@ struct Slot {
     weight: usize,
     /// It was asked for since it last came to the front.
     is_wanted: AtomicBool,
+    /// The last version in which it was found to count.
+    counted_in: AtomicU64,
 }
 
+/// No version is as high.
+const UNCOUNTED: u64 = u64::MAX;
+
 impl Shard {
-    fn insert(&mut self, key: CacheKey, entry: Arc<Entry>) {
+    /// Returns what it replaces.
+    fn insert(&mut self, key: CacheKey, entry: Arc<Entry>) -> Option<Slot> {
         let weight = entry.weight();
         let room = self.rooms.entry(key.workspace).or_default();
         let before = room.bytes;
-        let slot = Slot { entry, weight, is_wanted: AtomicBool::new(false) };
-        match room.slots.entry(key.digest) {
-            Place::Occupied(mut there) => room.bytes -= there.insert(slot).weight,
+        let counted_in = AtomicU64::new(UNCOUNTED);
+        let slot = Slot { entry, weight, is_wanted: AtomicBool::new(false), counted_in };
+        let replaced = match room.slots.entry(key.digest) {
+            Place::Occupied(mut there) => Some(there.insert(slot)),
             Place::Vacant(place) => {
                 place.insert(slot);
                 room.order.push_back(key.digest);
+                None
             }
-        }
-        room.bytes += weight;
+        };
+        room.bytes = room.bytes + weight - replaced.as_ref().map_or(0, |slot| slot.weight);
         let after = room.bytes;
         self.changed(key.workspace, before, after);
+        replaced
     }
 
     fn remove(&mut self, workspace: Uuid, digest: &Digest) {
@@ -187,6 +213,9 @@ impl Shard {
 
     /// Keeps the sums in step.
     fn changed(&mut self, workspace: Uuid, before: usize, after: usize) {
+        if before == after {
+            return;
+        }
         self.bytes = self.bytes + after - before;
         self.by_use.remove(&(before, workspace));
         if after == 0 {

@@ -18,6 +18,11 @@ pub struct Purges {
 }
 
 impl Purges {
+    /// As long as it stays the same, what was not purged is not.
+    pub fn version(&self) -> u64 {
+        self.snapshot.purge_changes()
+    }
+
     pub fn is_purged(&self, workspace: Uuid, tags: &Tags, stored_at_ms: i64) -> bool {
         let is_over = |place: Uuid, target: PurgeTarget| {
             let purged_at = self.snapshot.purged_at(place, target);

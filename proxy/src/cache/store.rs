@@ -3,6 +3,7 @@
 
 use super::entry::{CacheKey, Entry};
 use super::flight::{Boarding, Flights};
+use super::known_bodies::KnownBodies;
 use super::memory::Memory;
 use super::purges::Purges;
 use super::remote::{Remote, RemoteStore};
@@ -27,6 +28,7 @@ pub enum Found {
 
 pub struct Cache {
     memory: Memory,
+    known_bodies: KnownBodies,
     flights: Arc<Flights>,
     /// Shared with other replicas.
     remote: Option<Arc<RemoteStore>>,
@@ -36,7 +38,14 @@ pub struct Cache {
 
 impl Cache {
     pub fn new(max_bytes: usize) -> Self {
-        Self { memory: Memory::new(max_bytes), flights: Arc::default(), remote: None, purges: None, semantic: None }
+        Self {
+            memory: Memory::new(max_bytes),
+            known_bodies: KnownBodies::default(),
+            flights: Arc::default(),
+            remote: None,
+            purges: None,
+            semantic: None,
+        }
     }
 
     /// With what recognises requests in other words, if the operator has set it up.
@@ -59,7 +68,9 @@ impl Cache {
     }
 
     pub async fn find(&self, organisation: OrganisationId, key: &CacheKey) -> Found {
-        let entry = self.memory.find(key, now_ms()).filter(|entry| self.counts(key.workspace, entry));
+        // Read before the purges are: those that come meanwhile are looked at the next time.
+        let version = self.purges.as_ref().map_or(0, Purges::version);
+        let entry = self.memory.find(key, now_ms(), version, |entry| self.counts(key.workspace, entry));
         match (entry, &self.remote) {
             (Some(entry), _) => Found::Entry(entry),
             (None, None) => Found::Absent,
@@ -105,6 +116,11 @@ impl Cache {
         self.memory.store(key, Arc::new(entry), now);
     }
 
+    /// Of requests that were answered from here.
+    pub fn known_bodies(&self) -> &KnownBodies {
+        &self.known_bodies
+    }
+
     /// To ask for what is not there, or to wait for somebody who does.
     pub fn board(&self, key: CacheKey) -> Boarding {
         self.flights.board(key)
@@ -131,6 +147,7 @@ impl Cache {
     fn sweep(&self) {
         let now = now_ms();
         self.memory.retain(|workspace, entry| !entry.is_expired(now) && self.counts(workspace, entry));
+        self.known_bodies.forget_all();
         if let Some(semantic) = &self.semantic {
             semantic.sweep(now);
         }

@@ -173,7 +173,7 @@ impl TargetResolver<'_> {
         let bare = model.and_then(split_model).filter(|(named, _)| *named == slug).map(|(_, bare)| bare);
         let known = bare.or(model).map(|model| entry.model(self.snapshot, model)).transpose()?.flatten();
         let integration = &entry.integration;
-        let mapped = mapped(integration, &caller.workspace, self.snapshot)?;
+        let mapped = mapped(&**integration, &caller.workspace, self.snapshot)?;
         let provider = self.provider(&integration.ai_provider_id)?;
         let place = PlacementFields {
             config: None,

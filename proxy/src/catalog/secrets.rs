@@ -73,7 +73,8 @@ impl Secrets {
         }
     }
 
-    async fn fetch(&self, integration: &str, mapped: &[Mapped]) -> Result<(), Refusal> {
+    /// Fetches the values of an account's fields, as far as they are not there yet.
+    pub async fn fetch(&self, integration: &str, mapped: &[Mapped]) -> Result<(), Refusal> {
         for one in mapped.iter().filter(|one| one.value.get().is_none()) {
             let slug = &one.reference.slug;
             let reference = self.opened(&one.reference).ok_or_else(|| {

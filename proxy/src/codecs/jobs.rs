@@ -14,7 +14,7 @@ mod openai;
 mod storage;
 mod vertex;
 
-pub use batch_rows::{LONGEST_LINE, MOST_LINES, failed as failed_row};
+pub use batch_rows::{BatchRow, LONGEST_LINE, MOST_LINES, failed as failed_row};
 
 use super::error::CodecError;
 use bytes::Bytes;
@@ -32,7 +32,30 @@ pub trait JobCodec: Sync {
     fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError>;
     /// What a good answer to the question of this number means.
     fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError>;
+
+    /// Of batches: a row in the provider's form. Who writes them one by one needs not hold them all.
+    fn input_row(&self, _row: &BatchRow, _model: &str) -> Result<Value, CodecError> {
+        Err(CodecError::field("file", "has rows, and this provider takes none"))
+    }
+
+    /// What stands before, between and after the rows.
+    fn input_frame(&self) -> [&'static str; 3] {
+        JSONL
+    }
+
+    /// How many questions stand before the file of a batch's answers.
+    fn questions_before_output(&self) -> usize {
+        1
+    }
+
+    /// A line of that file as OpenAI's have it.
+    fn output_row(&self, _asked: &AskedJob, _number: usize, told: &Value) -> Value {
+        told.clone()
+    }
 }
+
+/// The frame of rows that are lines.
+pub const JSONL: [&str; 3] = ["", "\n", "\n"];
 
 pub static JOB_CODECS: &[&dyn JobCodec] = &[
     &message_batches::MessageBatches,

@@ -1,5 +1,6 @@
 //! A file as the API shows it: OpenAI's object. And what of a path names one.
 
+use super::managed::{ManagedPath, SentId, page};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -32,10 +33,7 @@ impl ManagedFile {
 }
 
 pub fn list(files: &[ManagedFile], has_more: bool) -> Value {
-    let data: Vec<Value> = files.iter().map(ManagedFile::to_json).collect();
-    let id = |file: Option<&ManagedFile>| file.map(|file| format!("{PREFIX}{}", file.id));
-    json!({ "object": "list", "first_id": id(files.first()), "last_id": id(files.last()), "data": data,
-        "has_more": has_more })
+    page(files.iter().map(ManagedFile::to_json).collect(), has_more)
 }
 
 pub fn deleted(id: Uuid) -> Value {
@@ -47,33 +45,20 @@ pub fn deleted(id: Uuid) -> Value {
 pub enum FilePath {
     All,
     /// The id is a file's, or nobody's.
-    One(Result<Uuid, String>),
-    Content(Result<Uuid, String>),
+    One(SentId),
+    Content(SentId),
     Other,
 }
 
 impl FilePath {
     pub fn parse(rest: &str) -> Self {
-        let Some(rest) = rest.strip_prefix('/') else {
-            return if rest.is_empty() { Self::All } else { Self::Other };
-        };
-        match rest.split_once('/') {
-            None => Self::One(id(rest)),
-            Some((file, "content")) => Self::Content(id(file)),
-            Some(_) => Self::Other,
+        match ManagedPath::parse(PREFIX, rest) {
+            ManagedPath::All => Self::All,
+            ManagedPath::One(id) => Self::One(id),
+            ManagedPath::Below(id, "content") => Self::Content(id),
+            ManagedPath::Below(..) | ManagedPath::Other => Self::Other,
         }
     }
-
-    /// Whether it names a file of ours, whatever else the request says.
-    pub fn is_ours(rest: &str) -> bool {
-        rest.strip_prefix('/').is_some_and(|rest| rest.starts_with(PREFIX))
-    }
-}
-
-/// What is no id is told of as it was sent, up to a length.
-fn id(text: &str) -> Result<Uuid, String> {
-    let found = text.strip_prefix(PREFIX).filter(|id| id.len() == 36).and_then(|id| Uuid::try_parse(id).ok());
-    found.ok_or_else(|| text.chars().take(64).collect())
 }
 
 #[cfg(test)]
@@ -87,13 +72,11 @@ mod tests {
             (String::new(), FilePath::All),
             (format!("/gwf-{file}"), FilePath::One(Ok(file))),
             (format!("/gwf-{file}/content"), FilePath::Content(Ok(file))),
-            (format!("/gwf-{}", file.simple()), FilePath::One(Err(format!("gwf-{}", file.simple())))),
             ("/file-1".into(), FilePath::One(Err("file-1".into()))),
             (format!("/gwf-{file}/other"), FilePath::Other),
             (format!("/gwf-{file}/content/x"), FilePath::Other),
         ] {
             assert_eq!(FilePath::parse(&rest), expected, "{rest}");
         }
-        assert!(FilePath::is_ours("/gwf-x/content") && !FilePath::is_ours("/file-1") && !FilePath::is_ours(""));
     }
 }

@@ -1,5 +1,6 @@
 //! What a list of files asks for: OpenAI's parameters, bounded.
 
+use super::managed::{asked_after, asked_limit};
 use super::object::PREFIX;
 use crate::refusal::Refusal;
 use uuid::Uuid;
@@ -23,14 +24,8 @@ impl ListQuery {
         let mut asked = Self { limit: USUAL, after: None, purpose: None, is_ascending: false };
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "limit" => {
-                    let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
-                    asked.limit = limit.ok_or_else(|| Refusal::invalid_query("limit", "a number from 1 to 10000"))?;
-                }
-                "after" => {
-                    let id = value.strip_prefix(PREFIX).and_then(|id| Uuid::try_parse(id).ok());
-                    asked.after = Some(id.ok_or_else(|| Refusal::invalid_query("after", "the id of a file"))?);
-                }
+                "limit" => asked.limit = asked_limit(&value, MOST)?,
+                "after" => asked.after = Some(asked_after(PREFIX, &value)?),
                 "order" => {
                     asked.is_ascending = match &*value {
                         "asc" => true,

@@ -1,5 +1,6 @@
 //! The rows of kept files, always those of one workspace.
 
+use super::managed::cut_page;
 use super::query::ListQuery;
 use super::{FileOwner, FilesAway, ManagedFile, PART_BYTES};
 use crate::runtime::small_pool::{SmallPool, bounded};
@@ -111,11 +112,13 @@ impl FileRows {
         }
     }
 
-    /// Of an upload that failed: its row goes, and its bytes are noted to go.
+    /// Of an upload that failed: its row goes, and its bytes are noted to go. One that was finished after all, and of
+    /// which only the answer was lost, stays whole.
     pub async fn discard(&self, owner: FileOwner, id: Uuid) -> Result<(), FilesAway> {
         const DISCARD: &str = "WITH gone AS (DELETE FROM managed_files
                 WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading')
-            INSERT INTO object_deletions (folder) VALUES ($4) ON CONFLICT DO NOTHING";
+            INSERT INTO object_deletions (folder) SELECT $4::text
+            WHERE NOT EXISTS (SELECT FROM managed_files WHERE id = $3 AND status = 'processed') ON CONFLICT DO NOTHING";
         let folder = file_folder(owner.organisation, owner.workspace, id);
         let lent = self.pool.lend().await?;
         bounded(lent.client.execute(DISCARD, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
@@ -146,11 +149,8 @@ impl FileRows {
             ))
             .await?;
         lent.give_back();
-        let mut files = rows.iter().map(file).collect::<Result<Vec<_>, _>>().map_err(FilesAway::because)?;
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let has_more = files.len() > limit;
-        files.truncate(limit);
-        Ok((files, has_more))
+        let files = rows.iter().map(file).collect::<Result<Vec<_>, _>>().map_err(FilesAway::because)?;
+        Ok(cut_page(files, query.limit))
     }
 
     /// False when there is no such file.

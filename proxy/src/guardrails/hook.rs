@@ -1,5 +1,6 @@
 //! A hook made ready: its checks compiled, its actions read.
 
+use super::meters::CheckMeters;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
@@ -29,6 +30,7 @@ pub struct CompiledCheck {
     pub check: Box<dyn Check>,
     /// An error counts as a failure.
     pub fails_on_error: bool,
+    pub meters: CheckMeters,
 }
 
 /// In place of a check that cannot be made, so that it is seen and counted instead of silently missing.
@@ -85,6 +87,11 @@ impl CompiledHook {
         !self.actions.is_async && (is_strict || self.checks.iter().any(is_changing))
     }
 
+    /// Whether it has a check that looks further into a body than at its text.
+    pub fn reads_body(&self) -> bool {
+        self.checks.iter().any(|check| check.check.reads_body())
+    }
+
     /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.
     pub fn judges_kinds(&self) -> bool {
         self.checks.iter().any(CompiledCheck::judges_kind)
@@ -99,10 +106,11 @@ impl CompiledCheck {
         let fails_on_error = parameters.get("failOnError").and_then(Value::as_bool).unwrap_or(false);
         let known = check(id).map_or("unknown", |spec| spec.id);
         match compile(id, parameters) {
-            Ok(check) => Self { id: known, check, fails_on_error },
+            Ok(check) => Self { id: known, check, fails_on_error, meters: CheckMeters::default() },
             Err(fault) => {
                 tracing::warn!(check = known, %fault, "a check of a guardrail cannot be run");
-                Self { id: known, check: Box::new(Broken(fault.to_string())), fails_on_error }
+                let check = Box::new(Broken(fault.to_string()));
+                Self { id: known, check, fails_on_error, meters: CheckMeters::default() }
             }
         }
     }

@@ -51,6 +51,21 @@ impl SideResult {
         list(self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| Cow::Borrowed(hook.json.as_str())))
     }
 
+    /// The same without its brackets, at the end of a text.
+    pub fn tell(&self, out: &mut Vec<u8>) {
+        for (place, hook) in self.hooks.iter().filter(|hook| !hook.is_async).enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(hook.json.as_bytes());
+        }
+    }
+
+    /// Bytes that it tells, and some more.
+    pub fn size(&self) -> usize {
+        self.hooks.iter().map(|hook| hook.json.len() + 1).sum()
+    }
+
     /// Whether it tells anything.
     pub fn tells(&self) -> bool {
         self.hooks.iter().any(|hook| !hook.is_async)
@@ -120,6 +135,8 @@ fn run_hook(
     answers: &mut RemoteAnswers,
 ) -> HookResult {
     let (began, at) = (Instant::now(), Utc::now());
+    // The clock is asked once for each check: when it ends, the next begins.
+    let mut now = began;
     let in_order = hook.actions.is_sequential || hook.kind == HookKind::Mutator;
     let may_change = !hook.actions.is_async && inputs.text.is_none();
     let mut results = Vec::with_capacity(hook.checks.len());
@@ -127,17 +144,19 @@ fn run_hook(
     let mut waited = Duration::ZERO;
     let is_run = |(_, check): &(usize, &CompiledCheck)| inputs.shape != Shape::Other || check.judges_kind();
     for (index, check) in hook.checks.iter().enumerate().filter(is_run) {
-        let (began, at) = (Instant::now(), Utc::now());
+        let check_began = now;
         let seen = side.transformed.as_ref().filter(|_| in_order).unwrap_or(body);
         let headers = with_changes(inputs.headers, if in_order { side.extracted.as_slice() } else { &[] });
         let inputs = GuardInputs { headers: &headers, ..inputs };
         let asked = Place { hook: place, check: index, is_again: false };
-        let mut said = remote::ask(check, &subject(inputs, seen), answers, asked);
+        let time = at.timestamp();
+        let mut said = remote::ask(check, &subject(inputs, seen, time), answers, asked, check_began);
         if !in_order
             && said.verdict.transformed.is_some()
             && let Some(latest) = &side.transformed
         {
-            said = remote::ask(check, &subject(inputs, latest), answers, Place { is_again: true, ..asked });
+            let again = Place { is_again: true, ..asked };
+            said = remote::ask(check, &subject(inputs, latest, time), answers, again, Instant::now());
         }
         if answers.is_waiting() {
             break;
@@ -154,9 +173,10 @@ fn run_hook(
             side.transformed = Some(json);
             side.placeholders.join(std::mem::take(&mut verdict.placeholders));
         }
-        let took = began.elapsed() + said.took;
+        now = Instant::now();
+        let took = now - check_began + said.took;
         if answers.counts(place, index) {
-            meters.checked(check.id, &verdict, took);
+            meters.checked(check.id, &check.meters, &verdict, took);
         }
         results.push(CheckResult {
             id: check.id,
@@ -164,13 +184,14 @@ fn run_hook(
             is_transformed,
             fails_on_error: check.fails_on_error,
             took,
-            at,
+            at: at + (check_began - began),
         });
     }
-    HookResult::new(hook, &results, began.elapsed() + waited, at)
+    HookResult::new(hook, &results, now - began + waited, at)
 }
 
-pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'s> {
+/// What a check judges at this time.
+pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64) -> Subject<'s> {
     let (request, response) = match inputs.hook {
         Hook::BeforeRequest => (body, None),
         Hook::AfterRequest => (inputs.request, Some(body)),
@@ -183,7 +204,7 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'
         response,
         metadata: inputs.metadata,
         headers: inputs.headers,
-        now: Utc::now().timestamp(),
+        now,
         text: inputs.text,
         is_growing: false,
     }
@@ -191,6 +212,7 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'
 
 #[cfg(test)]
 mod tests {
+    use super::super::meters::CheckMeters;
     use super::*;
     use http::{HeaderName, HeaderValue};
     use serde_json::json;
@@ -284,7 +306,12 @@ mod tests {
             let hook = json!({ "id": "h", "sequential": is_sequential });
             let mut hook = CompiledHook::from_hook(hook.as_object().unwrap());
             hook.checks = [true, false]
-                .map(|extracts| CompiledCheck { id: "t", check: Box::new(Claims { extracts }), fails_on_error: false })
+                .map(|extracts| CompiledCheck {
+                    id: "t",
+                    check: Box::new(Claims { extracts }),
+                    fails_on_error: false,
+                    meters: CheckMeters::default(),
+                })
                 .into();
             let body = chat("x");
             let inputs = GuardInputs {
@@ -345,7 +372,8 @@ mod tests {
             answers.begin(Instant::now() + left);
             for (index, check) in hook.checks.iter().enumerate() {
                 let place = Place { hook: 0, check: index, is_again: false };
-                let verdict = remote::ask(check, &subject(inputs, &body), &mut answers, place).verdict;
+                let verdict =
+                    remote::ask(check, &subject(inputs, &body, 0), &mut answers, place, Instant::now()).verdict;
                 assert_eq!((verdict.passes(false), verdict.forbids()), (passes, !passes && index == 1));
             }
         }

@@ -29,8 +29,6 @@ pub enum NoCredential {
     NoPerson,
     #[error("the gateway has no token for this MCP server yet")]
     NoToken,
-    #[error("this MCP server wants tokens of another issuer to be verified (jwt_validation), which is not supported")]
-    ForeignTokens,
     /// The cause is in our own log.
     #[error("this MCP server wants to know who asks, signed, and that cannot be signed")]
     Unsigned,

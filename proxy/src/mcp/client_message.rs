@@ -70,6 +70,19 @@ impl Asked {
         }
     }
 
+    /// The same about something else.
+    #[must_use]
+    pub fn with_name(&self, name: &str) -> Self {
+        let name = name.to_owned();
+        match self {
+            Self::Tool(_) => Self::Tool(name),
+            Self::Prompt(_) => Self::Prompt(name),
+            Self::Resource(_) => Self::Resource(name),
+            Self::About(kind, _) => Self::About(*kind, name),
+            other => other.clone(),
+        }
+    }
+
     /// Whether asking twice does nothing twice.
     pub fn is_idempotent(&self) -> bool {
         matches!(self, Self::List(_) | Self::Ping)

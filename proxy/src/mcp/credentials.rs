@@ -41,20 +41,22 @@ impl CredentialSource {
         IdentitySigner { snapshot: &self.snapshot, sealer: &self.sealer }
     }
 
-    pub fn headers(&self, target: &McpTarget, asker: &Asker<'_>) -> Result<UpstreamHeaders, NoCredential> {
+    /// `configurations` are those of the integration, opened.
+    pub fn headers(
+        &self,
+        target: &McpTarget,
+        configurations: &Map<String, Value>,
+        asker: &Asker<'_>,
+    ) -> Result<UpstreamHeaders, NoCredential> {
         let integration = &target.integration;
-        let configurations = self.configurations(target)?;
-        if configurations.get("jwt_validation").is_some_and(|rules| !rules.is_null()) {
-            return Err(NoCredential::ForeignTokens);
-        }
         let mut headers = UpstreamHeaders::default();
-        for name in wanted(&configurations) {
+        for name in wanted(configurations) {
             let sent = asker.head.get(&name).filter(|_| may_pass(&name));
             if let Some(value) = sent.filter(|value| !holds(value, asker.service_key)) {
                 headers.put(name, value.clone());
             }
         }
-        for (name, value) in kept(&configurations) {
+        for (name, value) in kept(configurations) {
             headers.put(name, value);
         }
         if let Some(token) = self.token(target, asker)? {
@@ -71,7 +73,7 @@ impl CredentialSource {
     }
 
     /// With what is secret of them, in plain text: for the head of one request.
-    fn configurations(&self, target: &McpTarget) -> Result<Map<String, Value>, NoCredential> {
+    pub fn configurations(&self, target: &McpTarget) -> Result<Map<String, Value>, NoCredential> {
         let integration = &target.integration;
         let mut all = integration.configurations.as_object().cloned().unwrap_or_default();
         if let Some(sealed) = &integration.sealed {

@@ -26,6 +26,10 @@ impl McpEndpoint {
         Ok(Self { origin, path })
     }
 
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     pub fn authority(&self) -> &HeaderValue {
         self.origin.authority_value()
     }

@@ -1,4 +1,5 @@
-//! Lists of what a server offers, without what is switched off. A list of which everything may be seen passes as it came.
+//! Lists of what a server offers, without what is switched off and what is told otherwise than it was approved. A list of
+//! which everything may be seen passes as it came.
 
 use super::visible::Visible;
 use bytes::Bytes;
@@ -59,7 +60,8 @@ pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result
 pub fn may_be_seen(kind: Kind, entry: &Value, visible: &Visible) -> bool {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
     let is_named = text("name").is_none_or(|name| visible.has(kind, name));
-    is_named && (kind != Kind::Resource || text("uri").is_none_or(|uri| visible.has_uri(uri)))
+    let is_there = is_named && (kind != Kind::Resource || text("uri").is_none_or(|uri| visible.has_uri(uri)));
+    is_there && visible.allows(kind, entry)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::client_message::Asked;
 use super::json_rpc::{Fault, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use crate::identity::identify::Principal;
-use crate::snapshot::{Snapshot, SwitchedOff};
+use crate::snapshot::{Pins, Snapshot, SwitchedOff};
+use serde_json::Value;
 use shared::id::UserId;
 use shared::mcp::Kind;
 use shared::model::{McpIntegration, McpServer};
@@ -44,7 +45,7 @@ impl McpTarget {
             return None;
         }
         let integration = snapshot.mcp_integration(&server)?;
-        let visible = Visible { off: snapshot.mcp_switched_off(&server) };
+        let visible = Visible { off: snapshot.mcp_switched_off(&server), pins: snapshot.mcp_pins(&server) };
         Some(Self { server, integration, visible })
     }
 }
@@ -55,15 +56,28 @@ pub fn person(snapshot: &Snapshot, caller: &Principal) -> Option<UserId> {
     caller.key.user_id.or_else(|| snapshot.person_of(caller.workspace.organisation_id, named()?))
 }
 
-/// What of a server may be seen and called: everything but what its integration or itself switches off.
+/// What of a server may be seen and called: everything but what its integration or itself switches off. What its lists tell
+/// otherwise than it was approved is not seen either.
 #[derive(Debug, Clone, Default)]
 pub struct Visible {
     off: [Option<Arc<SwitchedOff>>; 2],
+    pins: Option<Arc<Pins>>,
 }
 
 impl Visible {
+    /// Whether lists may be passed on unread.
     pub fn is_everything(&self) -> bool {
-        self.off.iter().all(Option::is_none)
+        self.off.iter().all(Option::is_none) && self.pins.is_none()
+    }
+
+    /// Whether an entry of a list tells what was approved.
+    pub fn allows(&self, kind: Kind, entry: &Value) -> bool {
+        self.pins.as_ref().is_none_or(|pins| pins.allow(kind, entry))
+    }
+
+    /// Whether a list told something else than was approved, and this is the first to ask.
+    pub fn take_change(&self) -> bool {
+        self.pins.as_ref().is_some_and(|pins| pins.take_change())
     }
 
     pub fn has(&self, kind: Kind, name: &str) -> bool {
@@ -93,7 +107,7 @@ impl Visible {
 
 #[cfg(test)]
 pub(crate) fn without(off: SwitchedOff) -> Visible {
-    Visible { off: [Some(Arc::new(off)), None] }
+    Visible { off: [Some(Arc::new(off)), None], pins: None }
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! A client without a socket: for requests that the gateway makes of itself. It sends one body, keeps what it gets up to a bound,
-//! and is gone at its deadline or when nobody waits for it any longer; so such a request ends and is logged like any other whose
+//! A client without a socket: for requests that the gateway makes of itself. It sends one body, keeps what it gets up to a bound
+//! (and, where many run at once, within a budget that they share), and is gone at its deadline or when nobody waits for it any longer; so such a request ends and is logged like any other whose
 //! client left.
 
+use super::answer_budget::AnswerShare;
 use super::downstream::{ClientGone, Downstream};
 use crate::net::retry_after::retry_after;
 use bytes::Bytes;
 use chrono::Utc;
 use http::{HeaderValue, header};
 use pingora_http::{RequestHeader, ResponseHeader};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -17,6 +19,7 @@ pub struct InMemoryClient {
     deadline: Option<Instant>,
     waiter: watch::Receiver<()>,
     longest: usize,
+    share: Option<Arc<AnswerShare>>,
     status: Option<u16>,
     retry_after: Option<Duration>,
     answer: Vec<u8>,
@@ -54,6 +57,7 @@ impl InMemoryClient {
             deadline,
             waiter,
             longest,
+            share: None,
             status: None,
             retry_after: None,
             answer: Vec::new(),
@@ -61,6 +65,13 @@ impl InMemoryClient {
             is_ended: false,
         };
         Some((client, Waiter { _alive: alive }))
+    }
+
+    /// Its answer takes part of a budget. Whoever has the share holds it for as long as anything of the answer is held.
+    #[must_use]
+    pub fn within(mut self, share: Arc<AnswerShare>) -> Self {
+        self.share = Some(share);
+        self
     }
 
     /// One header more. False if it is none.
@@ -111,6 +122,13 @@ impl Downstream for InMemoryClient {
             self.is_too_long = true;
             return Err(ClientGone);
         }
+        if let Some(share) = &self.share {
+            let growing = share.grow(bytes.len());
+            match self.deadline {
+                None => growing.await,
+                Some(deadline) => tokio::time::timeout_at(deadline.into(), growing).await.map_err(|_| ClientGone)?,
+            }
+        }
         self.answer.extend_from_slice(&bytes);
         self.is_ended |= end;
         Ok(())
@@ -132,6 +150,7 @@ impl Downstream for InMemoryClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::answer_budget::AnswerBudget;
     use futures::FutureExt as _;
 
     fn client(longest: usize, deadline: Option<Instant>) -> (InMemoryClient, Waiter) {
@@ -164,6 +183,23 @@ mod tests {
         client.write_head(head(200)).await.unwrap();
         client.write_body(Bytes::from_static(b"1"), false).await.unwrap();
         assert_eq!(client.into_answer(), InMemoryAnswer::None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_waits_for_its_part_of_a_budget_until_its_deadline() {
+        let budget = AnswerBudget::new(4);
+        let (others, alone) = (budget.share(), budget.share());
+        others.grow(4).await;
+        alone.grow(1).await;
+        let deadline = tokio::time::Instant::now().into_std() + Duration::from_secs(5);
+        let (client, _waiter) = self::client(10, Some(deadline));
+        let mut client = client.within(budget.share());
+        assert!(client.write_body(Bytes::from_static(b"1"), false).now_or_never().is_none());
+        drop(alone);
+        assert_eq!(client.write_body(Bytes::from_static(b"2"), false).await, Ok(()));
+        let (client, _waiter) = self::client(10, Some(deadline));
+        assert_eq!(client.within(budget.share()).write_body(Bytes::from_static(b"1"), true).await, Err(ClientGone));
+        assert!(tokio::time::Instant::now().into_std() >= deadline);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,7 +3,6 @@
 use crate::identity::identify::Principal;
 use crate::refusal::Refusal;
 use crate::snapshot::{NotFetched, ReadyPartial, ReadyVersion, Snapshot, VersionKey};
-use http::HeaderValue;
 use shared::model::{Prompt, PromptLabel};
 use shared::prompt::{PartialSet, VersionName, split, split_reference};
 use std::collections::BTreeSet;
@@ -20,8 +19,6 @@ const MOST_PARTIALS: usize = 100;
 pub struct PromptRun {
     pub prompt: Arc<Prompt>,
     pub version: Arc<ReadyVersion>,
-    /// The provider that the version names, for a request that names none.
-    pub provider: HeaderValue,
 }
 
 /// By what a caller stays with one of several versions: its user, else its trace.
@@ -60,8 +57,7 @@ pub async fn find(
             Err(NotFetched::Away) => return Err(Refusal::control_plane_unavailable()),
         },
     };
-    let provider = HeaderValue::from_str(&version.row.virtual_key).map_err(|_| Refusal::internal())?;
-    Ok(PromptRun { prompt, version, provider })
+    Ok(PromptRun { prompt, version })
 }
 
 /// Which version a label of this name means for a call: of several, the one that its user or its trace always meets.

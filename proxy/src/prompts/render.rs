@@ -1,7 +1,9 @@
-//! A prompt and what a call says → the body that a model is asked with. Templates and values are strangers', so most are
-//! filled in at once within a small budget, and whatever needs more is done where no other request waits.
+//! A prompt and what a call says → the body that a model is asked with. Prompts that only name variables are written as
+//! text (`skeleton`). Templates and values are strangers', so most others are filled in at once within a small budget,
+//! and whatever needs more is done where no other request waits.
 
 use super::find::{PromptRun, partials};
+use super::skeleton;
 use crate::refusal::Refusal;
 use crate::request::receive::OwnedShare;
 use crate::runtime::heavy::heavy;
@@ -22,6 +24,18 @@ pub struct RenderedPrompt {
     /// Chat or completions.
     pub family: Family,
     pub body: Bytes,
+}
+
+impl RenderedPrompt {
+    /// By what the body has; none if it is neither.
+    fn new(has: impl Fn(&str) -> bool, body: Vec<u8>) -> Option<Self> {
+        let family = match () {
+            () if has("messages") => Family::Chat,
+            () if has("prompt") => Family::Complete,
+            () => return None,
+        };
+        Some(Self { family, body: body.into() })
+    }
 }
 
 /// What a prompt is for.
@@ -45,6 +59,17 @@ impl From<RenderError> for NotRendered {
     }
 }
 
+/// What becomes of a prompt that only names variables, without a tree of anything; none where one is needed, also to say
+/// what is wrong.
+pub fn write(version: &ReadyVersion, sent: &[u8], purpose: PromptUse) -> Option<RenderedPrompt> {
+    let skeleton = version.skeleton.as_ref().filter(|_| sent.len() <= SMALL)?;
+    let call = skeleton::read_call(sent, |name| purpose.is_dropped(name, version))?;
+    let body = skeleton.write(&call)?;
+    let has = |name: &str| skeleton.has(name) || call.overrides.iter().any(|field| field.name == name);
+    RenderedPrompt::new(has, body)
+}
+
+/// What becomes of any prompt.
 pub async fn render(
     snapshot: &Snapshot,
     run: &PromptRun,
@@ -87,13 +112,19 @@ fn rendered(
 ) -> Result<RenderedPrompt, NotRendered> {
     let request = request(version, sent, purpose)?;
     let data = render_within(budget, &version.parts(), request, partials)?;
-    let family = match () {
-        () if data.contains_key("messages") => Family::Chat,
-        () if data.contains_key("prompt") => Family::Complete,
-        () => return Err(RenderError::NotJson.into()),
-    };
     let body = serde_json::to_vec(&data).map_err(|_| NotRendered::Refused(Refusal::internal()))?;
-    Ok(RenderedPrompt { family, body: body.into() })
+    Ok(RenderedPrompt::new(|name| data.contains_key(name), body).ok_or(RenderError::NotJson)?)
+}
+
+impl PromptUse {
+    /// Whether a field of the call's body is none of the request's.
+    fn is_dropped(self, name: &str, version: &ReadyVersion) -> bool {
+        match (self, name) {
+            (Self::Target, "messages" | "prompt") => true,
+            (Self::Target, "model") => version.row.model.is_some(),
+            (Self::Target | Self::Call, _) => false,
+        }
+    }
 }
 
 /// What the call says: its variables, and what wins over the version.
@@ -102,13 +133,7 @@ fn request(version: &ReadyVersion, sent: &[u8], purpose: PromptUse) -> Result<Re
         true => Map::new(),
         false => serde_json::from_slice(sent).map_err(|error| NotRendered::Refused(Refusal::invalid_json(error)))?,
     };
-    if purpose == PromptUse::Target {
-        body.retain(|name, _| match name.as_str() {
-            "messages" | "prompt" => false,
-            "model" => version.row.model.is_none(),
-            _ => true,
-        });
-    }
+    body.retain(|name, _| !purpose.is_dropped(name, version));
     Ok(RenderRequest::parse(body)?)
 }
 
@@ -133,7 +158,15 @@ mod tests {
         let sent = sent.to_string();
         let partials = PartialSet::default();
         match rendered(&mut RenderBudget::small(), version, sent.as_bytes(), &partials, purpose) {
-            Ok(rendered) => (rendered.family, serde_json::from_slice(&rendered.body).unwrap()),
+            Ok(rendered) => {
+                let read = |rendered: RenderedPrompt| {
+                    (rendered.family, serde_json::from_slice::<Value>(&rendered.body).unwrap())
+                };
+                let same = write(version, sent.as_bytes(), purpose).map(read);
+                let rendered = read(rendered);
+                assert_eq!(same.as_ref(), Some(&rendered), "a skeleton says the same");
+                rendered
+            }
             Err(NotRendered::Refused(refusal)) => panic!("{}", refusal.message),
             Err(NotRendered::Spent) => panic!("spent"),
         }

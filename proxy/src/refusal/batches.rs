@@ -45,6 +45,11 @@ impl Refusal {
         Self::invalid(Code::InvalidParameter, message).about("completion_window")
     }
 
+    /// Of a row that was not asked yet.
+    pub fn batch_cancelled() -> Self {
+        Self::new(503, Kind::Server, Code::NotReady, "the batch of this row was cancelled").retry_in(1)
+    }
+
     pub fn no_batch_output() -> Self {
         Self::invalid(Code::InvalidParameter, "the batch has no output yet").about("id")
     }

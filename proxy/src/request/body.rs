@@ -8,7 +8,6 @@ mod splice;
 use crate::refusal::Refusal;
 use crate::request::json::{self, Member};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use splice::MemberSpan;
@@ -31,6 +30,9 @@ struct Field<'b> {
 
 /// Nobody looks inside a field that is written with more bytes.
 const LONGEST_VALUE: usize = 64 << 10;
+
+/// Fields whose names are compared with each other.
+const MOST_COMPARED: usize = 64;
 
 /// Fields that decide where a request goes and what it costs. Written twice, or in capitals that some readers pass over and
 /// others do not, two readers could pick differently.
@@ -72,15 +74,7 @@ impl<'b> Fields<'b> {
     }
 
     pub fn text(&self, name: &str) -> Option<Cow<'b, str>> {
-        #[derive(Deserialize)]
-        struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
-        let written = self.get(name)?;
-        let plain = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        match plain.filter(|plain| memchr::memchr(b'\\', plain.as_bytes()).is_none()) {
-            // Checked when it was read.
-            Some(plain) => Some(Cow::Borrowed(plain)),
-            None => serde_json::from_str::<Text<'b>>(written).ok().map(|text| text.0),
-        }
+        json::read_text(self.get(name)?)
     }
 
     pub fn is_true(&self, name: &str) -> bool {
@@ -104,6 +98,26 @@ impl<'b> Fields<'b> {
     pub fn value(&self, name: &str) -> Option<Value> {
         let written = self.get(name).filter(|written| written.len() <= LONGEST_VALUE);
         serde_json::from_str(written?).ok()
+    }
+
+    /// The text of the last message where it is one text and nothing else, and where the whole body says everything once, as far
+    /// as that can be told at a glance.
+    pub fn last_plain_text(&self) -> Option<Cow<'b, str>> {
+        if self.fields.len() > MOST_COMPARED {
+            return None;
+        }
+        let mut content = None;
+        for (at, Field { name, written }) in self.fields.iter().enumerate() {
+            if self.fields[..at].iter().any(|before| before.name == *name) {
+                return None;
+            }
+            match name.as_ref() {
+                "messages" => content = Some(json::last_plain_content(written.value)?),
+                _ if !json::says_all_once(written.value) => return None,
+                _ => {}
+            }
+        }
+        json::read_text(content?)
     }
 
     /// Goes over all fields, also those of the same name.
@@ -168,6 +182,25 @@ mod tests {
         assert_eq!(fields.compared.lock().len(), 3);
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST_VALUE - 1));
         assert!(Fields::parse_object(long.as_bytes()).unwrap().compare("a", |value| value.is_none()));
+    }
+
+    #[test]
+    fn the_text_of_the_last_message_is_told_where_nobody_could_read_another() {
+        for (body, expected) in [
+            (r#"{"model":"m","messages":[{"role":"user","content":"a\n\u00e9"}],"n":1}"#, Some("a\né")),
+            (r#"{"messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]}"#, None),
+            (r#"{"messages":[{"role":"user","content":"a"}],"x":{"y":1,"y":2}}"#, None),
+            (r#"{"messages":[{"role":"user","content":"a"}],"n":1e400}"#, None),
+            (r#"{"messages":[{"role":"user","content":["a"]}]}"#, None),
+            (r#"{"messages":"a"}"#, None),
+            (r#"{"prompt":"a"}"#, None),
+        ] {
+            let fields = Fields::parse_object(body.as_bytes()).unwrap();
+            assert_eq!(fields.last_plain_text().as_deref(), expected, "{body}");
+        }
+        let many: String = (0..MOST_COMPARED).map(|number| format!("\"{number}\":0,")).collect();
+        let body = format!(r#"{{{many}"messages":[{{"role":"user","content":"a"}}]}}"#);
+        assert!(Fields::parse_object(body.as_bytes()).unwrap().last_plain_text().is_none());
     }
 
     #[test]

@@ -152,6 +152,11 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         return Route::Engine(endpoint);
     }
     let spelled = canonical(rest);
+    if *method == Method::POST
+        && let Some(reference) = prompt(&spelled)
+    {
+        return Route::Prompt(reference);
+    }
     if let Some(endpoint) = Endpoint::from_path(method, without_proxy(&spelled))
         .or_else(|| Endpoint::from_native_path(method, &canonical(path)))
     {
@@ -160,11 +165,6 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     // In the table of the control plane, but the proxy knows what it would do.
     if (method, &*spelled) == (&Method::POST, "/explain") {
         return Route::Explain;
-    }
-    if *method == Method::POST
-        && let Some(reference) = prompt(&spelled)
-    {
-        return Route::Prompt(reference);
     }
     match routes::find(method.as_str(), rest) {
         Lookup::Operation(_) | Lookup::WrongMethod | Lookup::Unknown => return Route::ControlPlane,

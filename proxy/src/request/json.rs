@@ -1,6 +1,11 @@
 //! JSON as it was written: where the members of an object stand, in one pass that checks the whole text and builds
 //! nothing. Reading one pass over every request and every answer is most of what the gateway itself spends on them.
 
+mod said_once;
+
+pub use said_once::{last_plain_content, says_all_once};
+
+use serde::Deserialize;
 use std::borrow::Cow;
 
 /// One member of an object, as it was written.
@@ -32,7 +37,11 @@ pub const MOST_MEMBERS: usize = 10_000;
 
 /// The members of a text that is one object.
 pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, MalformedJson> {
-    let text = utf8(text)?;
+    members_of_text(utf8(text)?)
+}
+
+/// The same where it is known to be UTF-8.
+pub fn members_of_text(text: &str) -> Result<Vec<Member<'_>>, MalformedJson> {
     let mut scan = Scan { text, at: 0 };
     let mut members = Vec::with_capacity(12);
     scan.blank();
@@ -87,6 +96,17 @@ pub fn items(text: &str) -> Result<Vec<&str>, MalformedJson> {
             b']' => return scan.end().map(|()| items),
             _ => return Err(MalformedJson(scan.at - 1)),
         }
+    }
+}
+
+/// What a string means, of one that was checked; none if its escapes make no text, or if it is no string.
+pub fn read_text(written: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+    let plain = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match plain.filter(|plain| memchr::memchr(b'\\', plain.as_bytes()).is_none()) {
+        Some(plain) => Some(Cow::Borrowed(plain)),
+        None => serde_json::from_str::<Text<'_>>(written).ok().map(|text| text.0),
     }
 }
 

@@ -6,7 +6,7 @@ use shared::settings;
 #[derive(Debug, clap::Parser)]
 #[command(name = "gateway-proxy", version)]
 pub struct Settings {
-    /// Take the listening sockets over from a running proxy (send it SIGQUIT afterwards).
+    /// Take the listening sockets over from a running proxy once ready (send that one SIGQUIT).
     #[arg(long)]
     pub upgrade: bool,
     #[command(flatten)]

@@ -96,6 +96,10 @@ pub struct Signals {
     pub drain: Arc<Drain>,
     /// Where a new process asks for the sockets.
     pub upgrade_sock: PathBuf,
+    /// How long it may take to be ready.
+    pub patience: Duration,
+    /// Whether there are no more sockets than can be sent.
+    pub can_hand_over: bool,
 }
 
 #[async_trait]
@@ -107,11 +111,16 @@ impl ShutdownSignalWatch for Signals {
         let mut is_asked_to_hand_over = false;
         loop {
             tokio::select! {
-                _ = quit.recv() => is_asked_to_hand_over = true,
+                _ = quit.recv() => {
+                    is_asked_to_hand_over = self.can_hand_over;
+                    if !self.can_hand_over {
+                        tracing::error!("SIGQUIT, but so many listening sockets cannot be handed over: this proxy goes on (PROXY_THREADS)");
+                    }
+                }
                 _ = successor::waits(&self.upgrade_sock), if is_asked_to_hand_over => {
                     return ShutdownSignal::GracefulUpgrade;
                 }
-                _ = sleep(successor::PATIENCE), if is_asked_to_hand_over => {
+                _ = sleep(self.patience), if is_asked_to_hand_over => {
                     is_asked_to_hand_over = false;
                     let socket = self.upgrade_sock.display();
                     tracing::error!(

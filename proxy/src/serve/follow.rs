@@ -1,5 +1,6 @@
 //! Runs the snapshot's follower in the background, as a Pingora service. The listeners wait for its first load, but not
-//! for ever: a proxy without data answers 503 rather than refusing connections.
+//! for ever: a proxy without data answers 503 rather than refusing connections. In a hand-over somebody else answers
+//! meanwhile, and there is time.
 
 use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;
@@ -20,11 +21,17 @@ pub struct Follow {
     database: shared::settings::Database,
     settings: shared::settings::Snapshot,
     background: Handle,
+    longest_wait: Duration,
 }
 
 impl Follow {
     pub fn new(settings: &Settings, snapshot: Arc<Snapshot>, background: Handle) -> Self {
-        Self { snapshot, database: settings.database.clone(), settings: settings.snapshot.clone(), background }
+        let longest_wait = match settings.upgrade {
+            true => Duration::from_secs(settings.process.upgrade_timeout_s),
+            false => LONGEST_WAIT,
+        };
+        let (database, settings) = (settings.database.clone(), settings.snapshot.clone());
+        Self { snapshot, database, settings, background, longest_wait }
     }
 
     async fn first_load(&self) {
@@ -39,7 +46,7 @@ impl BackgroundService for Follow {
     async fn start_with_ready_notifier(&self, shutdown: ShutdownWatch, ready: ServiceReadyNotifier) {
         let follower = Follower::new(self.snapshot.clone(), self.database.clone(), self.settings.clone());
         let announce = async {
-            let _ = tokio::time::timeout(LONGEST_WAIT, self.first_load()).await;
+            let _ = tokio::time::timeout(self.longest_wait, self.first_load()).await;
             ready.notify_ready();
         };
         tokio::join!(run_on(&self.background, follower.run(shutdown)), announce);

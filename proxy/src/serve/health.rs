@@ -18,14 +18,18 @@ use pingora_core::services::background::BackgroundService;
 use proxy::metrics::advance;
 use proxy::walk::{Engine, circuits};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
+const BACKLOG: u32 = 128;
+
 pub struct HealthPort {
-    pub address: SocketAddr,
+    /// Bound already, so that a port that cannot be used is told before a predecessor is asked to leave. Nobody can
+    /// connect until it listens.
+    pub socket: Mutex<Option<TcpSocket>>,
     /// Where the proxy listens: it is ready once somebody can connect.
     pub proxy: SocketAddr,
     pub health: Arc<Health>,
@@ -34,10 +38,11 @@ pub struct HealthPort {
 #[async_trait]
 impl BackgroundService for HealthPort {
     async fn start(&self, _shutdown: ShutdownWatch) {
-        let listener = match listen(self.address) {
+        let Some(socket) = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let listener = match socket.listen(BACKLOG) {
             Ok(listener) => listener,
             Err(error) => {
-                tracing::error!(address = %self.address, %error, "METRICS_PORT cannot be used");
+                tracing::error!(%error, "METRICS_PORT cannot be used");
                 std::process::exit(1);
             }
         };
@@ -72,12 +77,12 @@ impl HealthPort {
 }
 
 /// Shared with a successor: both processes have the port for a moment while sockets are handed over.
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+pub fn bind(address: SocketAddr) -> std::io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.set_reuseport(true)?;
     socket.bind(address)?;
-    socket.listen(128)
+    Ok(socket)
 }
 
 pub struct Health {

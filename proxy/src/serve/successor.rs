@@ -1,5 +1,6 @@
 //! Whether a new process waits for our listening sockets. Pingora leaves after SIGQUIT also when nobody took them, so
-//! a successor that died of a wrong setting would end the service; we ask first.
+//! a successor that died of a wrong setting would end the service; we ask first. A successor waits there only when it
+//! is ready to serve (`take_over`), so this alone decides when we leave.
 //!
 //! Connecting would use up the one connection that the successor accepts, so the kernel is asked who listens.
 
@@ -7,8 +8,6 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How long SIGQUIT may come before the new process is ready to take the sockets.
-pub const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The flag of a Unix socket that listens, in the kernel's table.

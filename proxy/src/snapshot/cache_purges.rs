@@ -34,4 +34,9 @@ impl Snapshot {
     pub fn purged_at(&self, place: Uuid, target: PurgeTarget) -> Option<DateTime<Utc>> {
         self.cache_purges.find(&(place, target)).map(|purge| purge.purged_at)
     }
+
+    /// How often purges came or went.
+    pub fn purge_changes(&self) -> u64 {
+        self.cache_purges.changes()
+    }
 }

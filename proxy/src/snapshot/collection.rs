@@ -127,9 +127,9 @@ impl<T: Tracked> Collection<T> {
         self.rows.get(&key).filter(|row| row.id() == id)
     }
 
-    /// How often rows were put or removed.
+    /// How often rows were put or removed. Who asks before it looks for rows finds those of this count or later ones.
     pub fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Relaxed)
+        self.changes.load(Ordering::Acquire)
     }
 
     /// Every row once, in no order. Costs the size of the table.
@@ -168,7 +168,7 @@ impl<T: Tracked> Collection<T> {
         let mut changes: HashMap<T::Key, Option<Arc<T>>> = vacated.into_iter().map(|(_, key)| (key, None)).collect();
         changes.extend(by_key(rows).map(|(key, row)| (key, Some(row))));
         let shards = self.rows.change(changes);
-        self.changes.fetch_add(u64::from(shards > 0), Ordering::Relaxed);
+        self.changes.fetch_add(u64::from(shards > 0), Ordering::Release);
         Merged { put, removed, shards }
     }
 
@@ -177,7 +177,7 @@ impl<T: Tracked> Collection<T> {
         self.follow(&mut rows, &keys_by_id);
         *keys_by_id = rows.iter().map(|row| (row.id(), RowKeys::for_row(row))).collect();
         self.rows.replace(by_key(rows));
-        self.changes.fetch_add(1, Ordering::Relaxed);
+        self.changes.fetch_add(1, Ordering::Release);
     }
 }
 

@@ -108,7 +108,19 @@ impl Snapshot {
         self.guardrail_versions.find(&version).filter(|found| found.guardrail_id == guardrail.id)
     }
 
-    /// `None` where nothing runs by default, which costs one lookup and no memory. The workspace is as the request found it.
+    /// Whether something runs by default, which costs one lookup and no memory. The workspace is as the request found it.
+    pub fn has_default_guardrails(&self, workspace: &Workspace) -> bool {
+        let is_whole_guarded =
+            || self.organisation(&workspace.organisation_id).map(|whole| !whole.guardrails.is_empty());
+        !workspace.guardrails.own.is_empty() || is_whole_guarded() == Some(true)
+    }
+
+    /// How often rows changed, besides the workspace's own, that say what runs by default.
+    pub fn default_guardrail_changes(&self) -> u64 {
+        self.organisations.changes() + self.guardrails.changes()
+    }
+
+    /// `None` where nothing runs by default.
     pub fn default_guardrails(&self, workspace: &Workspace) -> Option<DefaultGuardrails> {
         let whole = self.organisation(&workspace.organisation_id);
         let whole = whole.as_ref().map(|whole| &whole.guardrails).filter(|defaults| !defaults.is_empty());

@@ -111,7 +111,7 @@ impl Tracked for Partial {
 impl Snapshot {
     /// An active prompt of this workspace, by id or slug.
     pub fn prompt(&self, organisation: OrganisationId, workspace: WorkspaceId, name: &str) -> Option<Arc<Prompt>> {
-        let by_id = name.parse().ok().and_then(|id| self.prompts.find(&PromptKey::Id(id)));
+        let by_id = Uuid::try_parse(name).ok().and_then(|id| self.prompts.find(&PromptKey::Id(id)));
         let by_slug = || self.prompts.find(&PromptKey::Slug(organisation, name.to_owned()));
         let is_own = |prompt: &Arc<Prompt>| {
             prompt.is_active() && prompt.workspace_id == workspace && prompt.organisation_id == organisation

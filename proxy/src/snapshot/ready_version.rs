@@ -1,9 +1,10 @@
 //! Versions of prompts and partials, compiled when their rows arrive: a run finds templates, never texts to parse.
 
 use super::collection::Tracked;
+use http::HeaderValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::model::{PartialVersion, PromptVersion};
-use shared::prompt::{ParsedPartial, PromptBody, PromptParts};
+use shared::prompt::{ParsedPartial, PromptBody, PromptParts, RequestSkeleton};
 use std::fmt;
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -19,11 +20,18 @@ pub enum VersionKey {
 pub struct ReadyVersion {
     pub row: PromptVersion,
     pub body: PromptBody,
+    /// For versions that only name variables.
+    pub skeleton: Option<RequestSkeleton>,
+    /// The provider that it names, for requests that name none.
+    pub provider: HeaderValue,
 }
 
 impl ReadyVersion {
     pub(super) fn new(row: PromptVersion) -> anyhow::Result<Self> {
-        Ok(Self { body: PromptBody::parse(&row.template, row.is_raw)?, row })
+        let provider = HeaderValue::from_str(&row.virtual_key)?;
+        let mut version = Self { body: PromptBody::parse(&row.template, row.is_raw)?, row, skeleton: None, provider };
+        version.skeleton = RequestSkeleton::new(&version.parts());
+        Ok(version)
     }
 
     pub fn parts(&self) -> PromptParts<'_> {

@@ -8,6 +8,7 @@ use super::ready_version::{ReadyPartial, ReadyVersion, VersionKey};
 use parking_lot::Mutex;
 use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::{PartialVersion, PromptVersion};
+use shared::prompt::RequestSkeleton;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -69,7 +70,8 @@ impl Fetchable for ReadyVersion {
         let parameters = serde_json::to_string(&row.parameters).map_or(0, |text| text.len());
         let values = [&row.functions, &row.tools, &row.tool_choice];
         let values = values.into_iter().flatten().map(|value| value.to_string().len()).sum::<usize>();
-        weight(&row.template) + (parameters + values) * 3
+        let skeleton = self.skeleton.as_ref().map_or(0, RequestSkeleton::bytes);
+        weight(&row.template) + (parameters + values) * 3 + skeleton
     }
 }
 

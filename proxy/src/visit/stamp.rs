@@ -76,6 +76,7 @@ impl Visit {
     /// The same for a head that is still plain parts. A provider's own `x-request-id` stays: its support asks for it.
     pub fn stamp_map(&mut self, head: &mut HeaderMap) {
         let has_id = head.contains_key(&COMMON_REQUEST_ID);
+        head.reserve(STAMPS);
         self.stamps(|name, value| {
             if !(has_id && name == COMMON_REQUEST_ID) {
                 head.insert(name, value);

@@ -73,7 +73,7 @@ impl Default for RoutingState {
 impl RoutingState {
     /// The provider that the prompt names, for a target that nobody names one for.
     pub fn prompt_provider(&self) -> Option<&HeaderValue> {
-        self.prompt.as_ref().map(|run| &run.provider)
+        self.prompt.as_ref().map(|run| &run.version.provider)
     }
 
     /// One more thing that was ignored, or taken otherwise.

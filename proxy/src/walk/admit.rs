@@ -141,7 +141,10 @@ impl Engine {
         if let Some(target) = &errand.first {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
-            let learnt = Box::pin(self.with_foundation(target, model.as_deref(), workspace, None)).await;
+            let learnt = match target.provider.row.inference_profiles {
+                None => None,
+                Some(_) => Box::pin(self.with_foundation(target, model.as_deref(), workspace, None)).await,
+            };
             let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
             return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
         }

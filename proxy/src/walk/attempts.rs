@@ -18,6 +18,7 @@ use crate::journal::usage::stream_options;
 use crate::limits::fairness::Permit;
 use crate::metrics::Lane;
 use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
@@ -148,13 +149,25 @@ impl Engine {
                     ))
                     .await
                 }
-                None => match self.guards_at(errand, leaf, defaults.as_ref()) {
-                    None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,
-                    Some(set) => {
-                        let (read, to) = (ReadBody { text: body, fields }, &mut kept);
-                        Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded, to)).await
+                None => {
+                    let passed = match self.guards_at(errand, leaf, defaults.as_ref()) {
+                        None => Ok((None, None)),
+                        Some(set) => {
+                            let (read, headers) = (ReadBody { text: body, fields }, &client.head().headers);
+                            self.pass_guards(headers, visit, errand, leaf, read, body, set, guarded).await
+                        }
+                    };
+                    match passed {
+                        Ok((along, None)) => {
+                            self.try_target(client, visit, errand, leaf, body, fields, along, &mut kept).await
+                        }
+                        Ok((along, Some(changed))) => {
+                            let to = &mut kept;
+                            Box::pin(self.try_changed(client, visit, errand, leaf, changed, along, to)).await
+                        }
+                        Err(denied) => *denied,
                     }
-                },
+                }
             };
             // A kept answer says nothing of its target, and there is none to go on from.
             if matches!(tried, Err(Ended::ClientGone) | Ok(HeldAnswer { is_hit: true, .. })) {
@@ -229,7 +242,7 @@ impl Engine {
         let target = learnt.as_deref().unwrap_or(target);
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
-        let turn = Turn::for_target(target, &errand.caller.workspace, errand.is_batch);
+        let turn = Turn::for_target(target, &errand.caller.workspace, errand.batch.is_some());
         let caching = self.caching(errand, leaf, fields, guarded);
         let mut permit = None;
         let (mut has_entered, mut is_early) = (caching.is_none(), false);
@@ -376,6 +389,9 @@ impl Engine {
         read: ReadBody<'_>,
         turn: Option<Turn<'_>>,
     ) -> Result<Option<Permit>, Ended> {
+        if errand.is_cancelled() {
+            return Err(refused(Refusal::batch_cancelled()));
+        }
         let is_admitted = visit.observer.is_attempt_admitted();
         self.admit_target(visit, errand, target, model, read, Some(&leaf.edits)).await.map_err(refused)?;
         if target.awaits_secrets() {
@@ -383,7 +399,11 @@ impl Engine {
         }
         let Some(turn) = turn else { return Ok(None) };
         let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
-        match beside(client, visit, taken).await? {
+        let mut taken = beside(client, visit, taken).await?;
+        if errand.is_cancelled() {
+            taken = Err(Refusal::batch_cancelled());
+        }
+        match taken {
             Ok(permit) => Ok(Some(permit)),
             Err(refusal) => {
                 if !is_admitted {

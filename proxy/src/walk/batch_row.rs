@@ -1,7 +1,7 @@
 //! A row of a batch: an ordinary request without a socket, of the key that made the batch as that key is now. Configs, guardrails,
 //! cache, limits and the journal hold for it as for any other; its log says of which batch and which row it is.
 
-use super::{Authenticator, Engine, EngineRequest, KnownRequest, NextStep};
+use super::{Authenticator, BatchSwitch, Engine, EngineRequest, KnownRequest, NextStep};
 use crate::identity::identify::{INFERENCE, Principal, has_one};
 use crate::identity::metadata::trace_id;
 use crate::metrics::Lane;
@@ -27,6 +27,7 @@ pub struct BatchRow {
     /// As the API shows it.
     pub batch: String,
     pub number: i32,
+    pub cancelled: BatchSwitch,
 }
 
 /// What became of a row, beside the answer that its client has.
@@ -78,7 +79,7 @@ impl Engine {
         let Route::Engine(endpoint) = route else { return Err(Refusal::internal()) };
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
         visit.request.trace_id = trace_id(&headers)?;
-        let BatchRow { caller, batch, number } = row;
+        let BatchRow { caller, batch, number, cancelled } = row;
         visit.request.workspace_id = Some(caller.workspace.id.uuid());
         self.recorder.open_log(&caller, head, &headers, visit)?;
         if let Some(log) = &mut visit.observer.log {
@@ -92,7 +93,7 @@ impl Engine {
         let known = KnownRequest { caller, metadata, plan };
         match self.open_engine(endpoint, head, &headers, known, visit).await? {
             NextStep::Engine(mut errand) => {
-                errand.is_batch = true;
+                errand.batch = Some(cancelled);
                 Ok(errand)
             }
             // A provider that takes this endpoint only as bytes that pass through.

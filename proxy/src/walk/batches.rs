@@ -12,6 +12,7 @@ use crate::batches::new_batch::LONGEST_BODY;
 use crate::batches::query::{BatchPath, BatchQuery};
 use crate::batches::record::{BatchRecord, Mode, PREFIX};
 use crate::files::FileOwner;
+use crate::files::managed::{SentId, names_managed, page};
 use crate::identity::identify::Principal;
 use crate::metrics::Lane;
 use crate::net::downstream::{ClientGone, Downstream};
@@ -23,7 +24,7 @@ use crate::visit::Visit;
 use bytes::Bytes;
 use http::Method;
 use pingora_http::RequestHeader;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use shared::providers::Family;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -40,7 +41,7 @@ pub struct BatchesRequest {
 /// names anybody else. A new one may also be told by its file, see `read_ahead` and `kept`.
 pub(super) fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
     let Some((Family::Batches, rest)) = Family::from_path(&head.method, path) else { return false };
-    BatchPath::is_ours(rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
+    names_managed(PREFIX, rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
 }
 
 /// Whether it asks for a new batch, whoever is to run it.
@@ -145,7 +146,8 @@ impl Engine {
         match (method, path) {
             (&Method::GET, BatchPath::All) => {
                 let (found, has_more) = self.batches.list(owner, query.limit, query.after).await?;
-                Ok(list(&found, has_more, query.with_provider_details))
+                let shown = found.iter().map(|batch| batch.to_json(query.with_provider_details));
+                Ok(page(shown.collect(), has_more))
             }
             (&Method::GET, BatchPath::One(id)) => {
                 Ok(self.find_batch(owner, id).await?.to_json(query.with_provider_details))
@@ -161,7 +163,7 @@ impl Engine {
         }
     }
 
-    async fn find_batch(&self, owner: FileOwner, id: &Result<Uuid, String>) -> Result<BatchRecord, Refusal> {
+    async fn find_batch(&self, owner: FileOwner, id: &SentId) -> Result<BatchRecord, Refusal> {
         let id = known_id(id)?;
         let found = self.batches.find(owner, id).await?;
         found.ok_or_else(|| Refusal::batch_not_found(&format!("{PREFIX}{id}")))
@@ -172,7 +174,7 @@ impl Engine {
         client: &mut impl Downstream,
         visit: &mut Visit,
         owner: FileOwner,
-        id: &Result<Uuid, String>,
+        id: &SentId,
     ) -> Delivered {
         let Some(files) = &self.files else {
             return self.refuse(client, visit, &Refusal::files_unavailable()).await;
@@ -190,13 +192,6 @@ impl Engine {
     }
 }
 
-fn known_id(id: &Result<Uuid, String>) -> Result<Uuid, Refusal> {
+fn known_id(id: &SentId) -> Result<Uuid, Refusal> {
     id.as_ref().copied().map_err(|sent| Refusal::batch_not_found(sent))
-}
-
-fn list(batches: &[BatchRecord], has_more: bool, with_provider_details: bool) -> Value {
-    let data: Vec<Value> = batches.iter().map(|batch| batch.to_json(with_provider_details)).collect();
-    let id = |batch: Option<&BatchRecord>| batch.map(|batch| format!("{PREFIX}{}", batch.id));
-    json!({ "object": "list", "first_id": id(batches.first()), "last_id": id(batches.last()), "data": data,
-        "has_more": has_more })
 }

@@ -274,7 +274,18 @@ impl ProviderCalls {
         request: &mut UpstreamRequest,
         body: &[u8],
     ) -> Result<(), Refusal> {
-        let signed = self.signing.authorise(credential, &target.origin, request, SignedBody::Whole(body)).await;
+        self.authorise_body(target, credential, request, SignedBody::Whole(body)).await
+    }
+
+    /// The same for a body that may come in pieces.
+    pub(super) async fn authorise_body(
+        &self,
+        target: &Target,
+        credential: &AccountCredential,
+        request: &mut UpstreamRequest,
+        body: SignedBody<'_>,
+    ) -> Result<(), Refusal> {
+        let signed = self.signing.authorise(credential, &target.origin, request, body).await;
         signed.map_err(|error| unsigned(target, &error))
     }
 

@@ -129,7 +129,7 @@ impl Engine {
         let run = self.render_hypothesis(&mut hypothesis, caller).await?;
         let hypothesis = hypothesis;
         let headers = GatewayHeaders::from_headers(&hypothesis.headers, &self.aliases)?;
-        let headers = headers.or_provider(run.as_ref().map(|run| &run.provider));
+        let headers = headers.or_provider(run.as_ref().map(|run| &run.version.provider));
         let found = self.planner.find(&headers, caller)?;
         let nothing = Fields::default();
         let fields = match hypothesis.route {
@@ -196,7 +196,7 @@ impl Engine {
             "prompt": run.as_ref().map(prompt::told),
             "plan": plan,
             "limits": limits,
-            "guardrails": self.told_guardrails(&stops, &found, caller),
+            "guardrails": self.told_guardrails(&stops, &found, caller, (&hypothesis, params), &metadata),
             "warnings": self.warnings(&found, &headers, caller),
         }))
     }

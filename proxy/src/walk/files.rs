@@ -5,7 +5,8 @@ mod content;
 mod upload;
 
 use super::{Delivered, Engine, KnownRequest, NextStep, RelayAsk, wrong_path};
-use crate::files::{FileOwner, FilePath, FilesAway, ListQuery, ManagedFile, ManagedFiles, deleted, list};
+use crate::files::managed::names_managed;
+use crate::files::{FileOwner, FilePath, FilesAway, ListQuery, ManagedFile, ManagedFiles, PREFIX, deleted, list};
 use crate::metrics::Lane;
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
@@ -43,7 +44,7 @@ pub(super) fn is_managed(
     plan: &std::sync::Arc<Plan>,
 ) -> bool {
     let Some((Family::Files, rest)) = Family::from_path(&head.method, path) else { return false };
-    FilePath::is_ours(rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
+    names_managed(PREFIX, rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
 }
 
 impl Engine {
@@ -110,7 +111,7 @@ async fn look(
             let id = known_id(id)?;
             match files.rows.delete(owner, id).await? {
                 true => Ok(deleted(id)),
-                false => Err(Refusal::file_not_found(&format!("{}{id}", crate::files::PREFIX))),
+                false => Err(Refusal::file_not_found(&format!("{PREFIX}{id}"))),
             }
         }
         (_, FilePath::Other) => Err(Refusal::not_found()),
@@ -121,7 +122,7 @@ async fn look(
 async fn find(files: &ManagedFiles, owner: FileOwner, id: &Result<Uuid, String>) -> Result<ManagedFile, Refusal> {
     let id = known_id(id)?;
     let found = files.rows.find(owner, id).await?;
-    found.ok_or_else(|| Refusal::file_not_found(&format!("{}{id}", crate::files::PREFIX)))
+    found.ok_or_else(|| Refusal::file_not_found(&format!("{PREFIX}{id}")))
 }
 
 fn known_id(id: &Result<Uuid, String>) -> Result<Uuid, Refusal> {

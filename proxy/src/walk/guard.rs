@@ -8,8 +8,8 @@ use super::guards::{GuardSet, ModelCalls};
 use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{
-    AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, StreamFrames,
-    WireDialect, soft_denial, with_results,
+    AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, SeenRequest, Steps, StoredAnswer,
+    StreamFrames, WireDialect, soft_denial, with_results,
 };
 use crate::conversation::WireFormat;
 use crate::guardrails::{
@@ -44,9 +44,12 @@ pub(super) struct GuardedTarget {
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
-    /// The request stays in memory as a tree, for the hooks of its answer.
-    _share: OwnedShare,
+    /// Where the request stays in memory as a tree, for the hooks of its answer.
+    _share: Option<OwnedShare>,
 }
+
+/// A request that goes on: what goes along for its answer, and the body as hooks changed it.
+pub(super) type Passed<'k> = (Option<&'k Arc<GuardedCall>>, Option<&'k Bytes>);
 
 impl Engine {
     /// The guardrails of a request at a target; none for what the gateway asks for itself.
@@ -54,50 +57,125 @@ impl Engine {
         &self,
         errand: &EngineRequest,
         leaf: &Leaf,
-        defaults: Option<&GuardSet>,
-    ) -> Option<GuardSet> {
+        defaults: Option<&Arc<GuardSet>>,
+    ) -> Option<Arc<GuardSet>> {
         if errand.is_own { None } else { self.router.guards.for_leaf(leaf, &errand.caller, defaults) }
     }
 
-    /// Tries a target that has guardrails.
-    #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
-    pub(super) async fn try_guarded<'e>(
-        &'e self,
-        client: &mut impl Downstream,
+    /// Runs the guardrails of a target on a request, unless that was done before.
+    #[expect(clippy::too_many_arguments, reason = "what hooks may know of a request, and what they said before")]
+    pub(super) async fn pass_guards<'k>(
+        &self,
+        headers: &HeaderMap,
         visit: &mut Visit,
         errand: &EngineRequest,
         leaf: &Leaf,
         read: ReadBody<'_>,
         body: &Bytes,
-        set: GuardSet,
-        known: &mut Option<Box<GuardedTarget>>,
-        kept: &mut Option<Box<KeptTranslation<'e>>>,
-    ) -> Result<HeldAnswer, Ended> {
+        set: Arc<GuardSet>,
+        known: &'k mut Option<Box<GuardedTarget>>,
+    ) -> Result<Passed<'k>, Box<Result<HeldAnswer, Ended>>> {
         if known.as_ref().is_none_or(|known| !known.is_about(&visit.routing.option, body)) {
             // That of another target, or of another body, is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
-            let remote = self.remote_side(&set, errand, leaf, visit, &client.head().headers);
-            let headers = client.head().headers.clone();
-            let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
-            *known = Some(Box::new(guarded.await.map_err(refused)?));
+            let guarded = match self.guard_text(headers, visit, errand, read.fields, body, &set, is_strict) {
+                Some(guarded) => guarded,
+                None => {
+                    let remote = self.remote_side(&set, errand, leaf, visit, headers);
+                    let headers = headers.clone();
+                    // Boxed, as all that is rare: its state would be part of every request's.
+                    let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
+                    Box::pin(guarded).await.map_err(|refusal| Box::new(Err(refused(refusal))))?
+                }
+            };
+            *known = Some(Box::new(guarded));
         }
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
-            return Err(refused(Refusal::internal()));
+            return Err(Box::new(Err(refused(Refusal::internal()))));
         };
-        visit.checked(Some(call.log(None, Answered::Nothing)));
-        if let Some(denied) = denied(call, read.fields.is_true("stream"), errand.frames()) {
-            return denied;
+        visit.checked(Some(call.log(None, Answered::Nothing, visit.is_logged())));
+        match denied(call, read.fields.is_true("stream"), errand.frames()) {
+            Some(denied) => Err(Box::new(denied)),
+            // Answers of other routes are nobody's to look into, and may be large.
+            None => Ok((Some(call).filter(|call| call.shape != Shape::Other), changed.as_ref())),
         }
-        // Answers of other routes are nobody's to look into, and may be large.
-        let along = Some(call).filter(|call| call.shape != Shape::Other);
-        match changed {
-            None => self.try_target(client, visit, errand, leaf, body, read.fields, along, kept).await,
-            Some(changed) => {
-                let fields = Fields::parse_object(changed).map_err(refused)?;
-                self.try_target(client, visit, errand, leaf, changed, &fields, along, kept).await
-            }
+    }
+
+    /// Tries a target with a body that guardrails changed.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a target, a request, what hooks said of it and what was written for it"
+    )]
+    pub(super) async fn try_changed<'e>(
+        &'e self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        changed: &Bytes,
+        guarded: Option<&Arc<GuardedCall>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
+    ) -> Result<HeldAnswer, Ended> {
+        let fields = Fields::parse_object(changed).map_err(refused)?;
+        self.try_target(client, visit, errand, leaf, changed, &fields, guarded, kept).await
+    }
+
+    /// Hooks that look at nothing but the text of the last message, and none at the answer: no tree is made of the request, and
+    /// nothing of it is copied. None where that is not all.
+    #[expect(clippy::too_many_arguments, reason = "what hooks may know of a request")]
+    fn guard_text(
+        &self,
+        headers: &HeaderMap,
+        visit: &Visit,
+        errand: &EngineRequest,
+        fields: &Fields<'_>,
+        body: &Bytes,
+        set: &GuardSet,
+        is_strict: bool,
+    ) -> Option<GuardedTarget> {
+        let looks_further = |hook: &Arc<CompiledHook>| hook.actions.is_async || hook.reads_body();
+        if body.len() > SMALL || !set.output.is_empty() || set.input.iter().any(looks_further) {
+            return None;
         }
+        let endpoint = errand.endpoint;
+        let shape = shape(endpoint.family(), endpoint.native_route());
+        let text = match shape {
+            Shape::Chat | Shape::Messages => fields.last_plain_text()?,
+            _ => return None,
+        };
+        let meters = &self.metrics.guardrails;
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape,
+            request_type: request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream")),
+            request: &Value::Null,
+            metadata: &errand.metadata,
+            headers,
+            text: Some(&text),
+        };
+        let input = run_side(&set.input, inputs, &Value::Null, meters);
+        let call = GuardedCall {
+            output: Vec::new(),
+            denying: input.denied_by.and_then(|place| set.input.get(place).cloned()),
+            input,
+            request: SeenRequest::Unread(body.clone()),
+            remote: None,
+            shape,
+            request_type: inputs.request_type,
+            // For hooks of the answer, as what is not read of the request.
+            metadata: Map::new(),
+            is_strict,
+            format: client_format(endpoint),
+            request_id: visit.id().to_owned(),
+            meters: meters.clone(),
+            later: None,
+            request_size: body.len(),
+            memory: self.body_limits.memory.clone(),
+            workspace: errand.caller.workspace.id.uuid(),
+        };
+        let option = visit.routing.option.clone();
+        Some(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: None, _share: None })
     }
 
     #[expect(clippy::too_many_arguments, reason = "what hooks may know of a request")]
@@ -108,7 +186,7 @@ impl Engine {
         errand: &EngineRequest,
         fields: &Fields<'_>,
         body: &Bytes,
-        set: GuardSet,
+        set: Arc<GuardSet>,
         remote: Option<Arc<RemoteSide>>,
         is_strict: bool,
     ) -> Result<GuardedTarget, Refusal> {
@@ -122,11 +200,11 @@ impl Engine {
         let endpoint = errand.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
-        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.into_iter().partition(|hook| hook.actions.is_async);
+        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.iter().cloned().partition(|hook| hook.actions.is_async);
         let (later_output, output): (Vec<_>, Vec<_>) = match shape {
             // Nothing is said in a text that a check could look at.
             Shape::Other | Shape::Embeddings => Default::default(),
-            _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
+            _ => set.output.iter().cloned().partition(|hook| hook.actions.is_async),
         };
         let later_headers = if later_input.is_empty() { HeaderMap::new() } else { headers.clone() };
         let job = InputJob {
@@ -180,7 +258,7 @@ impl Engine {
         let call = GuardedCall {
             output,
             input,
-            request,
+            request: SeenRequest::Read(request),
             remote,
             shape,
             request_type: kind,
@@ -196,7 +274,7 @@ impl Engine {
             workspace,
         };
         let option = visit.routing.option.clone();
-        Ok(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: changed, _share: share })
+        Ok(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: changed, _share: Some(share) })
     }
 }
 
@@ -318,9 +396,8 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
     let hook = call.denying.as_ref()?;
     call.meters.denies("input");
     let message = hook.actions.message.clone();
-    let results = call.results(None);
     if !hook.actions.softens {
-        return Some(Err(refused(Refusal::denied_by_guardrail(message, &results))));
+        return Some(Err(refused(Refusal::denied_by_guardrail(message, &call.results(None)))));
     }
     let kind = if is_stream { "text/event-stream" } else { "application/json" };
     let mut head = ResponseHeader::build_no_case(200, Some(4)).ok()?;
@@ -332,7 +409,7 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
             ending: WireDialect::of_format(call.format).ending(),
         }),
         false => {
-            let body = with_results(soft_denial::body(call, message.as_deref()), &results);
+            let body = with_results(soft_denial::body(call, message.as_deref()), call, None);
             head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
             HeldStart::Plain(body)
         }

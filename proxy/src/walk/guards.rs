@@ -2,6 +2,7 @@
 //! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
 mod address_probe;
+mod default_sets;
 mod directory;
 mod image_fetch;
 mod kept_answers;
@@ -22,6 +23,7 @@ use crate::routing::plan::Leaf;
 use crate::visit::Visit;
 use crate::walk::Engine;
 use arc_swap::ArcSwap;
+use default_sets::DefaultSets;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
@@ -45,12 +47,17 @@ pub struct Guards {
     engine: OnceLock<Weak<Engine>>,
     /// Saved guardrails by their versions, as they are named without more said about them.
     ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
+    by_default: DefaultSets,
 }
 
 /// Where saved guardrails are found. What is not the caller's is not there.
 pub trait GuardrailDirectory: Send + Sync {
     /// By id or slug, in the version that is pinned or the current one.
     fn find(&self, caller: &Principal, name: &str, version: Option<&str>) -> Option<SavedGuardrail>;
+
+    /// Another number whenever others may run without being named, besides when the workspace's own row is another; `None` where
+    /// none do, which is all that most requests ask.
+    fn defaults_at(&self, caller: &Principal) -> Option<u64>;
 
     /// Those that run without being named, first the organisation's, then the workspace's; `None` where there are none.
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks>;
@@ -99,7 +106,15 @@ impl GuardSet {
 
 impl Guards {
     pub fn new(directory: Arc<dyn GuardrailDirectory>, meters: Arc<GuardMeters>, is_enabled: bool) -> Self {
-        Self { directory, meters, is_enabled, asker: None, engine: OnceLock::new(), ready: ArcSwap::default() }
+        Self {
+            directory,
+            meters,
+            is_enabled,
+            asker: None,
+            engine: OnceLock::new(),
+            ready: ArcSwap::default(),
+            by_default: DefaultSets::default(),
+        }
     }
 
     #[must_use]
@@ -119,33 +134,38 @@ impl Guards {
 
     /// What runs on requests of this caller whatever their config says: asked once for each request. `None` where nothing does,
     /// which is all that a request without guardrails pays.
-    pub fn defaults(&self, caller: &Principal) -> Option<GuardSet> {
+    pub fn defaults(&self, caller: &Principal) -> Option<Arc<GuardSet>> {
         if !self.is_enabled {
             return None;
         }
+        let at = self.directory.defaults_at(caller)?;
+        self.by_default.find_or(&caller.workspace, at, || self.made_defaults(caller))
+    }
+
+    fn made_defaults(&self, caller: &Principal) -> Option<Arc<GuardSet>> {
         let DefaultHooks { input, output } = self.directory.defaults(caller)?;
         let ready = |list: &[SavedGuardrail]| {
             list.iter().map(|saved| self.ready(saved, HookKind::Guardrail)).collect::<Vec<_>>()
         };
         let set = GuardSet { input: ready(&input), output: ready(&output) };
-        (!set.is_empty()).then_some(set)
+        (!set.is_empty()).then(|| Arc::new(set))
     }
 
     /// The hooks of a request at a target, with those that run by default behind the config's own.
-    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal, defaults: Option<&GuardSet>) -> Option<GuardSet> {
-        if !self.is_enabled || (leaf.guards.is_none() && defaults.is_none()) {
+    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal, defaults: Option<&Arc<GuardSet>>) -> Option<Arc<GuardSet>> {
+        if !self.is_enabled {
             return None;
         }
-        let mut set = GuardSet::default();
-        if let Some(plan) = &leaf.guards {
-            set.input = self.of_config(plan, HookSide::Input, caller);
-            set.output = self.of_config(plan, HookSide::Output, caller);
+        let Some(plan) = &leaf.guards else { return defaults.cloned() };
+        let mut set = GuardSet {
+            input: self.of_config(plan, HookSide::Input, caller),
+            output: self.of_config(plan, HookSide::Output, caller),
+        };
+        if let Some(defaults) = defaults {
+            set.input.extend_from_slice(&defaults.input);
+            set.output.extend_from_slice(&defaults.output);
         }
-        if let Some(GuardSet { input, output }) = defaults {
-            set.input.extend_from_slice(input);
-            set.output.extend_from_slice(output);
-        }
-        (!set.is_empty()).then_some(set)
+        (!set.is_empty()).then(|| Arc::new(set))
     }
 
     /// Whether requests of this kind may be made at all, for routes whose bodies nobody looks into.
@@ -160,8 +180,8 @@ impl Guards {
         visit.routing.is_marked = false;
         let defaults = self.defaults(caller);
         let Some(set) = self.for_leaf(leaf, caller, defaults.as_ref()) else { return Ok(()) };
-        let is_asked = |hook: &Arc<CompiledHook>| hook.judges_kinds() && !hook.actions.is_async;
-        let hooks: Vec<_> = set.input.into_iter().filter(is_asked).collect();
+        let is_asked = |hook: &&Arc<CompiledHook>| hook.judges_kinds() && !hook.actions.is_async;
+        let hooks: Vec<_> = set.input.iter().filter(is_asked).cloned().collect();
         if hooks.is_empty() {
             return Ok(());
         }

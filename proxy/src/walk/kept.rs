@@ -14,11 +14,13 @@ use crate::codecs::jobs::{
     self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, LONGEST_OBJECT, UploadedFile,
 };
 use crate::metrics::Outcome;
+use crate::net::dial::UpstreamRequest;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
 use crate::request::receive::{MemoryShare, NotReceived, receive};
+use crate::signing::SignedBody;
 use crate::visit::Visit;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use bytes::Bytes;
@@ -228,21 +230,32 @@ impl Engine {
         Err(Refusal::internal())
     }
 
-    async fn ask_once(
+    pub(super) async fn ask_once(
         &self,
         call: JobCall,
         caller: &KeptCaller<'_>,
         longest: usize,
         share: &mut MemoryShare<'_>,
     ) -> Result<Told, Refusal> {
+        let (target, request) = self.kept_request(&call, caller, SignedBody::Whole(&call.body)).await?;
+        upstream::ask(&self.calls.dialer, &target, request, call.body, longest, share).await
+    }
+
+    /// What a codec asks, as it is sent, and where.
+    pub(super) async fn kept_request(
+        &self,
+        call: &JobCall,
+        caller: &KeptCaller<'_>,
+        body: SignedBody<'_>,
+    ) -> Result<(Target, UpstreamRequest), Refusal> {
         let KeptCaller { target, family, head, headers } = *caller;
         let of = if call.of_files { Family::Files } else { family };
         let target = self.router.at_base(target.clone(), target.provider.row.base(of))?;
         let meant = ProviderHeaders::from_headers(headers);
         let (mut request, unsigned) = upstream_head(&target, &call.place, head, &meant, None, &self.aliases)?;
-        request.method = call.method;
+        request.method = call.method.clone();
         request.remove(&header::CONTENT_TYPE);
-        if let Some(kind) = call.content_type {
+        if let Some(kind) = call.content_type.as_deref() {
             request.put(header::CONTENT_TYPE, HeaderValue::try_from(kind).map_err(|_| Refusal::internal())?);
         }
         if of == Family::Files && request.method == Method::PUT {
@@ -260,9 +273,9 @@ impl Engine {
                 Family::Files => (*credential).clone().at_aws_service("s3"),
                 _ => (*credential).clone(),
             };
-            Box::pin(self.calls.authorise(&target, &credential, &mut request, &call.body)).await?;
+            Box::pin(self.calls.authorise_body(&target, &credential, &mut request, body)).await?;
         }
-        upstream::ask(&self.calls.dialer, &target, request, call.body, longest, share).await
+        Ok((target, request))
     }
 
     /// Refuses models that the target's account may not be asked for, and jobs of which nobody says what they ask where

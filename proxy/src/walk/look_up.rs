@@ -65,6 +65,20 @@ struct KeyedBodies {
     body: BodyDigest,
     /// The client's own, where its answer repeats it.
     asked: Option<BodyDigest>,
+    /// It need not be remembered.
+    is_known: bool,
+}
+
+impl KeyedBodies {
+    /// None where one of them has no digest.
+    fn of(body: &[u8], asked: Option<&Bytes>) -> Option<Self> {
+        let body = BodyDigest::of(body)?;
+        let asked = match asked {
+            Some(asked) => Some(BodyDigest::of(asked)?),
+            None => None,
+        };
+        Some(Self { body, asked, is_known: false })
+    }
 }
 
 pub(super) enum LookedUp {
@@ -78,14 +92,10 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
     if headers.cache.is_none() && headers.cache_force_refresh.is_none() && headers.cache_namespace.is_none() {
         return Ok(None);
     }
-    let text = |name: &'static str, value: &HeaderValue| match value.to_str() {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(Refusal::invalid_header(name, "must be text")),
-    };
     let mut said = CacheHeaders::default();
     if let Some(value) = headers.cache {
         const NAME: &str = "x-gateway-cache";
-        let cache = eligible::parse_cache(&text(NAME, value)?);
+        let cache = eligible::parse_cache(text(NAME, value)?);
         said.cache = Some(cache.map_err(|why| Refusal::invalid_header(NAME, why))?);
     }
     if let Some(value) = headers.cache_force_refresh {
@@ -93,7 +103,7 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
     }
     if let Some(value) = headers.cache_namespace {
         const NAME: &str = "x-gateway-cache-namespace";
-        let namespace = eligible::parse_namespace(&text(NAME, value)?);
+        let namespace = eligible::parse_namespace(text(NAME, value)?);
         said.namespace = Some(namespace.map_err(|why| Refusal::invalid_header(NAME, why))?);
     }
     Ok(Some(Box::new(said)))
@@ -141,6 +151,9 @@ impl Engine {
         let (mut found, mut flight) = (None, None);
         if !asked.caching.is_refresh {
             found = self.kept(organisation, &key).await;
+            if found.is_some() && !bodies.is_known {
+                self.cache.known_bodies().remember(asked.keyed_body(), bodies.body);
+            }
             if found.is_none() && asked.caching.coalesces && !asked.is_stream() {
                 match self.cache.board(key) {
                     Boarding::First(own) => {
@@ -245,7 +258,7 @@ impl Engine {
         let Some(empty) = BodyDigest::of(b"{}").filter(|_| asked.edited.len() <= LONGEST_QUESTION) else {
             return Ok(None);
         };
-        let bodies = KeyedBodies { body: empty, asked: repeated };
+        let bodies = KeyedBodies { body: empty, asked: repeated, is_known: true };
         let Some(around) = self.cache_key(client.head(), asked, bodies).map_err(refused)? else { return Ok(None) };
         let similarity = asked.caching.similarity.map(|similarity| similarity as f32);
         let body = asked.edited.clone();
@@ -268,18 +281,16 @@ impl Engine {
         if body.len() > LONGEST_BODY || repeated.is_some_and(|body| body.len() > LONGEST_BODY) {
             return Ok(None);
         }
+        if body.len() + repeated.map_or(0, Bytes::len) <= SMALL {
+            let known = self.cache.known_bodies().find(body).filter(|_| repeated.is_none());
+            let known = known.map(|body| KeyedBodies { body, asked: None, is_known: true });
+            return Ok(known.or_else(|| KeyedBodies::of(body, repeated)));
+        }
         let (own, own_repeated) = (body.clone(), repeated.cloned());
-        let digest = move || {
-            let body = BodyDigest::of(&own)?;
-            let asked = match own_repeated {
-                Some(repeated) => Some(BodyDigest::of(&repeated)?),
-                None => None,
-            };
-            Some(KeyedBodies { body, asked })
-        };
         let mut bodies = vec![body];
         bodies.extend(repeated);
-        self.aside(client, visit, asked, &bodies, digest).await
+        let digest = move || KeyedBodies::of(&own, own_repeated.as_ref());
+        Box::pin(self.aside(client, visit, asked, &bodies, digest)).await
     }
 
     /// Does this work on these bodies, beside the threads that carry requests if they are long. What it takes stays counted
@@ -366,6 +377,10 @@ impl Engine {
             partition,
         }))
     }
+}
+
+fn text<'v>(name: &'static str, value: &'v HeaderValue) -> Result<&'v str, Refusal> {
+    value.to_str().map_err(|_| Refusal::invalid_header(name, "must be text"))
 }
 
 /// The route as both its forms are called: with a stream and without.

@@ -8,19 +8,22 @@ mod batch;
 mod bridged;
 mod guard_call;
 mod listen;
+mod mapped_headers;
 mod merged;
 mod merged_upstream;
+mod receive_messages;
 mod single;
 mod stream;
 mod upstream;
+mod verify_token;
 
 pub use merged::MergedRequest;
 
 use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
-    Asker, Bridges, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID,
-    SessionOwner, Sessions, UpstreamHeaders, person,
+    Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata,
+    SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -37,7 +40,7 @@ use shared::seal::Sealer;
 use shared::settings::McpSettings;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What requests of MCP clients need from the process.
 pub struct McpGateway {
@@ -46,6 +49,7 @@ pub struct McpGateway {
     pub circuits: McpCircuits,
     pub lists: ListCache,
     pub bridges: Arc<Bridges>,
+    pub changed: Arc<ChangedLists>,
     pub metadata: ResourceMetadata,
     /// Longest silence before and inside the answer to a call.
     pub call_timeout: Duration,
@@ -61,6 +65,7 @@ impl McpGateway {
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
             bridges: Arc::default(),
+            changed: Arc::default(),
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
             stream_idle: Duration::from_secs(settings.mcp_stream_idle_s),
@@ -157,16 +162,34 @@ impl Engine {
         }
     }
 
+    /// After a list has passed: what it told otherwise than was approved is for admin to know.
+    fn report_changes(&self, target: &McpTarget) {
+        if target.visible.take_change() {
+            let (integration, slug) = (target.integration.id, &target.integration.slug);
+            tracing::warn!(integration = slug, "an MCP server tells something else of its tools than was approved");
+            self.mcp.changed.note(integration, Instant::now());
+        }
+    }
+
     /// What goes to the server besides the message.
-    fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
+    async fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
+        let mut configurations =
+            self.mcp.credentials.configurations(&asked.target).map_err(CallFailure::no_credential)?;
+        if asked.target.integration.secret_mappings.as_array().is_some_and(|all| !all.is_empty()) {
+            Box::pin(self.add_mapped_headers(asked, &mut configurations)).await?;
+        }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases).map_err(CallFailure::refused)?;
+        let service_key = service_key(&headers).unwrap_or_default();
+        if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {
+            Box::pin(self.verify_token(rules, &head.headers, service_key, asked)).await?;
+        }
         let asker = Asker {
             caller: &asked.caller,
             user: asked.user,
             head: &head.headers,
-            service_key: service_key(&headers).unwrap_or_default(),
+            service_key,
             now: chrono::Utc::now(),
         };
-        self.mcp.credentials.headers(&asked.target, &asker).map_err(CallFailure::no_credential)
+        self.mcp.credentials.headers(&asked.target, &configurations, &asker).map_err(CallFailure::no_credential)
     }
 }

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use shared::config::Retry;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where a request goes after its head was read.
 #[derive(Debug)]
@@ -82,10 +83,18 @@ pub struct EngineRequest {
     /// The gateway makes it for itself: it passes no guardrail and asks no cache.
     pub(super) is_own: bool,
     /// It is a row of a batch: at providers whose calls wait for their turn it lets others go first.
-    pub(super) is_batch: bool,
+    pub(super) batch: Option<BatchSwitch>,
 }
 
+/// Turned once the batch of a row is cancelled: nothing is asked for the row from then on.
+pub type BatchSwitch = Arc<AtomicBool>;
+
 impl EngineRequest {
+    /// Whether nobody wants its answer any more.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.batch.as_ref().is_some_and(|cancelled| cancelled.load(Relaxed))
+    }
+
     /// How the client takes a stream, where that is said by its route.
     pub(super) fn frames(&self) -> Option<StreamFrames> {
         self.native.as_ref().map(|native| native.frames)

@@ -10,8 +10,9 @@ use super::translate::{KeptTranslation, memory_to_translate};
 use super::{Engine, EngineRequest, KnownRequest, NextStep};
 use crate::answer::Ended;
 use crate::catalog::choose_plan::wished_retry;
+use crate::identity::identify::Principal;
 use crate::net::downstream::Downstream;
-use crate::prompts::{self, PromptRun, PromptUse, StickyKey};
+use crate::prompts::{self, PromptRun, PromptUse, RenderedPrompt, StickyKey};
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
@@ -64,7 +65,7 @@ impl Engine {
             native: None,
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
             is_own: false,
-            is_batch: false,
+            batch: None,
         })))
     }
 
@@ -76,7 +77,6 @@ impl Engine {
         sent: Bytes,
         share: &mut MemoryShare<'_>,
     ) -> Result<Bytes, Refusal> {
-        share.grow(memory_to_translate(&sent))?;
         let Some(call) = &mut errand.prompt else { return Ok(sent) };
         let run = {
             let user = user(&call.reference, &errand.metadata, &sent);
@@ -84,9 +84,7 @@ impl Engine {
             Arc::new(prompts::find(&self.snapshot, &errand.caller, &call.reference, sticky).await?)
         };
         visit.routing.prompt = Some(run.clone());
-        let room = OwnedShare::none(self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
-        let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call, room).await?;
-        share.grow(rendered.body.len())?;
+        let rendered = self.render_prompt(&run, &errand.caller, &sent, PromptUse::Call, share).await?;
         (call.run, call.sent) = (Some(run), sent);
         errand.endpoint = Endpoint::of(rendered.family);
         Ok(rendered.body)
@@ -103,7 +101,7 @@ impl Engine {
         reference: &str,
         body: &Bytes,
         guarded: &mut Option<Box<GuardedTarget>>,
-        defaults: Option<&GuardSet>,
+        defaults: Option<&Arc<GuardSet>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let sent = errand.prompt.as_ref().map_or(body, |call| &call.sent);
@@ -113,8 +111,16 @@ impl Engine {
         match self.guards_at(errand, leaf, defaults) {
             None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
             Some(set) => {
-                let read = ReadBody { text: &rendered, fields: &fields };
-                Box::pin(self.try_guarded(client, visit, errand, leaf, read, &rendered, set, guarded, kept)).await
+                let (read, headers) = (ReadBody { text: &rendered, fields: &fields }, &client.head().headers);
+                match self.pass_guards(headers, visit, errand, leaf, read, &rendered, set, guarded).await {
+                    Ok((along, None)) => {
+                        Box::pin(self.try_target(client, visit, errand, leaf, &rendered, &fields, along, kept)).await
+                    }
+                    Ok((along, Some(changed))) => {
+                        Box::pin(self.try_changed(client, visit, errand, leaf, changed, along, kept)).await
+                    }
+                    Err(denied) => *denied,
+                }
             }
         }
     }
@@ -134,18 +140,36 @@ impl Engine {
         if sent.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
         }
-        share.grow(memory_to_translate(sent))?;
         let user = user(reference, &errand.metadata, sent);
         let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
         let run = Arc::new(prompts::find(&self.snapshot, &errand.caller, reference, sticky).await?);
         visit.routing.prompt = Some(run.clone());
-        let room = OwnedShare::none(self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
-        let rendered = prompts::render(&self.snapshot, &run, sent, PromptUse::Target, room).await?;
+        let rendered = self.render_prompt(&run, &errand.caller, sent, PromptUse::Target, share).await?;
         if rendered.family != endpoint.family() {
             return Err(Refusal::misplaced_prompt(reference, &format!("/v1{}", rendered.family.path())));
         }
-        share.grow(rendered.body.len())?;
         Ok(rendered.body)
+    }
+
+    /// What is read as a tree takes many times its text, so that is counted before it is begun.
+    async fn render_prompt(
+        &self,
+        run: &PromptRun,
+        caller: &Principal,
+        sent: &Bytes,
+        purpose: PromptUse,
+        share: &mut MemoryShare<'_>,
+    ) -> Result<RenderedPrompt, Refusal> {
+        let rendered = match prompts::write(&run.version, sent, purpose) {
+            Some(rendered) => rendered,
+            None => {
+                share.grow(memory_to_translate(sent))?;
+                let room = OwnedShare::none(self.body_limits.memory.clone(), caller.workspace.id.uuid());
+                prompts::render(&self.snapshot, run, sent, purpose, room).await?
+            }
+        };
+        share.grow(rendered.body.len())?;
+        Ok(rendered)
     }
 }
 

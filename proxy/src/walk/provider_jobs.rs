@@ -1,18 +1,22 @@
 //! Files and batches of a provider, asked for without a client: by whoever runs a managed batch there. Which provider it is is
-//! said by headers, as a client would say it; files pass in pieces.
+//! said by headers, as a client would say it; files pass in pieces, both ways.
 
 use super::Engine;
 use super::kept::{KeptAnswer, KeptCaller, files_place};
 use super::prepare::{ProviderHeaders, upstream_head};
 use super::relayed_place::relayed_place;
+use super::translate::refusal;
+use crate::answer::error_in_openai_form;
 use crate::catalog::target::Target;
-use crate::codecs::jobs::{self, AskedJob, JobCodec, JobVerb, UploadedFile};
+use crate::codecs::jobs::{self, AskedJob, JobAnswer, JobCodec, JobReply, JobVerb, UploadedFile};
 use crate::identity::identify::Principal;
+use crate::metrics::Outcome;
 use crate::net::dial::{Class, PieceSource, Upstream, UpstreamError, UpstreamRequest};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
 use crate::routing::plan::{Leaf, Plan};
+use crate::signing::SignedBody;
 use crate::snapshot::SavedConfig;
 use crate::visit::Visit;
 use bytes::Bytes;
@@ -63,6 +67,19 @@ impl JobTarget {
     }
 }
 
+/// How lines of a batch's answers are read.
+pub(crate) struct OutputForm {
+    codec: &'static dyn JobCodec,
+    asked: AskedJob,
+}
+
+impl OutputForm {
+    /// A line as OpenAI's files have it, of this number from 0.
+    pub fn row(&self, number: usize, told: &Value) -> Value {
+        self.codec.output_row(&self.asked, number, told)
+    }
+}
+
 /// A question about what a provider keeps.
 pub(crate) struct JobQuestion {
     pub family: Family,
@@ -107,15 +124,95 @@ impl Engine {
     }
 
     pub(crate) async fn ask_job(&self, job: &JobTarget, question: JobQuestion) -> Result<KeptAnswer, Refusal> {
-        let JobQuestion { family, verb, id, body, file, request_id } = question;
+        let family = question.family;
+        let (codec, asked) = self.asked_job(job, question).await?;
+        let length = asked.file.as_ref().map_or(0, |file| file.bytes.len());
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.workspace.id.uuid());
+        // What is read of a file is rewritten, and both are held.
+        share.grow(length.saturating_mul(2))?;
+        Box::pin(self.ask_kept(codec, Arc::new(asked), length, &caller, &mut share)).await
+    }
+
+    /// As `ask_job`, where the first question is all, and its body comes in pieces in place of what the codec wrote.
+    pub(crate) async fn send_job(
+        &self,
+        job: &JobTarget,
+        question: JobQuestion,
+        length: usize,
+        source: &mut impl PieceSource,
+    ) -> Result<KeptAnswer, Refusal> {
+        let family = question.family;
+        let (codec, asked) = self.asked_job(job, question).await?;
+        let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let call = codec.ask(&asked).map_err(refusal)?;
+        let (target, request) = self.kept_request(&call, &caller, SignedBody::Unsigned).await?;
+        let mut upstream = self.connect_job(&target).await?;
+        upstream.send_pieces(&request, length, source).await.map_err(|error| broken(&target, &error))?;
+        let (status, body) = short_answer(&target, upstream).await?;
+        let provider = &target.provider.name;
+        self.metrics.attempt(target.provider.number, status, Outcome::Answered);
+        if !(200..300).contains(&status) {
+            let body = error_in_openai_form(status, body, provider);
+            return Ok(KeptAnswer { status, kind: "application/json", body });
+        }
+        let read = codec.read(&asked, 0, &JobReply { length: None, body });
+        match read.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
+            JobAnswer::Json(object) => {
+                Ok(KeptAnswer { status: 200, kind: "application/json", body: Bytes::from(object.to_string()) })
+            }
+            JobAnswer::Bytes(..) | JobAnswer::Ask(_) | JobAnswer::Refused(_) => Err(Refusal::internal()),
+        }
+    }
+
+    /// The file of a batch's answers where it is in a form of its own, to be read; or what the provider said instead.
+    pub(crate) async fn open_job_output(
+        &self,
+        job: &JobTarget,
+        question: JobQuestion,
+    ) -> Result<Result<(Upstream, OutputForm), KeptAnswer>, Refusal> {
+        let family = question.family;
+        let (codec, asked) = self.asked_job(job, question).await?;
+        let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.workspace.id.uuid());
+        let provider = &job.target.provider.name;
+        let mut call = codec.ask(&asked).map_err(refusal)?;
+        for step in 0..codec.questions_before_output() {
+            let told = self.ask_once(call, &caller, jobs::LONGEST_OBJECT, &mut share).await?;
+            self.metrics.attempt(job.target.provider.number, told.status, Outcome::Answered);
+            if !(200..300).contains(&told.status) {
+                let body = error_in_openai_form(told.status, told.body, provider);
+                return Ok(Err(KeptAnswer { status: told.status, kind: "application/json", body }));
+            }
+            let read = codec.read(&asked, step, &JobReply { length: told.length, body: told.body });
+            call = match read.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
+                JobAnswer::Ask(next) => next,
+                JobAnswer::Refused(why) => return Err(Refusal::invalid_parameter(why, "id")),
+                JobAnswer::Json(_) | JobAnswer::Bytes(..) => return Err(Refusal::internal()),
+            };
+        }
+        let (target, request) = self.kept_request(&call, &caller, SignedBody::Whole(&call.body)).await?;
+        let mut upstream = self.connect_job(&target).await?;
+        upstream.send(request, call.body).await.map_err(|error| broken(&target, &error))?;
+        upstream.read_head().await.map_err(|error| broken(&target, &error))?;
+        Ok(Ok((upstream, OutputForm { codec, asked })))
+    }
+
+    async fn asked_job(
+        &self,
+        job: &JobTarget,
+        question: JobQuestion,
+    ) -> Result<(&'static dyn JobCodec, AskedJob), Refusal> {
+        let JobQuestion { family, verb, id, body, file, request_id } = question;
         self.calls.secrets.gather(&job.target).await?;
         let (_, place) = self.job_place(job, family, family.path())?;
         let codec = match job.target.provider.row.way(family, "") {
             Some(Way::Mapped(wire)) => jobs::by_name(&wire.codec).ok_or_else(Refusal::internal)?,
             _ => jobs::NATIVE_BATCHES,
         };
-        let length = file.as_ref().map_or(0, |file| file.bytes.len());
         let asked = AskedJob {
             verb,
             id,
@@ -132,11 +229,7 @@ impl Engine {
             now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
             placed: job.target.placed.clone(),
         };
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
-        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.workspace.id.uuid());
-        // What is read of a file is rewritten, and both are held.
-        share.grow(length.saturating_mul(2))?;
-        Box::pin(self.ask_kept(codec, Arc::new(asked), length, &caller, &mut share)).await
+        Ok((codec, asked))
     }
 
     /// A file of OpenAI's own interface, piece by piece. The provider's answer, whatever it is.
@@ -152,19 +245,8 @@ impl Engine {
         let kind = HeaderValue::try_from(content_type).map_err(|_| Refusal::internal())?;
         request.put(header::CONTENT_TYPE, kind);
         let mut upstream = self.connect_job(&target).await?;
-        let broken = |error: UpstreamError| broken(&target, &error);
-        upstream.send_pieces(&request, length, source).await.map_err(broken)?;
-        upstream.read_head().await.map_err(broken)?;
-        let status = upstream.head().status.as_u16();
-        let mut body = Vec::new();
-        while let Some(piece) = upstream.read_body().await.map_err(broken)? {
-            if body.len() + piece.len() > jobs::LONGEST_OBJECT {
-                return Err(Refusal::invalid_upstream_response(&target.provider.name, "its answer is too long"));
-            }
-            body.extend_from_slice(&piece);
-        }
-        upstream.release();
-        Ok((status, Bytes::from(body)))
+        upstream.send_pieces(&request, length, source).await.map_err(|error| broken(&target, &error))?;
+        short_answer(&target, upstream).await
     }
 
     /// The bytes of a file of OpenAI's own interface, to be read; the answer may also be a refusal.
@@ -208,6 +290,22 @@ impl Engine {
         upstream.set_timeouts(ANSWER, STALL);
         Ok(upstream)
     }
+}
+
+/// Status and body of an answer that is no file.
+async fn short_answer(target: &Target, mut upstream: Upstream) -> Result<(u16, Bytes), Refusal> {
+    let broken = |error: UpstreamError| broken(target, &error);
+    upstream.read_head().await.map_err(broken)?;
+    let status = upstream.head().status.as_u16();
+    let mut body = Vec::new();
+    while let Some(piece) = upstream.read_body().await.map_err(broken)? {
+        if body.len() + piece.len() > jobs::LONGEST_OBJECT {
+            return Err(Refusal::invalid_upstream_response(&target.provider.name, "its answer is too long"));
+        }
+        body.extend_from_slice(&piece);
+    }
+    upstream.release();
+    Ok((status, Bytes::from(body)))
 }
 
 fn broken(target: &Target, error: &UpstreamError) -> Refusal {

@@ -43,13 +43,13 @@ impl Engine {
     pub(crate) fn row_guard(&self, job: &JobTarget, family: Family, trace_id: &str) -> Option<RowGuard> {
         let defaults = self.router.guards.defaults(&job.caller);
         let set = self.router.guards.for_leaf(job.leaf()?, &job.caller, defaults.as_ref())?;
-        let is_waited_for = |hook: &Arc<CompiledHook>| !hook.actions.is_async;
+        let is_waited_for = |hook: &&Arc<CompiledHook>| !hook.actions.is_async;
         let shape = shape(family, None);
-        let input: Vec<_> = set.input.into_iter().filter(is_waited_for).collect();
+        let input: Vec<_> = set.input.iter().filter(is_waited_for).cloned().collect();
         let output: Vec<_> = match shape {
             // Nothing is said in a text that a check could look at.
             Shape::Other | Shape::Embeddings => Vec::new(),
-            _ => set.output.into_iter().filter(is_waited_for).collect(),
+            _ => set.output.iter().filter(is_waited_for).cloned().collect(),
         };
         let remote = (has_remote(&input) || has_remote(&output)).then(|| self.row_remote(job, trace_id)).flatten();
         Some(RowGuard {

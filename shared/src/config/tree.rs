@@ -1,7 +1,7 @@
 //! A config as it was written, with types. Nothing is inherited here: that is the plan's business.
 
 use super::{ParamPath, Placement, Query};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 /// A node: the root, or a target, which is a config again.
@@ -93,6 +93,19 @@ pub struct Retry {
     pub jitter: Jitter,
     /// Retries per hundred first tries of a target.
     pub budget_percent: f64,
+}
+
+impl Retry {
+    /// As explanations show it, of a request that was and of one that would be.
+    pub fn shown(&self) -> Value {
+        json!({
+            "attempts": self.attempts,
+            "on_status_codes": self.on_status_codes,
+            "use_retry_after_header": self.use_retry_after_header,
+            "jitter": if self.jitter == Jitter::Full { "full" } else { "none" },
+            "budget_percent": self.budget_percent,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,6 +12,12 @@ use serde_json::Value;
 pub trait Check: Send + Sync {
     fn run(&self, subject: &Subject<'_>) -> Verdict;
 
+    /// Whether it looks further into the body than its text (`Subject::text`). Of a request that nobody looks into no tree is
+    /// made.
+    fn reads_body(&self) -> bool {
+        true
+    }
+
     /// Where somebody else must be asked first: `run` alone would only say that nobody was.
     fn remote(&self) -> Option<&dyn RemoteCheck> {
         None

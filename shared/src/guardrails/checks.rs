@@ -5,6 +5,7 @@ pub mod allowed_request_types;
 pub mod character_count;
 pub mod contains;
 pub mod contains_code;
+mod counted;
 pub mod elsewhere;
 pub mod ends_with;
 pub mod inline_images;

@@ -1,18 +1,17 @@
 //! What a check says.
 
 use super::checks::placeholders::Placeholders;
+use super::data::{Data, DataWriter, excerpt};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-/// As many characters of a text are shown in a result.
-const EXCERPT: usize = 100;
 pub const TOO_MANY_TEXTS: &str = "the body has more texts than are looked at";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub verdict: bool,
     /// What it found, with an `explanation`; null when it could not look.
-    pub data: Value,
+    pub data: Data,
     /// Why it could not look. By default a request passes in spite of it (`failOnError`).
     pub error: Option<CheckError>,
     /// The whole JSON, request or answer by the hook, as it is to go on.
@@ -53,9 +52,18 @@ impl Verdict {
             other => Map::from_iter([("value".to_owned(), other)]),
         };
         fields.insert("explanation".into(), explanation.into().into());
+        Self::with_data(verdict, Data::Tree(Value::Object(fields)))
+    }
+
+    /// The same with data that is written already; the explanation is in it.
+    pub fn written(verdict: bool, data: DataWriter) -> Self {
+        Self::with_data(verdict, data.finish())
+    }
+
+    fn with_data(verdict: bool, data: Data) -> Self {
         Self {
             verdict,
-            data: Value::Object(fields),
+            data,
             error: None,
             transformed: None,
             placeholders: Placeholders::default(),
@@ -85,7 +93,7 @@ impl Verdict {
     fn of_kind(kind: ErrorKind, name: &'static str, message: impl Into<String>) -> Self {
         Self {
             verdict: false,
-            data: Value::Null,
+            data: Data::Tree(Value::Null),
             error: Some(CheckError { name, message: message.into(), kind }),
             transformed: None,
             placeholders: Placeholders::default(),
@@ -106,7 +114,7 @@ impl Verdict {
 
     #[must_use]
     pub fn with_excerpt(mut self, text: &str) -> Self {
-        if let Value::Object(fields) = &mut self.data {
+        if let Data::Tree(Value::Object(fields)) = &mut self.data {
             fields.insert("textExcerpt".into(), excerpt(text).into());
         }
         self
@@ -130,19 +138,11 @@ impl Verdict {
     /// As the test bench and the log show it. Times are for whoever measured them to add.
     pub fn to_json(&self) -> Value {
         let mut shown =
-            json!({ "verdict": self.verdict, "data": self.data, "transformed": self.transformed.is_some() });
+            json!({ "verdict": self.verdict, "data": self.data.value(), "transformed": self.transformed.is_some() });
         if let (Some(error), Value::Object(fields)) = (&self.error, &mut shown) {
             fields.insert("error".into(), json!({ "name": error.name, "message": error.message }));
         }
         shown
-    }
-}
-
-/// The first hundred characters.
-pub fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(EXCERPT) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -167,12 +167,5 @@ mod tests {
         ] {
             assert_eq!(verdict.passes(fails_on_error), passes, "{verdict:?} {fails_on_error}");
         }
-    }
-
-    #[test]
-    fn an_excerpt_is_a_hundred_characters_whatever_their_size() {
-        assert_eq!(excerpt("short"), "short");
-        assert_eq!(excerpt(&"é".repeat(100)), "é".repeat(100));
-        assert_eq!(excerpt(&"é".repeat(101)), format!("{}...", "é".repeat(100)));
     }
 }

@@ -6,6 +6,10 @@ use sha2::{Digest as _, Sha256};
 /// The longest name, and the largest entry, that is kept.
 const NAME: usize = 512;
 const ENTRY: usize = 64 << 10;
+/// What a model is told of a capability; and of that, what the oldest revision that is spoken does not have.
+const TOLD: [&str; 8] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments", "uri"];
+const LATER: [&str; 2] = ["title", "outputSchema"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -120,10 +124,18 @@ impl Capability {
 
     /// Of what a model is told: another description or schema is another hash, whatever the order of fields.
     pub fn hash(&self) -> [u8; 32] {
-        const TOLD: [&str; 8] =
-            ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments", "uri"];
+        self.hash_without(&[])
+    }
+
+    /// The same without what later revisions of the protocol brought, as a server tells it to a client of an older one.
+    pub fn plain_hash(&self) -> [u8; 32] {
+        self.hash_without(&LATER)
+    }
+
+    fn hash_without(&self, left_out: &[&str]) -> [u8; 32] {
+        let told = TOLD.iter().filter(|name| !left_out.contains(name));
         let told: Map<String, Value> =
-            TOLD.iter().filter_map(|name| Some(((*name).to_owned(), self.definition.get(*name)?.clone()))).collect();
+            told.filter_map(|name| Some(((*name).to_owned(), self.definition.get(*name)?.clone()))).collect();
         let told = json!({ "type": self.kind.as_str(), "told": sorted(&Value::Object(told)) });
         Sha256::digest(told.to_string().as_bytes()).into()
     }
@@ -186,5 +198,8 @@ mod tests {
         assert_ne!(plain, tool(json!({ "name": "a", "inputSchema": { "x": 1 } })).hash());
         assert_ne!(plain, tool(json!({ "name": "a", "inputSchema": { "x": 1, "y": 2 }, "description": "!" })).hash());
         assert_eq!(tool(json!({ "name": "a\u{0}" })).name, "a\u{fffd}");
+        let titled = tool(json!({ "name": "a", "title": "A", "outputSchema": {}, "inputSchema": { "x": 1, "y": 2 } }));
+        assert_ne!(titled.hash(), plain);
+        assert_eq!(titled.plain_hash(), plain, "as a client of an older revision is told it");
     }
 }

@@ -6,6 +6,7 @@ use crate::id::{OrganisationId, UserId, WorkspaceId};
 use crate::mcp::Kind;
 use crate::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;
@@ -56,12 +57,16 @@ pub struct McpIntegration {
     pub configurations: Value,
     /// A `Credentials`; none when nothing is secret.
     pub sealed: Option<Sealed>,
+    /// Which fields come from secret managers.
+    #[serde(default)]
+    pub secret_mappings: Value,
     pub status: Status,
 }
 
 impl McpIntegration {
     pub const COLUMNS: &str =
-        "id, organisation_id, workspace_id, slug, url, auth_type, transport, configurations, sealed, status";
+        "id, organisation_id, workspace_id, slug, url, auth_type, transport, configurations, sealed,
+                               secret_mappings, status";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -73,6 +78,7 @@ impl McpIntegration {
             auth_type: row.try_get("auth_type")?,
             transport: row.try_get("transport")?,
             configurations: row.try_get("configurations")?,
+            secret_mappings: row.try_get("secret_mappings")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
             status: row.try_get("status")?,
         })
@@ -119,11 +125,22 @@ pub struct McpCapability {
     pub uri: Option<String>,
     /// Whether anybody may see and call it.
     pub is_usable: bool,
+    /// Of what was approved of a tool or prompt, once it was listed; and of the same as older clients are told it.
+    #[serde(default)]
+    pub hash: Option<[u8; 32]>,
+    #[serde(default)]
+    pub plain_hash: Option<[u8; 32]>,
+    /// Of a call, in US cents.
+    #[serde(default)]
+    pub price: Option<Decimal>,
 }
 
 impl McpCapability {
     pub const COLUMNS: &str = "id, integration_id, type, name,
-                               COALESCE(definition->>'uri', definition->>'uriTemplate') AS uri, is_usable";
+                               COALESCE(definition->>'uri', definition->>'uriTemplate') AS uri, is_usable,
+                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN definition_hash END AS hash,
+                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN plain_hash END AS plain_hash,
+                               price";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -133,12 +150,20 @@ impl McpCapability {
             name: row.try_get("name")?,
             uri: row.try_get("uri")?,
             is_usable: row.try_get("is_usable")?,
+            hash: hash(row, "hash")?,
+            plain_hash: hash(row, "plain_hash")?,
+            price: row.try_get("price")?,
         })
     }
 
     pub fn kind(&self) -> Option<Kind> {
         Kind::parse(&self.kind)
     }
+}
+
+fn hash(row: &Row, column: &str) -> Result<Option<[u8; 32]>, tokio_postgres::Error> {
+    let bytes: Option<&[u8]> = row.try_get(column)?;
+    Ok(bytes.and_then(|bytes| bytes.try_into().ok()))
 }
 
 /// Something that one server switches off of its integration, which may be unknown yet.

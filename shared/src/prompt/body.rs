@@ -4,6 +4,8 @@
 //! never leave the place they are put in. Where it becomes JSON only when it is filled in (sections around messages,
 //! numbers without quotes), it is one template: values are escaped, partials are taken as JSON.
 
+pub mod pieces;
+
 use super::RenderError;
 use crate::template::{Components, Escape, Partials, RenderBudget, Template, TemplateError, render_within};
 use serde_json::{Map, Value};

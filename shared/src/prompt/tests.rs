@@ -1,3 +1,5 @@
+//! Prompts from their parts: versions, defaults, shapes of bodies, partials, and calls that are refused.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -8,11 +8,12 @@ const PUBLIC: Access = Access::Public;
 const SAML_BODY: usize = 400 << 10;
 
 pub(super) static AUTH: &[Operation] = &[
-    get(0, "/auth/login", PUBLIC, &[]),
+    // What begins well is in the trail when it ends; what cannot begin, at once.
+    get(0, "/auth/login", PUBLIC, &[]).audited("sessions", "create"),
     get(0, "/auth/callback/{organisationId}", PUBLIC, &[]).audited("sessions", "create"),
     post(0, "/auth/backchannel-logout/{organisationId}", PUBLIC, &[]).audited("sessions", "delete"),
     get(0, "/auth/saml/{organisationId}/metadata", PUBLIC, &[]),
-    get(0, "/auth/saml/{organisationId}/login", PUBLIC, &[]),
+    get(0, "/auth/saml/{organisationId}/login", PUBLIC, &[]).audited("sessions", "create"),
     // Answers with certificates and many groups are long.
     post(0, "/auth/saml/{organisationId}/acs", PUBLIC, &[]).audited("sessions", "create").body_up_to(SAML_BODY),
     post(0, "/auth/link", PUBLIC, &[]).audited("login_links", "create"),

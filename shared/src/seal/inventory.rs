@@ -20,6 +20,7 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "plugins", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "mcp_integrations", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "saml_keys", column: "sealed_key", organisation: "organisation_id" },
+    SealedColumn { table: "saml_keys", column: "sealed_standby_key", organisation: "organisation_id" },
     SealedColumn { table: "mcp_clients", column: "access_token", organisation: "organisation_id" },
     SealedColumn { table: "mcp_clients", column: "client_secret", organisation: "organisation_id" },
     SealedColumn { table: "mcp_connections", column: "access_token", organisation: "organisation_id" },

@@ -51,6 +51,11 @@ pub struct Process {
     /// Unix socket over which a new process takes the listening sockets from the old one.
     #[arg(long, env = "UPGRADE_SOCK", default_value = "/var/lib/portcullis/upgrade.sock")]
     pub upgrade_sock: PathBuf,
+    /// How long a hand-over may wait until the new process is ready, in seconds.
+    ///
+    /// The old one serves all that time, and goes on when nobody came; the new one gives up.
+    #[arg(long, env = "UPGRADE_TIMEOUT_S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub upgrade_timeout_s: u64,
     /// Whether PROXY_PORT answers /healthz and /readyz, too (ON or OFF).
     ///
     /// For balancers that know one port.

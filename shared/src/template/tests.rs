@@ -1,3 +1,5 @@
+//! The template language: values, sections, partials, delimiters, and hostile templates that end.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,10 +1,16 @@
 //! Attacks on logins by an identity provider, each under its name. None of them may end with a session.
 
-use super::provider::{Provider, altered, asked};
+use super::provider::{Provider, Site, altered, asked};
 use super::{Browser, begun, person, set_up, signed_in, started};
 use crate::service::Service;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use harness::Answer;
-use serde_json::json;
+use openssl::hash::MessageDigest;
+use openssl::pkey::{PKey, Private};
+use openssl::rsa::Rsa;
+use openssl::sign::Signer;
+use serde_json::{Value, json};
 
 fn assert_refused(answer: &Answer, why: &str) {
     assert_eq!(answer.status, 403, "{why}: {}", answer.text());
@@ -30,6 +36,12 @@ async fn state_replay_an_answer_is_taken_once() {
     let again = provider.authorize(&location, person("ada", "ada@home.test"));
     assert_refused(&browser.follow(&again).await, "a new code with the old state");
     assert_eq!(sessions(&service).await, 1);
+    let rows = super::trail(&service).await;
+    assert_eq!(
+        rows.iter().filter(|row| row["response_status_code"] == 403).count(),
+        2,
+        "each is in the trail: {rows:?}"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +87,7 @@ async fn code_injection_a_stolen_code_is_worth_nothing_in_another_login() {
 }
 
 #[tokio::test]
-async fn tokens_for_others_expired_or_unsigned_are_refused() {
+async fn tokens_for_others_or_out_of_their_time_are_refused() {
     let (service, provider) = started(&[]).await;
     let now = chrono::Utc::now().timestamp();
     for claims in [
@@ -91,9 +103,51 @@ async fn tokens_for_others_expired_or_unsigned_are_refused() {
         assert_refused(&answer, &claims.to_string());
     }
     provider.site.habits.lock().unwrap().claims = None;
-    // A key that the provider no longer serves signed it.
     let answer = signed_in(&service, &provider, &mut Browser::new(&service), person("ada", "ada@home.test")).await;
     assert_eq!(answer.status, 303, "clean: {}", answer.text());
+}
+
+/// A token whose signature is made by `sign`, of what is signed.
+fn forged(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> String {
+    let encoded = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let message = format!("{}.{}", encoded(header), encoded(claims));
+    format!("{message}.{}", URL_SAFE_NO_PAD.encode(sign(message.as_bytes())))
+}
+
+fn unsigned(_: &Site, claims: &Value) -> String {
+    forged(&json!({ "alg": "none", "typ": "JWT" }), claims, |_| Vec::new())
+}
+
+fn without_its_signature(_: &Site, claims: &Value) -> String {
+    forged(&json!({ "alg": "RS256", "typ": "JWT", "kid": "k1" }), claims, |_| Vec::new())
+}
+
+fn signed_with(key: &PKey<Private>) -> impl FnOnce(&[u8]) -> Vec<u8> {
+    move |message: &[u8]| Signer::new(MessageDigest::sha256(), key).unwrap().sign_oneshot_to_vec(message).unwrap()
+}
+
+/// The public key is no secret, and must not do as one.
+fn by_the_public_key(site: &Site, claims: &Value) -> String {
+    let key = PKey::hmac(&site.keys.public_pem()).unwrap();
+    forged(&json!({ "alg": "HS256", "typ": "JWT", "kid": "k1" }), claims, signed_with(&key))
+}
+
+fn by_another_key_of_the_same_name(_: &Site, claims: &Value) -> String {
+    let key = PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap();
+    forged(&json!({ "alg": "RS256", "typ": "JWT", "kid": "k1" }), claims, signed_with(&key))
+}
+
+#[tokio::test]
+async fn unsigned_and_forged_id_tokens_are_refused() {
+    let (service, provider) = started(&[]).await;
+    let all: [fn(&Site, &Value) -> String; 4] =
+        [unsigned, without_its_signature, by_the_public_key, by_another_key_of_the_same_name];
+    for (n, forge) in all.into_iter().enumerate() {
+        provider.site.habits.lock().unwrap().forge = Some(forge);
+        let answer = signed_in(&service, &provider, &mut Browser::new(&service), person("ada", "ada@home.test")).await;
+        assert_refused(&answer, &format!("forgery {n}"));
+    }
+    assert_eq!(sessions(&service).await, 0);
 }
 
 #[tokio::test]
@@ -174,9 +228,9 @@ async fn open_redirect_a_login_ends_on_this_host() {
 }
 
 #[tokio::test]
-async fn linking_by_unverified_email_takes_nobody_over() {
+async fn account_linking_by_unverified_email_takes_nobody_over() {
     let (service, provider) = started(&[]).await;
-    let owner = |verified: serde_json::Value| {
+    let owner = |verified: Value| {
         let mut claims = person("eve", "owner@home.test");
         claims["email_verified"] = verified;
         claims

@@ -25,9 +25,11 @@ async fn a_link_works_once_and_for_ten_minutes() {
     let late = redeem(&old).await;
     assert_eq!(late.json()["message"], redeem("made-up").await.json()["message"], "nobody learns which");
     let rows = super::trail(&service).await;
-    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(rows[0]["after"]["provider"], "link");
-    assert!(!Value::Array(rows).to_string().contains(&token), "the token is in no record");
+    assert_eq!((&rows[1]["response_status_code"], &rows[1]["user_id"]), (&json!(400), &json!(owner)), "too late");
+    let written = Value::Array(rows).to_string();
+    assert!(!written.contains(&token) && !written.contains(&old), "no token is in a record");
 }
 
 #[tokio::test]

@@ -118,6 +118,8 @@ async fn a_provider_that_is_away_or_wrong_is_told_and_recorded() {
     let away = browser.get(&format!("/auth/login?organisation={}", service.home.organisation_id)).await;
     assert_eq!(away.status, 403, "{}", away.text());
     assert!(away.text().contains("cannot be reached"), "{}", away.text());
+    let row = super::trail(&service).await.pop().unwrap();
+    assert!(row["error"].as_str().unwrap().contains("cannot be reached"), "{row}");
     for path in ["/auth/login?email=ada@nowhere.test", "/auth/login?organisation=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"]
     {
         assert_eq!(browser.get(path).await.status, 404, "{path}");

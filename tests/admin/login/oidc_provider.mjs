@@ -27,8 +27,8 @@ server.listen(0, "127.0.0.1", () => {
       backchannelLogout: { enabled: true },
       rpInitiatedLogout: { enabled: true },
     },
-    // It would refuse to tell of a logout in the clear.
-    fetch: (url, options) => fetch(url, options),
+    // Its dispatcher ends connections to loopback, where the gateway of a test is.
+    fetch: (url, { dispatcher, ...options }) => fetch(url, options),
     findAccount: (_, id) => ({
       accountId: id,
       claims: async () => ({

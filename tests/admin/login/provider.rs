@@ -45,6 +45,8 @@ pub struct Habits {
     pub promises_iss: bool,
     /// Claims of ID tokens that replace what they should be.
     pub claims: Option<Value>,
+    /// How ID tokens come to be, instead of by its own key.
+    pub forge: Option<fn(&Site, &Value) -> String>,
     /// What it says of people beyond ID tokens, which then hold no more than they must.
     pub user_info: Option<Value>,
 }
@@ -168,7 +170,11 @@ async fn token(State(site): State<Arc<Site>>, headers: HeaderMap, body: String) 
     {
         claims[name] = value.clone();
     }
-    let tokens = json!({ "id_token": site.keys.token(&claims), "access_token": "access-1", "token_type": "Bearer" });
+    let id_token = match habits.forge {
+        Some(forge) => forge(&site, &claims),
+        None => site.keys.token(&claims),
+    };
+    let tokens = json!({ "id_token": id_token, "access_token": "access-1", "token_type": "Bearer" });
     (StatusCode::OK, Json(tokens))
 }
 

@@ -1,5 +1,6 @@
 //! A login, end to end, at an OIDC provider that others wrote: npm `oidc-provider`. Its own cookies and pages, PKCE, keys,
-//! claims beyond the ID token, and a logout that begins here and ends there.
+//! claims beyond the ID token, a logout that begins here and ends there, and its word of that logout to us, which ends
+//! whatever other session it had vouched for.
 
 use super::{Browser, set_up};
 use crate::service::Service;
@@ -58,7 +59,7 @@ fn hidden<'p>(page: &'p str, name: &str) -> &'p str {
 }
 
 #[tokio::test]
-async fn a_peer_that_others_wrote_signs_people_in_and_out() {
+async fn a_peer_that_others_wrote_signs_people_in_and_out_and_tells_of_a_logout() {
     let service = Service::start_with(&[super::TRUSTING, "--public-url=http://localhost:8787"]).await;
     let organisation = service.home.organisation_id;
     let callback = format!("http://localhost:8787/v1/auth/callback/{organisation}");
@@ -93,4 +94,9 @@ async fn a_peer_that_others_wrote_signs_people_in_and_out() {
     let confirm = visit.http.post(format!("{issuer}/session/end/confirm")).body(body);
     let (location, page) = visit.ask(confirm.header("content-type", "application/x-www-form-urlencoded")).await;
     assert_eq!(location.as_deref(), Some("http://localhost:8787/"), "{page}");
+    // It told us before it answered: the other browser's session is over, by its token and no call of ours.
+    assert_eq!(there.get("/auth/session").await.status, 401);
+    let row = super::trail(&service).await.pop().unwrap();
+    assert_eq!((&row["after"]["issuer"], &row["after"]["ended_sessions"]), (&json!(issuer), &json!(1)), "{row}");
+    assert_eq!((&row["action"], &row["response_status_code"]), (&json!("delete"), &json!(200)), "{row}");
 }

@@ -148,7 +148,7 @@ async fn a_token_changes_with_use_and_the_one_before_works_for_a_moment() {
 }
 
 #[tokio::test]
-async fn a_replaced_token_that_comes_back_ends_the_session_for_both() {
+async fn session_token_replay_ends_the_session_for_both_and_is_in_the_trail() {
     let service = Service::start().await;
     let mut browser = owner(&service).await;
     let mut thief = Browser::new(&service);
@@ -158,6 +158,14 @@ async fn a_replaced_token_that_comes_back_ends_the_session_for_both() {
     service.sql("UPDATE sessions SET rotated_at = now() - interval '2 minutes'").await;
     assert_eq!(browser.get("/labels").await.status, 401, "the owner's token was replaced by the thief's call");
     assert_eq!(thief.get("/labels").await.status, 401);
+    assert_eq!(browser.get("/labels").await.status, 401);
+    let rows: Vec<Value> = super::trail(&service).await.into_iter().filter(|row| row["action"] == "delete").collect();
+    assert_eq!(rows.len(), 1, "once, and only by the replay: {rows:?}");
+    assert_eq!((&rows[0]["user_id"], &rows[0]["response_status_code"]), (&json!(service.home.owner_id), &json!(401)));
+    assert!(rows[0]["error"].as_str().unwrap().contains("came back"), "{rows:?}");
+    for token in [browser.session(), thief.session()].into_iter().flatten() {
+        assert!(!rows[0].to_string().contains(token.as_str()), "no token is in the trail");
+    }
 }
 
 #[tokio::test]

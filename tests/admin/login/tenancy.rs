@@ -53,6 +53,72 @@ async fn walk_a_provider_logs_nobody_into_another_organisation() {
     assert_eq!(browser.follow(&moved).await.status, 403);
 }
 
+/// What the first organisation has of people, accounts and sessions.
+async fn household(service: &Service) -> (i64, i64, i64) {
+    const COUNT: &str = "SELECT (SELECT count(*) FROM users WHERE organisation_id = $1),
+        (SELECT count(*) FROM user_identities WHERE organisation_id = $1),
+        (SELECT count(*) FROM sessions WHERE organisation_id = $1)";
+    let row = service.database.client().await.query_one(COUNT, &[&service.home.organisation_id]).await.unwrap();
+    (row.get(0), row.get(1), row.get(2))
+}
+
+/// Every way to set up a provider of OIDC, with one of its own and with the very issuer that the first organisation
+/// trusts too, which anybody may name.
+#[tokio::test]
+async fn walk_every_kind_of_provider_stays_in_its_organisation() {
+    let (service, honest) = started(&[]).await;
+    let (mut ada, location) = login_at(&service, &service.home).await;
+    assert_eq!(ada.follow(&honest.authorize(&location, person("ada", "ada@home.test"))).await.status, 303);
+    let before = household(&service).await;
+    let (other, evil) = rival(&service).await;
+    let rival = service.client().with_key(&other.admin_key.key);
+    let listed = |provider: &Provider| {
+        let mut settings = provider.settings();
+        settings["domains"] = json!(["home.test", "other.test"]);
+        settings
+    };
+    for (kind, settings, provider) in [
+        ("own, for all", json!({ "oidc": evil.settings(), "oidc_providers": [] }), &evil),
+        ("shared, for all", json!({ "oidc": honest.settings(), "oidc_providers": [] }), &honest),
+        ("own, by domain", json!({ "oidc": null, "oidc_providers": [listed(&evil)] }), &evil),
+        ("shared, by domain", json!({ "oidc": null, "oidc_providers": [listed(&honest)] }), &honest),
+    ] {
+        let set = rival.put(super::AUTH_SETTINGS, &settings).await;
+        assert_eq!(set.status, 200, "{kind}: {}", set.text());
+        // An account of the first organisation with its own address, with one of the owner's, and with one of theirs.
+        for (subject, email, is_moved, status) in [
+            ("ada", "ada@home.test", false, 403),
+            ("eve", "owner@home.test", false, 403),
+            ("ada", "mallory@other.test", false, 303),
+            ("ada", "mallory@other.test", true, 403),
+        ] {
+            let mut browser = Browser::new(&service);
+            let path = format!("/auth/login?organisation={}&email=mallory@other.test", other.organisation_id);
+            let location = browser.get(&path).await.header("location").to_owned();
+            assert!(location.starts_with(&provider.issuer), "{kind}: {location}");
+            let mut callback = provider.authorize(&location, person(subject, email));
+            if is_moved {
+                let [theirs, ours] = [other.organisation_id, service.home.organisation_id].map(|id| id.to_string());
+                callback = callback.replace(&theirs, &ours);
+            }
+            let answer = browser.follow(&callback).await;
+            assert_eq!(answer.status, status, "{kind}, {email}, {is_moved}: {}", answer.text());
+            if status == 303 {
+                let session = browser.get("/auth/session").await.json();
+                assert_eq!(session["organisation"]["id"], json!(other.organisation_id), "{kind}");
+                assert_eq!(session["user"]["email"], "mallory@other.test", "{kind}");
+            }
+        }
+        // Whom they name for a domain that is not theirs, nobody is sent to.
+        let location =
+            Browser::new(&service).get("/auth/login?email=ada@home.test").await.header("location").to_owned();
+        assert!(location.starts_with(&honest.issuer), "{kind}: {location}");
+        assert!(location.contains(&service.home.organisation_id.to_string()), "{kind}: {location}");
+        assert_eq!(household(&service).await, before, "{kind}");
+    }
+    assert_eq!(ada.get("/auth/session").await.json()["user"]["email"], "ada@home.test");
+}
+
 #[tokio::test]
 async fn walk_a_session_sees_and_ends_nothing_of_another_organisation() {
     let (service, _) = started(&[]).await;

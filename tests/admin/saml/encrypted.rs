@@ -10,6 +10,7 @@ use openssl::encrypt::Encrypter;
 use openssl::pkey::{PKey, Public};
 use openssl::rsa::Padding;
 use openssl::symm::{Cipher, encrypt, encrypt_aead};
+use std::slice::from_ref;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Content {
@@ -66,15 +67,18 @@ fn an_encrypted_assertion_is_opened_and_must_be_signed_somewhere() {
     let oaep = Padding::PKCS1_OAEP;
     let gcm = |assertion: &str| idp.response(&facts, &hidden(assertion, &public, Content::Gcm, oaep));
     for xml in [gcm(&signed), idp.sign(&gcm(&bare)), idp.sign(&gcm(&signed))] {
-        assert_eq!(idp.believed_with(&xml, Some(&key), true).unwrap().name, "ada");
+        assert_eq!(idp.believed_with(&xml, from_ref(&key), true).unwrap().name, "ada");
     }
-    let refused = |xml: &str| idp.believed_with(xml, Some(&key), true).unwrap_err();
+    let refused = |xml: &str| idp.believed_with(xml, from_ref(&key), true).unwrap_err();
     assert_eq!(refused(&gcm(&bare)), "Neither the response nor its assertion is signed");
     assert_eq!(refused(&gcm(&signed.replace(">ada<", ">eve<"))), "The element is not what was signed");
     assert_eq!(refused(&idp.answer(&facts)), "Assertions must be encrypted, and this one is not");
-    assert!(idp.believed_with(&gcm(&signed), None, false).unwrap_err().contains("no key to open it"));
+    assert!(idp.believed_with(&gcm(&signed), &[], false).unwrap_err().contains("no key to open it"));
     let (other, _) = ours();
-    assert!(idp.believed_with(&gcm(&signed), Some(&other), true).unwrap_err().contains("cannot be decrypted"));
+    let by = |keys: &[ServiceKey]| idp.believed_with(&gcm(&signed), keys, true).map(|statement| statement.name);
+    assert!(by(from_ref(&other)).unwrap_err().contains("cannot be decrypted"));
+    // While one key replaces another, either opens what is for it.
+    assert_eq!(by(&[other, key]).unwrap(), "ada");
 }
 
 /// A change of CBC ciphertext changes the plain text without notice, and errors would tell what it was.
@@ -84,8 +88,8 @@ fn cbc_is_opened_only_inside_of_a_signed_response() {
     let facts = Facts::usual(&idp);
     let inside = hidden(&idp.sign(&idp.assertion(&facts)), &public, Content::Cbc, Padding::PKCS1_OAEP);
     let bare = idp.response(&facts, &inside);
-    assert!(idp.believed_with(&bare, Some(&key), true).unwrap_err().contains("signed as a whole"));
-    assert_eq!(idp.believed_with(&idp.sign(&bare), Some(&key), true).unwrap().name, "ada");
+    assert!(idp.believed_with(&bare, from_ref(&key), true).unwrap_err().contains("signed as a whole"));
+    assert_eq!(idp.believed_with(&idp.sign(&bare), from_ref(&key), true).unwrap().name, "ada");
 }
 
 #[test]
@@ -93,6 +97,6 @@ fn keys_wrapped_in_the_old_way_are_refused() {
     let (idp, (key, public)) = (Idp::new(), ours());
     let facts = Facts::usual(&idp);
     let inside = hidden(&idp.sign(&idp.assertion(&facts)), &public, Content::Gcm, Padding::PKCS1);
-    let refused = idp.believed_with(&idp.response(&facts, &inside), Some(&key), true).unwrap_err();
+    let refused = idp.believed_with(&idp.response(&facts, &inside), from_ref(&key), true).unwrap_err();
     assert_eq!(refused, "The key of an assertion must be wrapped with RSA-OAEP");
 }

@@ -27,7 +27,7 @@ fn judged(xml: &str, now: &str) -> Result<Statement, String> {
         consumer_url: "https://gateway.test/acs".into(),
     };
     let now: DateTime<Utc> = now.parse().unwrap();
-    let expected = Expected { from: &from, to: &to, request_id: "_request", key: None, wants_encrypted: false, now };
+    let expected = Expected { from: &from, to: &to, request_id: "_request", keys: &[], wants_encrypted: false, now };
     believed(xml.as_bytes(), &expected).map_err(|why| why.to_string())
 }
 

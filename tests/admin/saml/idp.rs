@@ -146,20 +146,15 @@ impl Idp {
 
     /// What the gateway makes of an answer to `Facts::usual`, here and now.
     pub fn believed(&self, xml: &str) -> Result<Statement, String> {
-        self.believed_with(xml, None, false)
+        self.believed_with(xml, &[], false)
     }
 
-    pub fn believed_with(
-        &self,
-        xml: &str,
-        key: Option<&ServiceKey>,
-        wants_encrypted: bool,
-    ) -> Result<Statement, String> {
+    pub fn believed_with(&self, xml: &str, keys: &[ServiceKey], wants_encrypted: bool) -> Result<Statement, String> {
         let usual = Facts::usual(self);
         let from = IdentityProvider::parse(self.metadata().as_bytes()).unwrap();
         let to = ServiceProvider { entity_id: usual.audience, consumer_url: usual.consumer_url };
         let request_id = &usual.request_id;
-        let expected = Expected { from: &from, to: &to, request_id, key, wants_encrypted, now: Utc::now() };
+        let expected = Expected { from: &from, to: &to, request_id, keys, wants_encrypted, now: Utc::now() };
         response::believed(xml.as_bytes(), &expected).map_err(|why| why.to_string())
     }
 }

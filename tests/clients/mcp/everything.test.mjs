@@ -121,4 +121,13 @@ test("the merged server has them under the slug", () =>
     assert.match(sum.content[0].text, /5/);
     const prompt = await client.getPrompt({ name: `${MCP_SLUG}__simple-prompt` });
     assert.ok(prompt.messages.length > 0);
+    const { resources } = await client.listResources();
+    const own = resources.filter((resource) => resource.uri.startsWith(`mcp://${MCP_SLUG}/`));
+    assert.ok(own.length > 0, JSON.stringify(resources).slice(0, 500));
+    assert.ok((await client.readResource({ uri: own[0].uri })).contents.length > 0);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    assert.ok(resourceTemplates.some((template) => template.uriTemplate.startsWith(`mcp://${MCP_SLUG}/`)));
+    const ref = { type: "ref/prompt", name: `${MCP_SLUG}__completable-prompt` };
+    const completed = await client.complete({ ref, argument: { name: "department", value: "E" } });
+    assert.ok(Array.isArray(completed.completion.values));
   }));

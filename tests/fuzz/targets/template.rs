@@ -1,10 +1,13 @@
-//! Any template ends within its bounds, whatever it is filled in with, and no value leaves the message that it is put in.
+//! Any template ends within its bounds, whatever it is filled in with, no value leaves the message that it is put in, and
+//! a request that is written from a skeleton is byte for byte the one that rendering makes.
 //! The template, then a line `---`, then its values as JSON (or a text that is one value).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use serde_json::{Value, json};
-use shared::prompt::PromptBody;
+use serde_json::{Map, Value, json};
+use shared::prompt::{
+    self, PartialSet, PromptBody, PromptParts, RenderRequest, RequestSkeleton, WrittenCall, WrittenField,
+};
 use shared::template::{Escape, Partials, RenderBudget, Template, render};
 
 /// The template itself, and one of its values as a template: circles, and tags from strangers.
@@ -40,6 +43,7 @@ fuzz_target!(|data: &[u8]| {
     }
     stays_in_its_message(template, &values);
     is_one_value(value);
+    is_written_as_it_is_rendered(template, &values);
     for is_raw in [false, true] {
         if let Ok(body) = PromptBody::parse(template, is_raw) {
             let _ = body.fill(&values, &partials, &mut RenderBudget::default());
@@ -69,4 +73,32 @@ fn is_one_value(value: &str) {
         { "role": "user", "content": format!("<{value}>") }, { "role": value, "content": format!("\\{value}") },
     ]);
     assert_eq!(filled["messages"], expected);
+}
+
+fn is_written_as_it_is_rendered(template: &str, values: &Value) {
+    let Some(variables) = values.as_object() else { return };
+    let texts = variables.iter().map(|(name, value)| (name, Value::from(name.as_str()).to_string(), value.to_string()));
+    let texts: Vec<_> = texts.collect();
+    let fields = texts.iter().map(|(name, key, value)| WrittenField { name: name.as_str().into(), key, value });
+    let call = WrittenCall { variables: fields.collect(), overrides: Vec::new() };
+    let parameters =
+        Map::from_iter([("temperature".to_owned(), json!(0.5)), ("d".to_owned(), json!("\"by default\\"))]);
+    let message = json!([{ "role": "user", "content": template }]).to_string();
+    for (text, is_raw) in [(template, false), (message.as_str(), false), (template, true)] {
+        let Ok(body) = PromptBody::parse(text, is_raw) else { continue };
+        let parts = PromptParts {
+            body: &body,
+            parameters: &parameters,
+            model: Some("m"),
+            functions: None,
+            tools: None,
+            tool_choice: None,
+            declared: &[],
+        };
+        let Some(written) = RequestSkeleton::new(&parts).and_then(|skeleton| skeleton.write(&call)) else { continue };
+        let request = RenderRequest { variables: variables.clone(), overrides: Map::new() };
+        let rendered =
+            prompt::render(&parts, request, &PartialSet::default()).expect("what is written can be rendered");
+        assert_eq!(String::from_utf8(written).as_deref(), Ok(Value::Object(rendered).to_string().as_str()));
+    }
 }

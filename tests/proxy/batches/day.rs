@@ -1,7 +1,7 @@
 //! Managed batches that a provider runs within a day: uploaded, started, watched, read; priced as a batch, logged row by row,
 //! judged by guardrails, and stopped.
 
-use super::{begin, ended, id, results, row};
+use super::{begin, ended, id, results, row, shown};
 use crate::families::application;
 use crate::routing::target;
 use harness::Stack;
@@ -143,6 +143,92 @@ async fn a_batch_that_is_cancelled_at_once_ends_cancelled() {
     assert_ne!(over["cancelled_at"], Value::Null);
 }
 
+/// Looks again and again, without the waits between two steps, until the batch has this status.
+async fn until_status(stack: &Stack, batch: &Value, status: &str) -> Value {
+    let database = stack.database.client().await;
+    let has_status = async || {
+        database.execute("UPDATE batches SET next_step_at = now() WHERE next_step_at > now()", &[]).await.unwrap();
+        shown(stack, id(batch)).await["status"] == status
+    };
+    stack.until(&format!("the batch is {status}"), has_status).await;
+    shown(stack, id(batch)).await
+}
+
+async fn until_told(stack: &Stack, batch: &Value) -> Value {
+    let is_told = async || shown(stack, id(batch)).await["errors"]["data"][0]["code"] == "provider_error";
+    stack.until("it is told what holds the batch up", is_told).await;
+    shown(stack, id(batch)).await
+}
+
+#[tokio::test]
+async fn what_runs_at_a_provider_is_waited_for_though_it_refuses_to_tell() {
+    let stack = Stack::start().await;
+    // The file, the list and the batch are taken as usual.
+    stack.mock.script(json!([{ "times": 3 }, { "status": 401 }])).unwrap();
+    let batch = begin(&stack, &[row("a", "gpt-4o-mini", "Hello")], "24h", json!({})).await;
+    let now = until_told(&stack, &batch).await;
+    assert_eq!(now["status"], "in_progress", "{now}");
+    let over = until_status(&stack, &batch, "completed").await;
+    assert_eq!((&over["errors"], results(&stack, &over["output_file_id"]).await.len()), (&Value::Null, 1), "{over}");
+    let made =
+        stack.mock.requests().iter().filter(|one| one.method == "POST" && one.path.ends_with("/batches")).count();
+    assert_eq!(made, 1);
+}
+
+#[tokio::test]
+async fn a_batch_that_no_provider_takes_expires() {
+    let stack = Stack::start().await;
+    stack.mock.script(json!([{ "status": 503, "times": 100_000 }])).unwrap();
+    let batch = begin(&stack, &[row("a", "gpt-4o-mini", "Hello")], "24h", json!({})).await;
+    let now = until_told(&stack, &batch).await;
+    assert_eq!(now["status"], "in_progress", "{now}");
+    stack.database.client().await.execute("UPDATE batches SET expires_at = now()", &[]).await.unwrap();
+    let over = until_status(&stack, &batch, "expired").await;
+    let errors = results(&stack, &over["error_file_id"]).await;
+    assert_eq!((errors.len(), &errors[0].1["error"]["code"]), (1, &json!("batch_expired")), "{errors:?}");
+    assert!(over["expired_at"].is_i64() && over["completed_at"].is_null(), "{over}");
+}
+
+/// Message batches of Anthropic, as they are told one after the other.
+fn scripted(answers: &[Value]) -> Value {
+    let fault = |one: &Value| json!({ "body": one.to_string(), "content_type": "application/json" });
+    answers.iter().map(fault).collect::<Vec<_>>().into()
+}
+
+fn message_result(custom_id: &str) -> Value {
+    let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
+        "content": [{ "type": "text", "text": "Hello." }], "stop_reason": "end_turn",
+        "usage": { "input_tokens": 10, "output_tokens": 3 } });
+    json!({ "custom_id": custom_id, "result": { "type": "succeeded", "message": message } })
+}
+
+#[tokio::test]
+async fn a_batch_at_anthropic_that_was_started_and_not_noted_is_not_started_again() {
+    let stack = Stack::start().await;
+    let told = |id: &str, status: &str, rows: u64, at: &str| {
+        let (running, done) = if status == "ended" { (0, rows) } else { (rows, 0) };
+        json!({ "id": id, "type": "message_batch", "processing_status": status, "created_at": at,
+            "request_counts": { "processing": running, "succeeded": done } })
+    };
+    let now = chrono::Utc::now().to_rfc3339();
+    let listed = json!({ "data": [told("msgbatch_other", "in_progress", 2, &now), told("msgbatch_1", "in_progress", 1, &now),
+        told("msgbatch_old", "in_progress", 1, "2025-01-01T00:00:00Z")], "has_more": false });
+    // Whoever started it was cut off before it was told of it.
+    let mut faults = json!([{ "status": 502 }]);
+    let rest = scripted(&[listed, told("msgbatch_1", "ended", 1, &now), message_result("a")]);
+    faults.as_array_mut().unwrap().extend(rest.as_array().unwrap().clone());
+    stack.mock.script(faults).unwrap();
+    let options = json!({ "x-gateway-provider": "anthropic", "x-gateway-custom-host": stack.mock.url(),
+        "authorization": "Bearer sk-mock" });
+    let rows = [row("a", "claude-sonnet-4-20250514", "Hello")];
+    let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": options })).await;
+    let over = until_status(&stack, &batch, "completed").await;
+    assert_eq!(over["provider_details"]["id"], "msgbatch_1", "{over}");
+    assert_eq!(results(&stack, &over["output_file_id"]).await.len(), 1);
+    let asked: Vec<String> = stack.mock.requests().iter().map(|one| one.method.clone()).collect();
+    assert_eq!(asked, ["POST", "GET", "GET", "GET"], "it is made once, found, looked at and read");
+}
+
 #[tokio::test]
 async fn rows_become_message_batches_at_anthropic() {
     let stack = Stack::start().await;
@@ -150,14 +236,8 @@ async fn rows_become_message_batches_at_anthropic() {
         json!({ "id": "msgbatch_1", "type": "message_batch", "processing_status": status,
             "created_at": "2025-01-01T00:00:00Z", "request_counts": { "processing": 1 - succeeded, "succeeded": succeeded } })
     };
-    let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-20250514",
-        "content": [{ "type": "text", "text": "Hello." }], "stop_reason": "end_turn",
-        "usage": { "input_tokens": 10, "output_tokens": 3 } });
-    let result = json!({ "custom_id": "a", "result": { "type": "succeeded", "message": message } });
-    let answers = [told("in_progress", 0), told("ended", 1), result];
-    let faults: Vec<Value> =
-        answers.iter().map(|one| json!({ "body": one.to_string(), "content_type": "application/json" })).collect();
-    stack.mock.script(faults.into()).unwrap();
+    let answers = [told("in_progress", 0), told("ended", 1), message_result("a")];
+    stack.mock.script(scripted(&answers)).unwrap();
     let options = json!({ "x-gateway-provider": "anthropic", "x-gateway-custom-host": stack.mock.url(),
         "authorization": "Bearer sk-mock" });
     let rows = [row("a", "claude-sonnet-4-20250514", "Hello")];
@@ -168,4 +248,45 @@ async fn rows_become_message_batches_at_anthropic() {
     assert_eq!(good[0].1["response"]["body"]["choices"][0]["message"]["content"], "Hello.", "{good:?}");
     let sent: Value = serde_json::from_slice(&stack.mock.requests()[0].body).unwrap();
     assert_eq!(sent["requests"][0]["params"]["messages"][0]["role"], "user", "{sent}");
+}
+
+#[tokio::test]
+async fn an_input_for_anthropic_may_be_longer_than_what_is_held() {
+    const ROWS: usize = 20;
+    let stack = Stack::start().await;
+    let told = json!({ "id": "msgbatch_1", "type": "message_batch", "processing_status": "ended",
+        "created_at": "2025-01-01T00:00:00Z", "request_counts": { "succeeded": ROWS } });
+    let output: String = (0..ROWS - 1).map(|number| format!("{}\n", message_result(&format!("r{number}")))).collect();
+    let fault = |body: &str| json!({ "body": body, "content_type": "application/json" });
+    stack.mock.script(json!([fault(&told.to_string()), fault(&told.to_string()), fault(&output)])).unwrap();
+    let options = json!({ "x-gateway-provider": "anthropic", "x-gateway-custom-host": stack.mock.url(),
+        "authorization": "Bearer sk-mock" });
+    let long = "x".repeat(1 << 20);
+    let mut rows: Vec<Value> =
+        (0..ROWS).map(|number| row(&format!("r{number}"), "claude-sonnet-4-20250514", &long)).collect();
+    rows.push(json!({ "custom_id": "odd", "method": "POST", "url": super::CHAT,
+        "body": { "model": "claude-sonnet-4-20250514", "messages": "none" } }));
+    let batch = begin(&stack, &rows, "24h", json!({ "gateway_options": options })).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["request_counts"], json!({ "total": 21, "completed": 19, "failed": 2 }), "{over}");
+    let sent = &stack.mock.requests()[0];
+    assert!(sent.body_bytes > (ROWS as u64) << 20, "{}", sent.body_bytes);
+    assert!(sent.body.starts_with(b"{\"requests\":[{\"custom_id\":\"r0\""));
+    let errors = results(&stack, &over["error_file_id"]).await;
+    let codes: Vec<(&str, &Value)> = errors.iter().map(|(id, row)| (id.as_str(), &row["error"]["code"])).collect();
+    assert_eq!(codes, [("odd", &json!("invalid_parameter")), ("r19", &json!("no_answer"))]);
+}
+
+#[tokio::test]
+async fn all_rows_name_one_model() {
+    let stack = Stack::start().await;
+    let rows = [row("a", "gpt-4o-mini", "Hello"), row("b", "gpt-4o", "Hello")];
+    let batch = begin(&stack, &rows, "24h", json!({})).await;
+    let over = ended(&stack, &batch).await;
+    let error = &over["errors"]["data"][0];
+    assert_eq!(
+        (&over["status"], &error["code"], &error["line"]),
+        (&json!("failed"), &json!("mismatched_model"), &json!(2))
+    );
+    assert!(stack.mock.requests().is_empty());
 }

@@ -2,8 +2,10 @@
 
 use super::{asked, batches_made, begin, id, jsonl, row, upload};
 use crate::families::application;
+use crate::tokens::accept;
 use harness::Stack;
 use harness::client::whole;
+use harness::issuer::{Issuer, claims};
 use http::Method;
 use serde_json::json;
 
@@ -45,4 +47,26 @@ async fn nobody_sees_or_uses_what_another_workspace_has() {
     assert_eq!(narrow.post("/batches", &asked(&file, "immediate")).await.status, 403);
     assert_eq!(stack.anonymous().get("/batches").await.status, 401);
     assert_eq!(mine.get(&place).await.json()["id"], batch["id"]);
+}
+
+#[tokio::test]
+async fn a_token_sees_and_cancels_batches_and_makes_none() {
+    let (stack, issuer) = (Stack::start().await, Issuer::start().await);
+    accept(&stack, &json!({ "jwks_url": issuer.url() })).await;
+    let claims = claims(stack.home.id, &stack.home.workspace_id.to_string(), "completions.write");
+    let client = stack.anonymous().with_key(&issuer.token(&claims));
+    let rows = [row("a", "gpt-4o-mini", r#"{"mock":{"latency_ms":20000}}"#)];
+    let file = upload(&application(&stack), &jsonl(&rows)).await;
+    for window in ["immediate", "24h"] {
+        let refused = client.post("/batches", &asked(&file, window)).await;
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        assert!(refused.text().contains("API key"), "{}", refused.text());
+    }
+    assert_eq!(batches_made(&stack).await, 0);
+    let batch = begin(&stack, &rows, "immediate", json!({})).await;
+    let place = format!("/batches/{}", id(&batch));
+    assert_eq!(client.get(&place).await.json()["id"], batch["id"]);
+    assert_eq!(client.get("/batches").await.json()["data"][0]["id"], batch["id"]);
+    let cancelled = client.post(&format!("{place}/cancel"), &json!({})).await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.text());
 }

@@ -44,8 +44,10 @@ async fn take(
     let say = |message: Value| drop(session.send(format!("event: message\ndata: {message}\n\n")));
     let result = match asked["method"].as_str().unwrap_or_default() {
         "initialize" => {
-            json!({ "protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": { "name": "old", "version": "1" } })
+            let info = json!({ "name": "old", "version": "1" });
+            json!({ "protocolVersion": "2024-11-05", "capabilities": { "tools": {} }, "serverInfo": info })
         }
+        "tools/list" => json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] }),
         "tools/call" => {
             say(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progress": 1 } }));
             json!({ "content": [{ "type": "text", "text": asked["params"]["arguments"]["message"] }] })
@@ -96,6 +98,23 @@ async fn a_client_of_the_new_transport_speaks_with_a_server_of_the_old_one() {
     let other = client(&stack, &stack.key(&["mcp.invoke"]).await);
     let id = own.post("/old/mcp", &greeting()).await.header("mcp-session-id").to_owned();
     assert_eq!(other.with("mcp-session-id", id).post("/old/mcp", &call(1, "echo", "x")).await.status, 404);
+}
+
+#[tokio::test]
+async fn admin_asks_such_a_server_what_it_offers_too() {
+    let stack = Stack::start().await;
+    let origin = start().await;
+    serve_at(&stack, "old", &format!("{origin}/sse"), json!({ "transport": "sse" })).await;
+    let admin = stack.administrator();
+    let tested = admin.post("/mcp-integrations/old/test", &json!({})).await.json();
+    assert_eq!((&tested["success"], &tested["server_name"]), (&json!(true), &json!("old")), "{tested}");
+    let read = admin.get("/mcp-integrations/old").await.json();
+    assert_eq!(read["metadata"]["sync_status"], "synced", "{read}");
+    let listed = admin.get("/mcp-integrations/old/capabilities").await.json();
+    assert_eq!((&listed["total"], &listed["data"][0]["name"]), (&json!(1), &json!("echo")), "{listed}");
+    serve_at(&stack, "astray", &format!("{origin}/astray"), json!({ "transport": "sse" })).await;
+    let tested = admin.post("/mcp-integrations/astray/test", &json!({})).await.json();
+    assert!(tested["message"].as_str().unwrap().contains("another host"), "{tested}");
 }
 
 #[tokio::test]

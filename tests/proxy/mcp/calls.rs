@@ -53,6 +53,43 @@ async fn what_is_switched_off_is_in_no_list_and_cannot_be_called() {
 }
 
 #[tokio::test]
+async fn a_call_costs_what_its_tool_is_priced_at_if_it_is_answered() {
+    let stack = Stack::start().await;
+    let client = serve(&stack, "tools", "json", json!({})).await;
+    let path = "/mcp-integrations/tools/capabilities";
+    let change = json!({ "capabilities": [
+        { "name": "echo", "type": "tool", "price": 2.5 }, { "name": "fail", "type": "tool", "price": 7 },
+        { "name": "delete", "type": "tool", "enabled": false },
+    ] });
+    let admin = stack.administrator();
+    assert_eq!(admin.put(path, &change).await.json(), json!({ "success": true }));
+    let listed = admin.get(&format!("{path}?type=tool")).await.json();
+    let price = |name: &str| {
+        listed["data"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["price"].clone()
+    };
+    assert_eq!((price("echo"), price("delete")), (json!(2.5), Value::Null), "{listed}");
+    for refused in [json!({ "price": -1 }), json!({ "price": 1e9 }), json!({ "type": "resource", "price": 1 })] {
+        let mut one = json!({ "name": "echo", "type": "tool" });
+        one.as_object_mut().unwrap().extend(refused.as_object().unwrap().clone());
+        let answer = admin.put(path, &json!({ "capabilities": [one] })).await;
+        assert_eq!((answer.status.as_u16(), answer.text().contains("price")), (400, true), "{}", answer.text());
+    }
+    let client = session(&client, "/tools/mcp").await;
+    // What came with the prices is known, so they are.
+    let is_known = async || {
+        let listed = client.post("/tools/mcp", &request(1, "tools/list", json!({}))).await.json();
+        names(&listed["result"]["tools"]) == ["echo", "fail"]
+    };
+    stack.until("the proxy knows it", is_known).await;
+    for tool in ["echo", "fail"] {
+        client.post("/tools/mcp", &call(2, tool, "x")).await;
+    }
+    let found = rows(&stack, 2).await;
+    let costs: Vec<(i32, Decimal)> = found.iter().map(|row| (status(row), row.get("cost"))).collect();
+    assert_eq!(costs, [(200, Decimal::new(25, 1)), (422, Decimal::ZERO)]);
+}
+
+#[tokio::test]
 async fn a_server_may_switch_off_what_its_integration_offers() {
     let stack = Stack::start().await;
     let client = serve(&stack, "tools", "json", json!({})).await;

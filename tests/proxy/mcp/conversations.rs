@@ -2,7 +2,7 @@
 
 use super::{call, greeting, listen, messages, names, request, serve, session};
 use harness::Stack;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_client_speaks_with_a_server_under_both_addresses_and_its_key_stays_here() {
@@ -48,6 +48,42 @@ async fn events_pass_as_they_come_and_a_stream_can_be_asked_for_again() {
     let heard = messages(&listen(&client, "/tools/mcp", "p-1").await);
     assert_eq!(heard[0]["params"]["data"], "p-1");
     assert_eq!(heard.len(), 2);
+}
+
+/// As the hosted MCP tools of OpenAI and Anthropic ask: the key as a bearer token, a revision of their own, ids of both kinds.
+#[tokio::test]
+async fn clients_of_model_vendors_are_understood() {
+    let stack = Stack::start().await;
+    serve(&stack, "tools", "events", json!({})).await;
+    let root = stack.anonymous().at(stack.base_url.trim_end_matches("/v1"));
+    for (agent, name, revision, id) in [
+        ("openai-mcp/1.0.0", "openai-mcp", "2025-03-26", json!(0)),
+        ("python-httpx/0.28.1", "Anthropic/ClaudeAI", "2025-11-25", json!("req-1")),
+        ("node", "claude-code", "2025-06-18", json!(-7)),
+    ] {
+        let client = root
+            .with("authorization", format!("Bearer {}", stack.home.workspace_key))
+            .with("accept", "application/json,text/event-stream")
+            .with("user-agent", agent);
+        let info = json!({ "name": name, "version": "1.0.0" });
+        let params = json!({ "protocolVersion": revision, "capabilities": { "roots": {} }, "clientInfo": info });
+        let message =
+            |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let greeted = client.post("/tools/mcp", &message("initialize", params)).await;
+        assert_eq!(messages(&greeted)[1]["result"]["protocolVersion"], revision, "{name}: {}", greeted.text());
+        let session = client.with("mcp-session-id", greeted.header("mcp-session-id"));
+        // Some name the revision from here on, and some do not.
+        let session = if revision == "2025-03-26" { session } else { session.with("mcp-protocol-version", revision) };
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(session.post("/tools/mcp", &ready).await.status, 202, "{name}");
+        let listed = messages(
+            &session.post("/tools/mcp", &message("tools/list", json!({ "_meta": { "progressToken": 1 } }))).await,
+        );
+        assert_eq!(names(&listed[1]["result"]["tools"]).len(), 3, "{name}: {listed:?}");
+        let call = json!({ "name": "echo", "arguments": { "message": name }, "_meta": { "openai/userAgent": agent } });
+        let said = messages(&session.post("/tools/mcp", &message("tools/call", call)).await);
+        assert_eq!((&said[1]["id"], &said[1]["result"]["content"][0]["text"]), (&id, &json!(name)), "{said:?}");
+    }
 }
 
 #[tokio::test]

@@ -32,7 +32,9 @@ async fn all_servers_of_a_workspace_are_one() {
     for (message, code) in [
         (call(5, "three__echo", "x"), -32602),
         (call(5, "echo", "x"), -32602),
-        (request(5, "resources/read", json!({ "uri": "mock://readme" })), -32601),
+        (request(5, "resources/read", json!({ "uri": "mock://readme" })), -32002),
+        (request(5, "resources/read", json!({ "uri": "mcp://three/mock://readme" })), -32002),
+        (request(5, "resources/subscribe", json!({ "uri": "mcp://one/mock://readme" })), -32601),
     ] {
         assert_eq!(session.post("/mcp", &message).await.json()["error"]["code"], code, "{message}");
     }
@@ -43,6 +45,50 @@ async fn all_servers_of_a_workspace_are_one() {
     let found = rows(&stack, 2).await;
     let told: Vec<_> = found.iter().map(|row| text(row, "ai_model").unwrap()).collect();
     assert_eq!(told, ["one/echo", "two/echo"]);
+}
+
+#[tokio::test]
+async fn resources_of_all_servers_are_listed_read_and_switched_off() {
+    let stack = Stack::start().await;
+    serve(&stack, "one", "json", json!({})).await;
+    let own = serve(&stack, "two", "stateless", json!({})).await;
+    let (session, greeted) = merged(&own).await;
+    assert!(greeted["result"]["capabilities"]["resources"].is_object(), "{greeted}");
+    let list = async |method: &str| session.post("/mcp", &request(1, method, json!({}))).await.json();
+    let listed = list("resources/list").await;
+    let resources = &listed["result"]["resources"];
+    assert_eq!(names(resources), ["one__readme", "one__secret", "two__readme", "two__secret"], "{listed}");
+    assert_eq!(resources[2]["uri"], "mcp://two/mock://readme");
+    let templates = list("resources/templates/list").await;
+    let templates = &templates["result"]["resourceTemplates"];
+    assert_eq!((names(templates).len(), &templates[0]["uriTemplate"]), (2, &json!("mcp://one/mock://notes/{id}")));
+    let read =
+        async |uri: &str| session.post("/mcp", &request(2, "resources/read", json!({ "uri": uri }))).await.json();
+    for (uri, theirs) in [
+        ("mcp://two/mock://readme", "mock://readme"),
+        ("mcp://one/mock://secret", "mock://secret"),
+        ("mcp://one/mock://notes/7", "mock://notes/7"),
+    ] {
+        let said = read(uri).await;
+        assert_eq!((&said["id"], &said["result"]["contents"][0]["uri"]), (&json!(2), &json!(theirs)), "{said}");
+    }
+    let about =
+        json!({ "ref": { "type": "ref/prompt", "name": "two__greet" }, "argument": { "name": "a", "value": "b" } });
+    let completed = session.post("/mcp", &request(3, "completion/complete", about)).await.json();
+    assert_eq!(
+        completed["error"]["message"], "Method not found: completion/complete",
+        "the server was asked: {completed}"
+    );
+    let asked = stack.mock.requests();
+    let body: Value = serde_json::from_slice(&asked.last().unwrap().body).unwrap();
+    assert_eq!(body["params"]["ref"]["name"], "greet");
+
+    let off = json!({ "capabilities": [{ "name": "secret", "type": "resource", "enabled": false }] });
+    assert_eq!(stack.administrator().put("/mcp-integrations/one/capabilities", &off).await.status, 200);
+    let is_gone = async || names(&list("resources/list").await["result"]["resources"]).len() == 3;
+    stack.until("it is in the list no more", is_gone).await;
+    assert_eq!(read("mcp://one/mock://secret").await["error"]["code"], -32002);
+    assert_eq!(read("mcp://two/mock://secret").await["error"], Value::Null);
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Runs that are refused, and what holds for them as for any call.
 
-use super::{asked, author, create, greeting, run, start, until_runs};
+use super::{asked, author, content, create, greeting, run, start, until_runs};
 use crate::families::application;
 use crate::limits::{limited_key, requests};
 use harness::Stack;
+use harness::client::whole;
+use http::Method;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -91,6 +93,39 @@ async fn a_provider_that_is_missing_is_named_and_headers_and_configs_win_over_it
     assert_eq!(asked(&stack)["model"], "gpt-4o");
     let silent = application(&stack).with("x-gateway-config", json!({ "retry": { "attempts": 1 } }).to_string());
     assert_eq!(silent.post(&path, &json!({})).await.status, 400, "a config without a provider leaves it to the prompt");
+}
+
+/// Half of a surrogate pair is no text; JSON can write it all the same.
+#[tokio::test]
+async fn half_of_a_surrogate_pair_is_refused_wherever_it_stands() {
+    let stack = start().await;
+    let prompt = create(&stack, &greeting("Hi {{name}}")).await;
+    until_runs(&stack, &prompt.slug).await;
+    let path = format!("/prompts/{}/completions", prompt.slug);
+    let send = async |body: &'static str| {
+        let request = application(&stack).request(Method::POST, &path).header("content-type", "application/json");
+        whole(request.body(body)).await
+    };
+    for body in [
+        r#"{"variables":{"name":"\ud800"}}"#,
+        r#"{"variables":{"name":"\udc00\ud800"}}"#,
+        r#"{"variables":{"other":["\ud800"]}}"#,
+        r#"{"variables":{"\ud800":"x"}}"#,
+        r#"{"user":"\ud83d"}"#,
+    ] {
+        let answer = send(body).await;
+        assert_eq!(answer.status, 400, "{body}: {}", answer.text());
+    }
+    assert!(stack.mock.requests().is_empty());
+    for (body, expected) in [
+        (r#"{"variables":{"name":"\ud83e\udd80"}}"#, "Hi 🦀"),
+        (r#"{"variables":{"name":"a\"\\\n\/\u0007"}}"#, "Hi a\"\\\n/\u{7}"),
+        (r#"{"variables":{"name":"a\"\\\n\/"}}"#, "Hi a\"\\\n/"),
+    ] {
+        let answer = send(body).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.text());
+        assert_eq!(content(&stack), expected, "{body}");
+    }
 }
 
 #[tokio::test]

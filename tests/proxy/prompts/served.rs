@@ -17,15 +17,23 @@ async fn what_is_published_labelled_or_corrected_is_run_from_then_on() {
     let says = async |reference: &str, expected: &str| {
         run(&stack, reference, &json!({})).await.status == 200 && content(&stack) == expected
     };
-    let published =
-        author(&stack).put(&format!("/prompts/{}/makeDefault", prompt.slug), &json!({ "version": 2 })).await;
-    assert_eq!(published.status, 200, "{}", published.text());
-    stack.until("the second version answers", async || says(&prompt.slug, "Two").await).await;
+    for (version, expected) in [(2, "Two"), (1, "One"), (2, "Two")] {
+        let body = json!({ "version": version });
+        let published = author(&stack).put(&format!("/prompts/{}/makeDefault", prompt.slug), &body).await;
+        assert_eq!(published.status, 200, "{}", published.text());
+        stack.until("it is published, or taken back", async || says(&prompt.slug, expected).await).await;
+    }
     let staging = format!("{}@staging", prompt.slug);
     label(&stack, &prompt, 1, "staging").await;
     stack.until("the label points to the first", async || says(&staging, "One").await).await;
     label(&stack, &prompt, 2, "staging").await;
     stack.until("the label has moved", async || says(&staging, "Two").await).await;
+    let own = author(&stack).post("/labels", &json!({ "name": "own" })).await.json();
+    let (own, owned) = (format!("/labels/{}", own["id"].as_str().unwrap()), format!("{}@own", prompt.slug));
+    label(&stack, &prompt, 1, "own").await;
+    stack.until("a label of one's own", async || says(&owned, "One").await).await;
+    assert_eq!(author(&stack).delete(&own).await.status, 200);
+    stack.until("it is gone with its label", async || run(&stack, &owned, &json!({})).await.status == 404).await;
     let path = format!("/prompts/{}", prompt.slug);
     assert_eq!(author(&stack).put(&path, &json!({ "virtual_key": "elsewhere" })).await.status, 200);
     stack.until("the correction holds", async || run(&stack, &prompt.slug, &json!({})).await.status == 400).await;

@@ -3,6 +3,7 @@
 use super::{add_version, author, content, create, greeting, messages, rows_of, run, start, until_runs};
 use crate::families::application;
 use serde_json::json;
+use shared::prompt::split;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
@@ -13,8 +14,8 @@ async fn users_of_a_split_label_meet_both_versions_and_each_stays_with_one() {
     for n in ["Two", "Three"] {
         add_version(&stack, &prompt, n).await;
     }
-    let split = json!({ "versions": [{ "version": 2, "weight": 50 }, { "version": 3, "weight": 50 }] });
-    let answer = author(&stack).put(&format!("/prompts/{}/labels/staging", prompt.slug), &split).await;
+    let parts = json!({ "versions": [{ "version": 2, "weight": 50 }, { "version": 3, "weight": 50 }] });
+    let answer = author(&stack).put(&format!("/prompts/{}/labels/staging", prompt.slug), &parts).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     until_runs(&stack, &format!("{}@staging", prompt.slug)).await;
     assert_eq!(stack.metric(r#"gateway_snapshot_rows{table="served_prompt_versions"}"#).await, Some(3.0));
@@ -32,6 +33,13 @@ async fn users_of_a_split_label_meet_both_versions_and_each_stays_with_one() {
         assert_eq!(content(&stack), said, "whichever way the user is named");
         versions.insert(rows_of(&stack, &answer, 1).await[0].get::<_, Uuid>("prompt_version_id"));
         met.insert(said);
+    }
+    let id: Uuid = prompt.id.parse().unwrap();
+    for trace in (0..8).map(|n| format!("trace-{n}")) {
+        let answer = application(&stack).with("x-gateway-trace-id", trace.as_str()).post(&path, &json!({})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let expected = split::choose(&[(2, 50), (3, 50)], &split::sticky_key(id, "staging", &trace));
+        assert_eq!(content(&stack), if expected == Some(2) { "Two" } else { "Three" }, "{trace}");
     }
     assert_eq!(met, ["Three", "Two"].map(str::to_owned).into());
     assert_eq!(versions.len(), 2, "the log tells them apart");

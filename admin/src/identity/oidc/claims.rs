@@ -107,7 +107,28 @@ pub fn is_email_verified(claims: &Map<String, Value>) -> Option<bool> {
         Value::Number(said) => Some(said.as_i64() == Some(1)),
         _ => Some(false),
     };
-    said("email_verified").or_else(|| said("xms_edov"))
+    VERDICTS.into_iter().find_map(said)
+}
+
+/// What is said whether an address is the person's.
+const VERDICTS: [&str; 2] = ["email_verified", "xms_edov"];
+
+/// Adds what the provider says beyond the ID token, which counts where both say something. An address and whether it is
+/// the person's belong together: what one says of its address is not said of the other's.
+pub fn complete(claims: &mut Map<String, Value>, mut more: Map<String, Value>) {
+    let (said, other) = (claims.get("email"), more.get("email"));
+    let (is_from_there, is_another) = (said.is_none() && other.is_some(), said.is_some() && other != said);
+    for name in VERDICTS {
+        if is_from_there {
+            claims.shift_remove(name);
+        }
+        if is_another {
+            more.shift_remove(name);
+        }
+    }
+    for (name, value) in more {
+        claims.entry(name).or_insert(value);
+    }
 }
 
 pub fn text<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<&'c str> {

@@ -12,8 +12,6 @@ pub struct Family {
     pub gives: FamilyAnswer,
     /// One of these is needed.
     pub scopes: &'static [&'static str],
-    /// What is not answers 501.
-    pub is_built: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +34,7 @@ impl FamilyAnswer {
 
 impl From<Doc> for Family {
     fn from(doc: Doc) -> Self {
-        Self { doc, takes_form: false, gives: FamilyAnswer::Json, scopes: &["completions.write"], is_built: true }
+        Self { doc, takes_form: false, gives: FamilyAnswer::Json, scopes: &["completions.write"] }
     }
 }
 
@@ -44,11 +42,6 @@ impl Family {
     fn streams(mut self) -> Self {
         self.gives = FamilyAnswer::JsonOrEvents;
         self.doc = self.doc.details("With `stream: true` the answer is a stream of server-sent events.");
-        self
-    }
-
-    fn unbuilt(mut self) -> Self {
-        self.is_built = false;
         self
     }
 
@@ -107,12 +100,12 @@ fn generation() -> Vec<Family> {
         .may("variables", schema::any_object().eg(json!({ "name": "Ada" })))
         .may("stream", schema::flag());
     let usage = json!({ "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11 });
+    let completed = json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "model": "gpt-4o-mini", "usage": usage,
+        "choices": [{ "index": 0, "message": { "role": "assistant", "content": "Hello." }, "finish_reason": "stop" }],
+    });
     vec![
-        post("/chat/completions", "Complete a chat", chat, json!({
-            "id": "chatcmpl-1", "object": "chat.completion", "model": "gpt-4o-mini", "usage": usage,
-            "choices": [{ "index": 0, "message": { "role": "assistant", "content": "Hello." }, "finish_reason": "stop" }],
-        }))
-        .streams(),
+        post("/chat/completions", "Complete a chat", chat, completed.clone()).streams(),
         post("/completions", "Complete a text", complete.may("stream", schema::flag()), json!({
             "id": "cmpl-1", "object": "text_completion", "choices": [{ "index": 0, "text": "Hello." }], "usage": usage,
         }))
@@ -132,7 +125,7 @@ fn generation() -> Vec<Family> {
         })),
         post("/rerank", "Order documents by relevance", rerank, json!({ "results": [{ "index": 0, "relevance_score": 0.9 }] })),
         post("/ocr", "Read a document", ocr, json!({ "pages": [] })),
-        post("/prompts/{promptId}/completions", "Run a prompt", run, json!({})).streams().unbuilt(),
+        post("/prompts/{promptId}/completions", "Run a prompt", run, completed).streams(),
     ]
 }
 

@@ -2,13 +2,13 @@
 //! in this browser, for this organisation, and not be completed yet; the answer must be of the provider that was asked;
 //! and the code is worth something only with the verifier that this browser's login was begun with.
 
+use super::begun::{self, Answered};
 use super::finish::{self, ProviderSession, record_refusal};
 use super::login::callback_url;
 use super::place;
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::call::{PublicCall, RequestOrigin};
-use crate::identity::cookies::Cookie;
 use crate::identity::oidc::claims::{self, IdClaims};
 use crate::identity::oidc::client::{Code, plain_code};
 use crate::identity::oidc::discovery::Metadata;
@@ -33,11 +33,11 @@ pub async fn callback(
 ) -> Result<Response, ApiError> {
     let state = origin.query.text("state").ok_or_else(|| ApiError::field("state", "is required"))?;
     place::allow(&app, &origin)?;
-    let browser = app.cookies.sent(&origin.headers, Cookie::Login).ok_or_else(not_begun)?;
-    let taken = attempts::take(&*app.db.get().await?, LoginProvider::Oidc, state, browser).await?;
-    let attempt = taken.ok_or_else(not_begun)?;
+    let organisation = tenancy::id(&organisation);
+    let answered = Answered { provider: LoginProvider::Oidc, organisation, state };
+    let (attempt, browser) = begun::take(&app, &origin, answered).await?;
     let login = ReturnedLogin { app: &app, origin: &origin, attempt: &attempt, state, browser };
-    match login.arrival(tenancy::id(&organisation)).await {
+    match login.arrival(organisation).await {
         Ok((arrival, id_token, session)) => {
             let provider = ProviderSession { id: session.as_deref(), id_token: Some(&id_token) };
             finish::finish(&app, &origin, &arrival, provider, &attempt.return_to).await
@@ -47,11 +47,6 @@ pub async fn callback(
             Err(refused)
         }
     }
-}
-
-/// One answer for a state that nobody knows, that was used, is too old, or belongs to another browser.
-fn not_begun() -> ApiError {
-    ApiError::SignInRefused("This login was not begun in this browser, is too old, or was completed already".into())
 }
 
 struct ReturnedLogin<'a> {
@@ -82,9 +77,7 @@ impl ReturnedLogin<'_> {
             && lacks_claims(&person, &rules)
         {
             let more = self.app.oidc.user_info(url, token, &person.subject).await?;
-            for (name, value) in more {
-                person.all.entry(name).or_insert(value);
-            }
+            claims::complete(&mut person.all, more);
         }
         let session = person.session.take();
         Ok((arrival(self.attempt, &provider, person), tokens.id_token, session))

@@ -119,10 +119,14 @@ pub async fn record_refusal(
     organisation: Uuid,
     refused: &ApiError,
 ) -> Result<(), ApiError> {
+    Ok(audit::record(db, &refusal_of(origin, organisation, refused)).await?)
+}
+
+pub fn refusal_of(origin: &RequestOrigin, organisation: Uuid, refused: &ApiError) -> AuditRecord {
     let mut record = record_of(origin, organisation);
     record.response_status_code = refused.status().as_u16().into();
     record.error = Some(format!("{} {refused}", refused.code()).replace('\0', "\u{fffd}"));
-    Ok(audit::record(db, &record).await?)
+    record
 }
 
 /// A code that was refused before it was redeemed could still be.

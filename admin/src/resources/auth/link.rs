@@ -1,6 +1,7 @@
 //! One-time links over HTTP: asking for one by mail, and redeeming one. Who asks is told the same whoever they ask for,
 //! and as fast: whether there is such a person is found out after the answer.
 
+use super::finish::refusal_of;
 use super::place;
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
@@ -9,7 +10,7 @@ use crate::http::{ApiError, json as body_of, text};
 use crate::identity::call::{PublicCall, RequestOrigin};
 use crate::identity::csrf;
 use crate::login::LoginProvider;
-use crate::login::links::{self, Addressee};
+use crate::login::links::{self, Addressee, Redeemed};
 use crate::login::sessions::{self, NewSession};
 use crate::mail::login_link::LoginLink;
 use axum::Json;
@@ -75,10 +76,20 @@ pub async fn redeem(State(app): State<App>, PublicCall(origin): PublicCall) -> R
     }
     let mut db = app.db.get().await?;
     let tx = db.transaction().await?;
-    let Some(person) = links::redeem(&tx, &token).await? else {
-        // Also one that is too old is gone now.
-        tx.commit().await?;
-        return Err(ApiError::field("token", "is not valid, or no longer"));
+    // What tells an expired link from an unknown token is for the trail alone.
+    let invalid = || ApiError::field("token", "is not valid, or no longer");
+    let person = match links::redeem(&tx, &token).await? {
+        Redeemed::By(person) => person,
+        Redeemed::Unknown => return Err(invalid()),
+        Redeemed::TooLate { organisation_id, user_id } => {
+            let refused = invalid();
+            let mut record = refusal_of(&origin, organisation_id, &refused);
+            record.user_id = Some(user_id);
+            audit::record(&tx, &record).await?;
+            // It is gone now.
+            tx.commit().await?;
+            return Err(refused);
+        }
     };
     let session = sessions::start(&tx, &app, &origin, by_link(&person)).await?;
     let mut record = AuditRecord::for_visitor(&origin, person.organisation_id);

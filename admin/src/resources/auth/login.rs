@@ -2,7 +2,7 @@
 //! an e-mail address. What comes back is `callback`'s.
 
 use super::finish::redirect;
-use super::place;
+use super::{begun, place};
 use crate::app::App;
 use crate::http::{ApiError, text};
 use crate::identity::call::PublicCall;
@@ -39,7 +39,10 @@ pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Re
         let by_saml = saml_login(organisation, &settings, &return_to).ok_or_else(nobodys)?;
         return Ok(redirect(&by_saml, []));
     };
-    let metadata = app.oidc.metadata(&provider.issuer).await?;
+    let metadata = match app.oidc.metadata(&provider.issuer).await {
+        Ok(metadata) => metadata,
+        Err(error) => return Err(begun::recorded(&app, &origin, Some(organisation), error.into()).await),
+    };
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
     let attempt = NewAttempt {
         organisation_id: organisation,

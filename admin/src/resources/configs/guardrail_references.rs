@@ -1,6 +1,7 @@
 //! The guardrails that a config names and its workspace does not have. Requests go on without one that is missing, so
 //! whoever saves the config is told.
 
+use super::references::{MOST, MOST_SHOWN, MOST_WARNINGS, each_field};
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::Value;
@@ -9,11 +10,6 @@ use shared::model::guardrail::canonical_name;
 use shared::nearest::nearest;
 use std::collections::BTreeMap;
 use uuid::Uuid;
-
-/// Slugs that are looked at for the nearest.
-const MOST: i64 = 1000;
-/// Names that are warned of: finding the nearest of each takes its time.
-const MOST_WARNINGS: usize = 50;
 
 /// In both spellings of keys.
 static LISTS: &[&str] = &[
@@ -44,7 +40,7 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
     for (name, path) in named.iter().filter(|(name, _)| !is_known(name)).take(MOST_WARNINGS) {
         let meant = nearest(name, known.iter().map(|(slug, _)| *slug));
         let meant = meant.map(|one| format!("; did you mean {one}?")).unwrap_or_default();
-        let name: String = name.chars().take(100).collect();
+        let name: String = name.chars().take(MOST_SHOWN).collect();
         action.call.origin.warn(format!("{path}: this workspace has no guardrail {name} yet{meant}"));
     }
     Ok(())
@@ -53,30 +49,16 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
 /// Each name, and where it stands first.
 fn named(config: &Value) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    collect(config, "config", &mut found);
-    found
-}
-
-fn collect(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, item)| collect(item, &format!("{path}[{n}]"), found));
-        }
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                let path = format!("{path}.{name}");
-                match field.as_array().filter(|_| LISTS.contains(&name.as_str())) {
-                    Some(items) => items.iter().enumerate().for_each(|(n, item)| {
-                        if let Some(name) = saved(item) {
-                            found.entry(canonical_name(name)).or_insert_with(|| format!("{path}[{n}]"));
-                        }
-                    }),
-                    None => collect(field, &path, found),
-                }
+    each_field(config, "config", &mut |path, name, field| {
+        let list = field.as_array().filter(|_| LISTS.contains(&name));
+        for (n, item) in list.into_iter().flatten().enumerate() {
+            if let Some(name) = saved(item) {
+                found.entry(canonical_name(name)).or_insert_with(|| format!("{path}[{n}]"));
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
+        list.is_some()
+    });
+    found
 }
 
 /// A name, or an object that has one and no check of its own: every key beside these is a check.

@@ -9,7 +9,11 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Names of a workspace's providers that are looked at for the nearest.
-const MOST: i64 = 1000;
+pub(super) const MOST: i64 = 1000;
+/// Names that are warned of: finding the nearest of each takes its time.
+pub(super) const MOST_WARNINGS: usize = 50;
+/// Characters of such a name that are shown.
+pub(super) const MOST_SHOWN: usize = 100;
 
 /// Adds a warning for each name that nothing has.
 pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Value) -> Result<(), ApiError> {
@@ -22,9 +26,11 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
     let wanted: Vec<&str> = named.keys().map(String::as_str).collect();
     let rows = action.tx.query(SLUGS, &[&action.organisation_id(), &workspace, &wanted, &MOST]).await?;
     let known = rows.iter().map(|row| row.try_get("slug")).collect::<Result<Vec<&str>, _>>()?;
-    for (slug, path) in named.iter().filter(|(slug, _)| !known.contains(&slug.as_str())) {
+    let missing = named.iter().filter(|(slug, _)| !known.contains(&slug.as_str()));
+    for (slug, path) in missing.take(MOST_WARNINGS) {
         let meant = nearest(slug, known.iter().copied()).map(|one| format!("; did you mean @{one}?"));
         let meant = meant.unwrap_or_default();
+        let slug: String = slug.chars().take(MOST_SHOWN).collect();
         action.call.origin.warn(format!("{path}: this workspace has no provider @{slug} yet{meant}"));
     }
     Ok(())
@@ -33,23 +39,27 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
 /// Slug of each provider that is named, and where first.
 fn named(config: &Value) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    collect(config, "config", &mut found);
+    each_field(config, "config", &mut |path, name, field| {
+        let slug = slug_in(name, field);
+        if let Some(slug) = slug {
+            found.entry(slug.to_owned()).or_insert_with(|| path.to_owned());
+        }
+        slug.is_some()
+    });
     found
 }
 
-fn collect(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
+/// Shows each field of a config, at any depth, with its path and name; what is taken is looked no further into.
+pub(super) fn each_field(value: &Value, path: &str, takes: &mut dyn FnMut(&str, &str, &Value) -> bool) {
     match value {
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, item)| collect(item, &format!("{path}[{n}]"), found));
+            items.iter().enumerate().for_each(|(n, item)| each_field(item, &format!("{path}[{n}]"), takes));
         }
         Value::Object(fields) => {
             for (name, field) in fields {
                 let path = format!("{path}.{name}");
-                match slug_in(name, field) {
-                    Some(slug) => {
-                        found.entry(slug.to_owned()).or_insert(path);
-                    }
-                    None => collect(field, &path, found),
+                if !takes(&path, name, field) {
+                    each_field(field, &path, takes);
                 }
             }
         }

@@ -76,7 +76,9 @@ fn explanation() -> Schema {
             .need("option", schema::any_text().eg("config.targets[0]"))
             .need("is_reached", schema::flag())
             .need("is_run", schema::flag().says("Whether they would run: the target is reached."))
-            .need("input", schema::list(schema::any_object()).says("Hooks of the request."))
+            .need("input", schema::list(schema::any_object()).says(
+                "Hooks of the request; `says` is what one would say of the body, null where others would be asked or there is none.",
+            ))
             .need("output", schema::list(schema::any_object()).says("Hooks of the answer.")),
     );
     schema::object("Explanation")

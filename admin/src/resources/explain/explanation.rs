@@ -6,7 +6,7 @@ use crate::log_data::row;
 use crate::logs::routing_story::{self, StoryTarget, TriedTarget};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
-use shared::config::{ConfigNode, Hedge, Inherited, Jitter};
+use shared::config::{ConfigNode, Hedge, Inherited, Retry};
 
 pub fn explanation(request: &LoggedRequest, version: Option<&ConfigVersion>) -> Value {
     let (Some(first), Some(latest)) = (request.attempts.first(), request.attempts.last()) else { return Value::Null };
@@ -132,15 +132,6 @@ fn target(provider: &Value, slug: &Value, model: &Value) -> Value {
 
 /// Those of the plan's settings that a config gives a target; how its circuit stood then is not known.
 fn settings(given: &Inherited) -> Value {
-    let retry = given.retry.as_ref().map(|retry| {
-        json!({
-            "attempts": retry.attempts,
-            "on_status_codes": retry.on_status_codes,
-            "use_retry_after_header": retry.use_retry_after_header,
-            "jitter": if retry.jitter == Jitter::Full { "full" } else { "none" },
-            "budget_percent": retry.budget_percent,
-        })
-    });
     let hedge = given.hedge.map(|hedge| match hedge {
         Hedge::AfterMs(delay) => json!({ "after_ms": delay }),
         Hedge::Percentile(percent) => json!({ "percentile": percent }),
@@ -151,7 +142,7 @@ fn settings(given: &Inherited) -> Value {
         "total_timeout": given.total_timeout,
         "stream_idle_timeout": given.stream_idle,
         "stream_heartbeat": given.heartbeat,
-        "retry": retry,
+        "retry": given.retry.as_ref().map(Retry::shown),
         "hedge": hedge,
         "circuit": null,
         "custom_host": given.custom_host,

@@ -4,12 +4,12 @@
 use super::check_table::{self, is_enabled, told_verdict};
 use super::trial_subject::TrialSubject;
 use crate::app::App;
+use crate::backpressure::turns::Turns;
 use crate::http::ApiError;
 use crate::identity::Call;
 use crate::outbound::{Outbound, PostError};
 use axum::http::HeaderMap;
 use futures::future::try_join_all;
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{
     Answers, LONGEST_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteContext, RemoteFailure, scrubbed,
@@ -18,18 +18,15 @@ use shared::guardrails::{Check, Hook, Verdict};
 use shared::identity::jwt::WebKeySet;
 use shared::identity::jwt::key_ring::LONGEST_SET;
 use shared::model::Plugin;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// Whatever a check says of itself: a person waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Trials that wait for others at once: of all, and of one organisation.
-static PLACES: Semaphore = Semaphore::const_new(8);
-const MOST_EACH: usize = 2;
-static TRYING: Mutex<BTreeMap<Uuid, usize>> = Mutex::new(BTreeMap::new());
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(8, 2, Duration::ZERO));
 
 pub struct RemoteResult {
     pub result: Value,
@@ -38,32 +35,6 @@ pub struct RemoteResult {
 
 /// A check that others answer: its place, and when it runs.
 pub type RemoteTrial = (usize, Arc<dyn Check>, Hook);
-
-/// The place of an organisation's trial, given back with it.
-struct OwnPlace(Uuid);
-
-impl OwnPlace {
-    fn take(organisation: Uuid) -> Option<Self> {
-        let mut trying = TRYING.lock();
-        let count = trying.entry(organisation).or_default();
-        if *count >= MOST_EACH {
-            return None;
-        }
-        *count += 1;
-        Some(Self(organisation))
-    }
-}
-
-impl Drop for OwnPlace {
-    fn drop(&mut self) {
-        let mut trying = TRYING.lock();
-        let left = trying.get(&self.0).map_or(0, |count| count.saturating_sub(1));
-        match left {
-            0 => trying.remove(&self.0),
-            _ => trying.insert(self.0, left),
-        };
-    }
-}
 
 type Credentials = HashMap<&'static str, Map<String, Value>>;
 
@@ -92,8 +63,7 @@ pub async fn asked(
     if remote.is_empty() {
         return Ok(HashMap::new());
     }
-    let own = OwnPlace::take(call.caller.organisation_id());
-    let (Some(_own), Ok(_place)) = (own, PLACES.try_acquire()) else {
+    let Some(_turn) = TURNS.enter(call.caller.organisation_id()).await else {
         return Err(ApiError::RateLimited {
             message: "Too many trials wait for services; try again shortly",
             retry_after: 5,
@@ -231,21 +201,5 @@ async fn post(outbound: &Outbound, call: RemoteCall) -> Result<RemoteAnswer, Rem
         Err(PostError::Forbidden(rule)) => Err(RemoteFailure::Forbidden(rule)),
         Err(PostError::TooLong) => Err(RemoteFailure::TooLong),
         Err(PostError::Broken(why)) => Err(RemoteFailure::Unreachable(why)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_organisation_has_a_share_of_the_places() {
-        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        let held: Vec<OwnPlace> = (0..MOST_EACH).filter_map(|_| OwnPlace::take(one)).collect();
-        assert_eq!(held.len(), MOST_EACH);
-        assert!(OwnPlace::take(one).is_none() && OwnPlace::take(other).is_some());
-        drop(held);
-        assert!(OwnPlace::take(one).is_some());
-        assert!(TRYING.lock().is_empty(), "nobody is remembered");
     }
 }

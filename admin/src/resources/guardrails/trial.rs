@@ -7,6 +7,7 @@ use super::remote_trial::{RemoteResult, RemoteTrial};
 use super::trial_subject::TrialSubject;
 use super::{check_table, content, remote_trial};
 use crate::app::App;
+use crate::backpressure::turns::Turns;
 use crate::crud::Answer;
 use crate::http::ApiError;
 use crate::identity::Call;
@@ -15,13 +16,13 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
+use uuid::Uuid;
 
-/// Trials that run at once. They take a core each.
-static PLACES: Semaphore = Semaphore::const_new(2);
-/// As long as a trial waits for a place.
+/// Trials that run at once, of all and of one organisation. They take a core each.
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2, 1, LONGEST_WAIT));
+/// As long as a trial waits for its turn.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// As long as all its checks may take together.
 const LONGEST_RUN: Duration = Duration::from_secs(2);
@@ -39,19 +40,22 @@ struct Trial {
 
 pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let trial: Trial = call.body()?;
-    let (checks, subject, remote) = off_threads(move || prepared(trial)).await??;
+    let organisation = call.caller.organisation_id();
+    let (checks, subject, remote) = off_threads(organisation, move || prepared(trial)).await??;
     let subject = Arc::new(subject);
     let said = remote_trial::asked(&app, &call, remote, &subject).await?;
-    off_threads(move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
+    off_threads(organisation, move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
 }
 
 /// Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
-async fn off_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    let place = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire()).await.map_err(|_| TOO_MANY)?;
-    let place = place.map_err(|_| ApiError::Internal)?;
+async fn off_threads<T: Send + 'static>(
+    organisation: Uuid,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let turn = TURNS.enter(organisation).await.ok_or(TOO_MANY)?;
     let working = tokio::task::spawn_blocking(move || {
         // Kept to the end, also when nobody waits for the answer any more.
-        let _place = place;
+        let _turn = turn;
         work()
     });
     working.await.map_err(|_| ApiError::Internal)

@@ -18,6 +18,12 @@ pub struct Mapping {
     pub value_format: Format,
 }
 
+impl Mapping {
+    pub fn is_json(&self) -> bool {
+        self.value_format == Format::Json
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {

@@ -4,10 +4,12 @@
 use super::list;
 use crate::app::App;
 use crate::crud::{Action, Answer, Change};
-use crate::http::{ApiError, FieldFault, PageSizes, Time};
+use crate::http::{ApiError, Field, FieldFault, PageSizes, Time};
 use crate::identity::Call;
 use axum::Json;
 use axum::extract::{Path, State};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::{FromPrimitive as _, ToPrimitive as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::mcp::Kind;
@@ -17,6 +19,8 @@ use uuid::Uuid;
 
 const SIZES: PageSizes = PageSizes { default: 100, most: 500 };
 pub const MOST: usize = 1000;
+/// The highest price of a call, in US cents.
+const DEAREST: f64 = 1_000_000.0;
 
 /// `approved` accepts what the server tells now. Enabling alone does not: tools that keep everything enabled would
 /// approve whatever comes.
@@ -29,6 +33,9 @@ struct CapabilityChange {
     approved: Option<bool>,
     /// What is approved, as the list showed it: another one that came meanwhile is not.
     definition_hash: Option<String>,
+    /// Of a call, in US cents.
+    #[serde(default)]
+    price: Field<f64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -39,7 +46,7 @@ struct CapabilitiesChange {
 
 pub async fn list(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     const LIST: &str = "SELECT type, name, is_usable AS enabled, definition, created_at, last_updated_at, pin_state,
-               encode(pinned_hash, 'hex') AS pinned_hash, encode(definition_hash, 'hex') AS definition_hash
+               encode(pinned_hash, 'hex') AS pinned_hash, encode(definition_hash, 'hex') AS definition_hash, price
         FROM mcp_capabilities
         WHERE integration_id = $1 AND organisation_id = $2 AND ($3::text IS NULL OR type = $3) AND vanished_at IS NULL
         ORDER BY type, name LIMIT $4 OFFSET $5";
@@ -98,16 +105,21 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
 async fn change(action: &Action<'_>, integration: Uuid, sent: &CapabilityChange) -> Result<Value, ApiError> {
     const FIND: &str = "SELECT encode(definition_hash, 'hex') AS definition_hash FROM mcp_capabilities
         WHERE integration_id = $1 AND organisation_id = $2 AND type = $3 AND name = $4 AND vanished_at IS NULL FOR UPDATE";
-    const PUT: &str = "INSERT INTO mcp_capabilities AS c (organisation_id, integration_id, type, name, enabled)
-        VALUES ($1, $2, $3, $4, coalesce($5, true))
+    const PUT: &str = "INSERT INTO mcp_capabilities AS c (organisation_id, integration_id, type, name, enabled, price)
+        VALUES ($1, $2, $3, $4, coalesce($5, true), $8)
         ON CONFLICT (integration_id, type, name) DO UPDATE SET enabled = coalesce($5, c.enabled), last_updated_at = now(),
+            price = CASE WHEN $7 THEN $8 ELSE c.price END,
             pinned_hash = CASE WHEN $6 THEN c.definition_hash ELSE c.pinned_hash END,
             pin_state = CASE WHEN $6 THEN 'approved' ELSE c.pin_state END";
-    let kind = kind_of(&sent.kind)?.as_str();
+    let kind = kind_of(&sent.kind)?;
+    let price = price_of(kind, &sent.price)?;
+    let kind = kind.as_str();
     crate::http::text::sized("name", sent.name.clone(), 1..=512)?;
     let is_approved = match (sent.approved, sent.enabled) {
         (Some(false), _) => return Err(ApiError::field("approved", "can only be true; disable it with `enabled`")),
-        (None, None) => return Err(ApiError::field("enabled", "is required where nothing is approved")),
+        (None, None) if price.is_none() => {
+            return Err(ApiError::field("enabled", "is required where nothing is approved and no price is set"));
+        }
         (approved, _) => approved == Some(true),
     };
     let organisation = action.organisation_id();
@@ -121,10 +133,30 @@ async fn change(action: &Action<'_>, integration: Uuid, sent: &CapabilityChange)
             return Err(ApiError::Conflict("The server tells it otherwise by now than what is approved here".into()));
         }
     }
-    let values: [&(dyn ToSql + Sync); 6] =
-        [&organisation, &integration, &kind, &sent.name, &sent.enabled, &is_approved];
+    let (is_priced, price) = (price.is_some(), price.flatten());
+    let values: [&(dyn ToSql + Sync); 8] =
+        [&organisation, &integration, &kind, &sent.name, &sent.enabled, &is_approved, &is_priced, &price];
     action.tx.execute(PUT, &values).await?;
-    Ok(json!({ "type": kind, "name": sent.name, "enabled": sent.enabled, "approved": is_approved }))
+    let mut changed = json!({ "type": kind, "name": sent.name, "enabled": sent.enabled, "approved": is_approved });
+    if is_priced {
+        changed["price"] = json!(price.and_then(|price| price.to_f64()));
+    }
+    Ok(changed)
+}
+
+/// None where nothing is said of it.
+fn price_of(kind: Kind, sent: &Field<f64>) -> Result<Option<Option<Decimal>>, ApiError> {
+    let cents = match sent {
+        Field::Absent => return Ok(None),
+        Field::Null => return Ok(Some(None)),
+        Field::Value(cents) => *cents,
+    };
+    if !matches!(kind, Kind::Tool | Kind::Prompt) {
+        return Err(ApiError::field("price", "is for tools and prompts alone"));
+    }
+    let price = Decimal::from_f64(cents).filter(|_| (0.0..=DEAREST).contains(&cents));
+    let price = price.ok_or_else(|| ApiError::field("price", format!("must be 0 to {DEAREST} cents")))?;
+    Ok(Some(Some(price.round_dp(9))))
 }
 
 pub fn kind_of(text: &str) -> Result<Kind, ApiError> {
@@ -143,22 +175,24 @@ pub fn pages(call: &Call) -> Result<(i64, i64), ApiError> {
     Ok((size, (page - 1).saturating_mul(size)))
 }
 
+/// What is shown of a definition, under which name, and what servers call it.
+pub const FIELDS: [(&str, &str); 13] = [
+    ("title", "title"),
+    ("description", "description"),
+    ("icons", "icons"),
+    ("input_schema", "inputSchema"),
+    ("output_schema", "outputSchema"),
+    ("execution", "execution"),
+    ("annotations", "annotations"),
+    ("arguments", "arguments"),
+    ("uri", "uri"),
+    ("uri_template", "uriTemplate"),
+    ("mime_type", "mimeType"),
+    ("size", "size"),
+    ("_meta", "_meta"),
+];
+
 pub fn shown(row: &Row) -> Result<Value, ApiError> {
-    const FIELDS: [(&str, &str); 13] = [
-        ("title", "title"),
-        ("description", "description"),
-        ("icons", "icons"),
-        ("input_schema", "inputSchema"),
-        ("output_schema", "outputSchema"),
-        ("execution", "execution"),
-        ("annotations", "annotations"),
-        ("arguments", "arguments"),
-        ("uri", "uri"),
-        ("uri_template", "uriTemplate"),
-        ("mime_type", "mimeType"),
-        ("size", "size"),
-        ("_meta", "_meta"),
-    ];
     let definition = row.try_get::<_, Option<Value>>("definition")?.unwrap_or_default();
     let mut shown = json!({
         "name": row.try_get::<_, &str>("name")?,
@@ -167,6 +201,7 @@ pub fn shown(row: &Row) -> Result<Value, ApiError> {
         "pin_state": row.try_get::<_, &str>("pin_state")?,
         "pinned_hash": row.try_get::<_, Option<&str>>("pinned_hash")?,
         "definition_hash": row.try_get::<_, Option<&str>>("definition_hash")?,
+        "price": row.try_get::<_, Option<Decimal>>("price")?.and_then(|price| price.to_f64()),
         "created_at": row.try_get::<_, Time>("created_at")?,
         "last_updated_at": row.try_get::<_, Time>("last_updated_at")?,
     });

@@ -1,15 +1,16 @@
 //! New MCP integrations and changes to them: the address is judged as the dialer will judge it, credentials are sealed,
 //! and a change that leads them to another host has to bring them again.
 
-use super::{McpIntegration, SLUGS, place_of, require};
+use super::{McpIntegration, SLUGS, mapped_headers, place_of, require};
 use crate::crud::Action;
 use crate::http::{ApiError, Field, FieldFault, text};
 use crate::mcp_oauth::configured::ConfiguredClient;
-use crate::resources::integrations::{Fields, OpenedAccount, checked_headers};
+use crate::resources::integrations::{Fields, OpenedAccount, checked_headers, stored_mappings};
 use chrono::Utc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::db::table::Columns;
+use shared::mcp::TokenRules;
 use shared::outbound::Origin;
 use uuid::Uuid;
 
@@ -26,6 +27,8 @@ pub struct NewMcpIntegration {
     slug: Option<String>,
     description: Option<String>,
     configurations: Option<Fields>,
+    #[serde(default)]
+    secret_mappings: Value,
 }
 
 #[derive(Default, Deserialize)]
@@ -37,21 +40,25 @@ pub struct McpIntegrationChange {
     transport: Option<String>,
     description: Field<String>,
     configurations: Option<Fields>,
+    secret_mappings: Field<Value>,
 }
 
 pub async fn created(action: &Action<'_>, body: NewMcpIntegration) -> Result<Columns, ApiError> {
     let id = Uuid::new_v4();
+    let url = address(action, body.url)?;
     let columns = Columns::default()
         .set("name", text::name("name", body.name.clone())?)
         .set("description", body.description.map(described).transpose()?)
         .set("transport", transport(body.transport)?)
-        .set("url", address(action, body.url)?)
+        .set("url", url.clone())
         .set("auth_type", chosen("auth_type", body.auth_type, &AUTH)?);
     let mut account = OpenedAccount::default();
     account.change(None, body.configurations, &Value::Null);
     judge(action, &account.configurations)?;
     let place = place_of(action.organisation_id(), id);
     let columns = columns.join(account.columns(action, &place, "configurations").await?);
+    let mapped = mapped_headers::checked(action, body.secret_mappings, action.workspace_id, &url).await?;
+    let columns = columns.set("secret_mappings", json!(mapped));
     require(action.call, action.workspace_id, "create")?;
     let slug = match body.slug {
         None => SLUGS.of_name(&action.tx, action.organisation_id(), &body.name).await?,
@@ -73,7 +80,10 @@ pub async fn changed(
 ) -> Result<Columns, ApiError> {
     let url = body.url.map(|url| address(action, url)).transpose()?;
     let leads_elsewhere = url.as_ref().is_some_and(|url| origin_text(url) != origin_text(&current.url));
-    let asks_again = url.as_ref().is_some_and(|url| *url != current.url) || body.configurations.is_some();
+    let is_mapped_anew = body.secret_mappings != Field::Absent;
+    let asks_again =
+        url.as_ref().is_some_and(|url| *url != current.url) || body.configurations.is_some() || is_mapped_anew;
+    let goes_to = url.clone().unwrap_or_else(|| current.url.clone());
     let mut columns = Columns::default()
         .set_if("name", body.name.map(|name| text::name("name", name)).transpose()?)
         .set_if("description", body.description.try_map(described)?.sent())
@@ -99,6 +109,12 @@ pub async fn changed(
             }
         }
         columns = columns.join(account.columns(action, &place, "configurations").await?);
+    }
+    if let Some(sent) = body.secret_mappings.sent() {
+        let mapped = mapped_headers::checked(action, sent.unwrap_or_default(), current.workspace_id, &goes_to).await?;
+        columns = columns.set("secret_mappings", json!(mapped));
+    } else if leads_elsewhere {
+        mapped_headers::may_go_to(action, &stored_mappings(&current.secret_mappings), &goes_to).await?;
     }
     if asks_again {
         columns = columns.set("sync_status", "pending").set("sync_due_at", Some(Utc::now()));
@@ -148,8 +164,24 @@ fn judge(action: &Action<'_>, configurations: &Fields) -> Result<(), ApiError> {
         }
         Some(_) => return Err(ApiError::field("configurations.oauth_metadata", "must be an object")),
     }
+    if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {
+        judge_token_rules(action, rules)?;
+    }
     if json!(configurations).to_string().len() > LARGEST {
         return Err(ApiError::field("configurations", format!("must have at most {LARGEST} bytes")));
+    }
+    Ok(())
+}
+
+fn judge_token_rules(action: &Action<'_>, rules: &Value) -> Result<(), ApiError> {
+    const AT: &str = "configurations.jwt_validation";
+    if let Err(fault) = TokenRules::parse(rules) {
+        let fault = fault.under(AT);
+        return Err(ApiError::field(fault.path, fault.message));
+    }
+    for (place, address) in TokenRules::addresses(rules) {
+        let judged = action.app.outbound.guard().custom_url(address);
+        judged.map_err(|rule| ApiError::field(format!("{AT}.{place}"), format!("cannot be used: {rule}")))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::McpIntegration;
 use super::change::{AUTH, TRANSPORTS};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
-use crate::resources::integrations::docs::made;
+use crate::resources::integrations::docs::{made, mappings};
 use serde_json::json;
 
 pub const KINDS: [&str; 4] = ["tool", "prompt", "resource", "resource_template"];
@@ -33,8 +33,10 @@ pub fn docs() -> Vec<Doc> {
         Doc::post(&format!("{item}/sync"), "Ask an MCP server what it offers")
             .details(
                 "Lists its tools, prompts, resources and templates now. Vanished ones are removed; new ones start \
-                 enabled; those that are told otherwise than they were approved wait for approval.",
+                 enabled; those that are told otherwise than they were approved wait for approval. With a body the \
+                 server is not asked: what the body says is stored, and nothing is approved by it.",
             )
+            .body(pushed())
             .answer(synced())
             .also(503),
         capability_filters(Doc::get(&capabilities, "List what an MCP server offers")).answer(capabilities_shown()),
@@ -69,7 +71,7 @@ fn new() -> Schema {
         .eg(json!({ "custom_headers": { "x-api-key": "secret" } }))
         .says(
             "`custom_headers`, `oauth_metadata` (`client_id`, `client_secret`, `scope`, and endpoints where they cannot be \
-             discovered), `forward_headers`, `user_identity_forwarding` and others. Secrets are sealed and shown as masks.",
+             discovered), `forward_headers`, `user_identity_forwarding`, `jwt_validation` and others. Secrets are sealed and shown as masks.",
         );
     schema::object("NewMcpIntegration")
         .need("name", schema::text(1..=255).eg("Issue tracker"))
@@ -82,6 +84,10 @@ fn new() -> Schema {
         .may("slug", schema::slug().eg("issue-tracker").or_null().says("Made of the name when absent."))
         .may("description", schema::text(0..=1024).eg("Issues of the research group").or_null())
         .may("configurations", settings.or_null())
+        .may(
+            "secret_mappings",
+            mappings().says("`custom_headers` or `headers` from a secret reference that names the server's host."),
+        )
 }
 
 fn whole() -> Schema {
@@ -99,7 +105,7 @@ fn whole() -> Schema {
         .need("auth_type", schema::choice(&AUTH).says("How the server is authenticated to."))
         .need("transport", schema::choice(&TRANSPORTS).says("How the server is spoken to."))
         .need("configurations", schema::any_object().says("Settings, with masks in the place of secrets."))
-        .need("secret_mappings", schema::list(schema::any_object()).says("None yet."))
+        .need("secret_mappings", mappings())
         .need("workspaces_count", schema::whole(0..=i64::MAX).says("How many workspaces were given access."))
         .need("global_workspace_access", schema::any_object().says("Whether later workspaces get access."))
         .need("metadata", metadata())
@@ -153,13 +159,31 @@ pub fn synced() -> Schema {
         .need("details", details)
 }
 
+fn pushed() -> Schema {
+    let one = schema::object("PushedMcpCapability")
+        .need("name", schema::text(1..=512).eg("search"))
+        .need("type", schema::any_text().eg("tool").says(&format!("One of {}.", KINDS.join(", "))))
+        .open();
+    let info = schema::any_object().eg(json!({ "name": "tracker", "version": "2.1" })).or_null();
+    schema::object("McpSyncPush")
+        .may("server_info", info.says("What the server said of itself; left out, it stays as it is."))
+        .may(
+            "capabilities",
+            schema::list(one).or_null().says("Everything that it offers; left out, it stays as it is."),
+        )
+}
+
 fn capabilities_change() -> Schema {
     let one = schema::object("McpCapabilityChange")
         .need("name", schema::text(1..=512).eg("search"))
         .need("type", schema::any_text().eg("tool").says(&format!("One of {}.", KINDS.join(", "))))
-        .may("enabled", schema::flag().or_null().says("Needed where nothing is approved."))
+        .may("enabled", schema::flag().or_null().says("Needed where nothing is approved and no price is set."))
         .may("approved", schema::flag().eg(true).or_null().says("Accepts what the server tells of it now; only true."))
-        .may("definition_hash", hash().or_null().says("What is approved, as it was listed; another one is refused."));
+        .may("definition_hash", hash().or_null().says("What is approved, as it was listed; another one is refused."))
+        .may(
+            "price",
+            schema::number(0).or_null().says("Of a call, in US cents; null takes it away. Tools and prompts."),
+        );
     schema::object("McpCapabilitiesChange").may("capabilities", schema::list(one).says("At least one."))
 }
 
@@ -175,6 +199,7 @@ fn capability(title: &str) -> Schema {
         .need("pin_state", schema::choice(&["approved", "changed"]).says("`changed` waits for approval."))
         .need("pinned_hash", hash().or_null().says("SHA-256 of what was approved of it."))
         .need("definition_hash", hash().or_null().says("SHA-256 of what the server tells of it now."))
+        .need("price", schema::number(0).or_null().says("Of a call that is answered without an error, in US cents."))
         .need("created_at", schema::time())
         .need("last_updated_at", schema::time())
         .open()

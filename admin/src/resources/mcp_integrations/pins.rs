@@ -70,14 +70,16 @@ pub async fn store(
         WHERE integration_id = $1 AND organisation_id = $2 AND vanished_at IS NOT NULL
         ORDER BY vanished_at DESC OFFSET $3)";
     const PUT: &str = "INSERT INTO mcp_capabilities AS c
-            (organisation_id, integration_id, type, name, definition, definition_hash, pinned_hash, pin_state)
-        VALUES ($1, $2, $3, $4, $5, $6, $6, $7)
+            (organisation_id, integration_id, type, name, definition, definition_hash, pinned_hash, pin_state, plain_hash)
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)
         ON CONFLICT (integration_id, type, name) DO UPDATE SET definition = EXCLUDED.definition,
             definition_hash = EXCLUDED.definition_hash, vanished_at = NULL, pin_state = EXCLUDED.pin_state,
+            plain_hash = EXCLUDED.plain_hash,
             pinned_hash = CASE WHEN EXCLUDED.pin_state = 'approved' THEN EXCLUDED.pinned_hash ELSE c.pinned_hash END,
             last_updated_at = now()
         WHERE c.definition IS DISTINCT FROM EXCLUDED.definition OR c.pin_state <> EXCLUDED.pin_state
-           OR c.definition_hash IS DISTINCT FROM EXCLUDED.definition_hash";
+           OR c.definition_hash IS DISTINCT FROM EXCLUDED.definition_hash
+           OR c.plain_hash IS DISTINCT FROM EXCLUDED.plain_hash";
     let known = known(db, organisation, integration).await?;
     let (kinds, names): (Vec<&str>, Vec<&str>) =
         offered.iter().map(|one| (one.kind.as_str(), one.name.as_str())).unzip();
@@ -89,8 +91,9 @@ pub async fn store(
         let stored = known.get(&(one.kind.as_str().to_owned(), one.name.clone())).cloned().unwrap_or_default();
         let (state, is_news) = judge(one.kind, &stored, told);
         let (definition, hash) = (Value::Object(one.definition.clone()), told.as_slice());
-        let values: [&(dyn ToSql + Sync); 7] =
-            [&organisation, &integration, &one.kind.as_str(), &one.name, &definition, &hash, &state.as_str()];
+        let (kind, state, plain) = (one.kind.as_str(), state.as_str(), one.plain_hash());
+        let values: [&(dyn ToSql + Sync); 8] =
+            [&organisation, &integration, &kind, &one.name, &definition, &hash, &state, &plain.as_slice()];
         db.execute(&put, &values).await?;
         if let (true, Some(approved)) = (is_news, stored.approved) {
             changed.push(PinChange { kind: one.kind.as_str(), name: one.name.clone(), approved, told });

@@ -1,6 +1,7 @@
 //! Asking a registered server: a test greets it, a sync stores what it offers. What vanished is removed, what is new
 //! starts enabled, what was switched off stays so, and what is told otherwise than before waits for approval.
 
+use super::push::Pushed;
 use super::{McpIntegration, list, pins, place_of};
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
@@ -9,7 +10,7 @@ use crate::http::ApiError;
 use crate::identity::Call;
 use crate::mcp_oauth::ensure::OAuthIntegration;
 use crate::mcp_oauth::own_token::own_token;
-use crate::outbound::mcp::{EVERYTHING, GREETING, McpError};
+use crate::outbound::mcp::{EVERYTHING, GREETING, McpError, McpSession};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -18,27 +19,48 @@ use shared::mcp::{Capability, Kind, ServerInfo};
 use shared::model::Credentials;
 use shared::seal::{Sealed, Secret};
 use std::time::Instant;
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 /// A server as it is called: its address, and the headers that authenticate.
 pub struct Target {
     organisation: Uuid,
     pub id: Uuid,
+    pub address: ServerAddress,
+    headers: HeaderMap,
+}
+
+/// Where a server is and how it is spoken to.
+pub struct ServerAddress {
     pub url: String,
     auth_type: String,
-    headers: HeaderMap,
+    transport: String,
+    /// Some of its headers are in a secret manager.
+    is_mapped: bool,
+}
+
+impl ServerAddress {
+    /// Of a row with these columns.
+    pub const COLUMNS: &str = "url, auth_type, transport, secret_mappings <> '[]' AS is_mapped";
+
+    pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            url: row.try_get("url")?,
+            auth_type: row.try_get("auth_type")?,
+            transport: row.try_get("transport")?,
+            is_mapped: row.try_get("is_mapped")?,
+        })
+    }
 }
 
 pub type Learnt = Result<(ServerInfo, Vec<Capability>), McpError>;
 
 impl Target {
-    /// Of a row with `id, organisation_id, url, auth_type, sealed`.
     pub async fn open(
         app: &App,
         db: &impl GenericClient,
         (organisation, id): (Uuid, Uuid),
-        (url, auth_type): (String, String),
+        address: ServerAddress,
         sealed: Option<&Sealed>,
     ) -> Result<Self, ApiError> {
         let mut headers = HeaderMap::new();
@@ -56,7 +78,7 @@ impl Target {
                 }
             }
         }
-        Ok(Self { organisation, id, url, auth_type, headers })
+        Ok(Self { organisation, id, address, headers })
     }
 
     /// With somebody's token, if there is one.
@@ -69,7 +91,11 @@ impl Target {
 
     /// What authenticates now: with client credentials, the gateway's own token too.
     async fn credentials(&self, app: &App) -> Result<HeaderMap, McpError> {
-        if self.auth_type != "oauth_client_credentials" {
+        if self.address.is_mapped {
+            let why = "its headers are in a secret manager, which only the proxy asks: send what it offers in the body";
+            return Err(why.to_owned().into());
+        }
+        if self.address.auth_type != "oauth_client_credentials" {
             return Ok(self.headers.clone());
         }
         let token = async {
@@ -87,10 +113,15 @@ impl Target {
         Ok(headers)
     }
 
+    async fn greet<'a>(&'a self, app: &'a App) -> Result<McpSession<'a>, McpError> {
+        let headers = self.credentials(app).await?;
+        app.outbound.greet(&self.address.url, &self.address.transport, headers).await
+    }
+
     /// Greets it and reads all its lists.
     pub async fn learn(&self, app: &App) -> Learnt {
         let all = async {
-            let session = app.outbound.greet(&self.url, self.credentials(app).await?).await?;
+            let mut session = self.greet(app).await?;
             let offered = session.capabilities().await?;
             Ok::<_, McpError>((session.info.clone(), offered))
         };
@@ -101,8 +132,7 @@ impl Target {
     /// Greets it, and says how that went.
     pub async fn test(&self, app: &App) -> Value {
         let start = Instant::now();
-        let greeted = async { app.outbound.greet(&self.url, self.credentials(app).await?).await };
-        let met = tokio::time::timeout(GREETING, greeted).await;
+        let met = tokio::time::timeout(GREETING, self.greet(app)).await;
         let met = met.unwrap_or_else(|_| Err(format!("it did not answer within {} s", GREETING.as_secs()).into()));
         let took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (status, name, error) = match met {
@@ -110,7 +140,7 @@ impl Target {
             Err(error) => (error.status, None, Some(error.message)),
         };
         json!({
-            "success": error.is_none(), "status_code": status, "response_time_ms": took, "url": self.url,
+            "success": error.is_none(), "status_code": status, "response_time_ms": took, "url": self.address.url,
             "server_name": name, "message": error.as_deref().unwrap_or("the server answered"), "error": error,
         })
     }
@@ -133,18 +163,17 @@ pub async fn test(State(app): State<App>, call: Call, Path(name): Path<String>) 
     Ok(Json(target.test(&app).await))
 }
 
-/// `POST /mcp-integrations/{id}/sync`: now, instead of when the job comes to it.
+/// `POST /mcp-integrations/{id}/sync`: now, instead of when the job comes to it; with a body, what that says.
 pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    if let Some(pushed) = Pushed::read(&call)? {
+        return push(&app, &call, &name, &pushed).await;
+    }
     let target = {
         let mut db = app.db.get().await?;
         let mut action = Action::begin(&mut db, &app, &call).await?;
         let found = list::held(&mut action, &name).await?;
         target_of(&app, &action.tx, &found).await?
     };
-    // A body pushes what a client learnt itself; nobody is then asked.
-    if call.object()?.keys().any(|name| name != "workspace_id") {
-        return Err(ApiError::invalid("What a server offers is asked of itself; pushing it in the body is not built"));
-    }
     let learnt = target.learn(&app).await;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
@@ -157,20 +186,43 @@ pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) 
     Ok(Json(answer))
 }
 
+async fn push(app: &App, call: &Call, name: &str, pushed: &Pushed) -> Answer {
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, app, call).await?;
+    let found = list::held(&mut action, name).await?;
+    pushed.store(&action.tx, found.organisation_id, found.id, pushed.info.as_ref().map(said)).await?;
+    let answer = stored(pushed.offered.as_deref().unwrap_or_default());
+    let change =
+        Change { resource_id: found.id.to_string(), before: Some(found.metadata()), after: Some(answer.clone()) };
+    action.commit(change).await?;
+    Ok(Json(answer))
+}
+
 async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> Result<Target, ApiError> {
-    let how = (of.url.clone(), of.auth_type.clone());
-    Target::open(app, db, (of.organisation_id, of.id), how, of.sealed.as_ref()).await
+    let address = ServerAddress {
+        url: of.url.clone(),
+        auth_type: of.auth_type.clone(),
+        transport: of.transport.clone(),
+        is_mapped: of.secret_mappings.as_array().is_some_and(|all| !all.is_empty()),
+    };
+    Target::open(app, db, (of.organisation_id, of.id), address, of.sealed.as_ref()).await
 }
 
 pub fn outcome(learnt: &Learnt) -> Value {
-    let none = Vec::new();
-    let (offered, message) = match learnt {
-        Ok((_, offered)) => (offered, "what the server offers is stored".to_owned()),
-        Err(error) => (&none, error.message.clone()),
-    };
+    match learnt {
+        Ok((_, offered)) => stored(offered),
+        Err(error) => told(false, &error.message, &[]),
+    }
+}
+
+fn stored(offered: &[Capability]) -> Value {
+    told(true, "what the server offers is stored", offered)
+}
+
+fn told(success: bool, message: &str, offered: &[Capability]) -> Value {
     let count = |kind: Kind| offered.iter().filter(|one| one.kind == kind).count();
     json!({
-        "success": learnt.is_ok(), "message": message,
+        "success": success, "message": message,
         "details": {
             "tools": count(Kind::Tool), "prompts": count(Kind::Prompt), "resources": count(Kind::Resource),
             "resource_templates": count(Kind::ResourceTemplate),
@@ -195,11 +247,11 @@ pub async fn store(
     let (info, offered) = match learnt {
         Ok(learnt) => learnt,
         Err(error) => {
-            db.execute(FAILED, &[&target.id, &organisation, &target.url, &error.message]).await?;
+            db.execute(FAILED, &[&target.id, &organisation, &target.address.url, &error.message]).await?;
             return Ok(());
         }
     };
-    if db.execute(SYNCED, &[&target.id, &organisation, &target.url, &said(info)]).await? == 0 {
+    if db.execute(SYNCED, &[&target.id, &organisation, &target.address.url, &said(info)]).await? == 0 {
         return Ok(());
     }
     let changed = pins::store(db, organisation, target.id, offered).await?;
@@ -228,13 +280,13 @@ pub async fn target_by_id(
     (organisation, workspace): (Uuid, Uuid),
     id: Uuid,
 ) -> Result<Target, ApiError> {
-    const FIND: &str = "SELECT url, auth_type, sealed FROM mcp_integrations i
+    const FIND: &str = "sealed FROM mcp_integrations i
         WHERE id = $1 AND organisation_id = $2 AND status = 'active'
           AND (workspace_id = $3 OR (workspace_id IS NULL AND EXISTS (SELECT FROM mcp_integration_workspaces g
                WHERE g.integration_id = i.id AND g.workspace_id = $3 AND g.enabled)))";
     const CLOSED: ApiError = ApiError::Forbidden("The workspace has no access to this MCP integration any more");
-    let row = db.query_opt(FIND, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
+    let find = format!("SELECT {}, {FIND}", ServerAddress::COLUMNS);
+    let row = db.query_opt(&find, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
     let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
-    let how = (row.try_get("url")?, row.try_get("auth_type")?);
-    Target::open(app, db, (organisation, id), how, sealed.as_ref()).await
+    Target::open(app, db, (organisation, id), ServerAddress::from_row(&row)?, sealed.as_ref()).await
 }

@@ -30,7 +30,7 @@ struct CapabilityFlags {
 
 /// Rows of both sides: a flag may precede what it is about.
 const BOTH: &str = "(SELECT type, name, is_usable, definition, created_at, last_updated_at, pin_state, pinned_hash,
-            definition_hash FROM mcp_capabilities
+            definition_hash, price FROM mcp_capabilities
      WHERE integration_id = $1 AND organisation_id = $2 AND vanished_at IS NULL) c
     FULL JOIN (SELECT type, name, enabled, created_at, last_updated_at FROM mcp_server_capabilities
      WHERE server_id = $3 AND organisation_id = $2) o USING (type, name)";
@@ -41,7 +41,7 @@ pub async fn list(State(app): State<App>, call: Call, Path(name): Path<String>) 
                 coalesce(c.is_usable, true) AS integration_enabled, c.definition,
                 coalesce(c.created_at, o.created_at) AS created_at, coalesce(c.pin_state, 'approved') AS pin_state,
                 greatest(c.last_updated_at, o.last_updated_at) AS last_updated_at,
-                encode(c.pinned_hash, 'hex') AS pinned_hash, encode(c.definition_hash, 'hex') AS definition_hash
+                encode(c.pinned_hash, 'hex') AS pinned_hash, encode(c.definition_hash, 'hex') AS definition_hash, c.price
          FROM {BOTH} WHERE $4::text IS NULL OR type = $4 ORDER BY type, name LIMIT $5 OFFSET $6"
     );
     let count = format!(

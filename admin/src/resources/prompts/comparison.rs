@@ -7,6 +7,7 @@ use super::line_diff::{LineChange, line_changes};
 use super::render::blocking;
 use super::version::PromptVersion;
 use crate::app::App;
+use crate::backpressure::turns::Turns;
 use crate::crud::versions::diff::{DiffOperation, Difference, diff_within};
 use crate::crud::{self, Answer, RowLock};
 use crate::http::ApiError;
@@ -16,13 +17,18 @@ use axum::extract::{Path, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::prompt::VersionName;
-use tokio::sync::Semaphore;
+use std::sync::LazyLock;
+use std::time::Duration;
 
 pub const MOST_DIFFERENCES: usize = 1000;
 /// Of all texts together.
 pub const MOST_LINES: usize = 5000;
-/// Versions that are compared at once. They take a core each.
-static PLACES: Semaphore = Semaphore::const_new(2);
+/// Versions that are compared at once, of all and of one organisation. They take a core each.
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2, 1, LONGEST_WAIT));
+/// As long as a comparison waits for its turn.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const TOO_MANY: ApiError =
+    ApiError::RateLimited { message: "Too many versions are being compared; try again shortly", retry_after: 5 };
 
 #[derive(Debug, Serialize)]
 struct PromptDifference {
@@ -43,11 +49,11 @@ pub async fn compare_versions(State(app): State<App>, call: Call, Path(name): Pa
     let from = prompt.version(&*db, VersionName::parse(&from)).await?;
     let to = prompt.version(&*db, VersionName::parse(&to)).await?;
     drop(db);
-    let place = PLACES.acquire().await.map_err(|_| ApiError::Internal)?;
+    let turn = TURNS.enter(call.caller.organisation_id()).await.ok_or(TOO_MANY)?;
     Ok(Json(
         blocking(move || {
             // Kept to the end, also when nobody waits for the answer any more.
-            let _place = place;
+            let _turn = turn;
             Ok(comparison(&from, &to))
         })
         .await?,

@@ -50,7 +50,7 @@ pub async fn make_default<R: Publishable>(State(app): State<App>, call: Call, Pa
     let columns = Columns::default().set("version_id", version);
     let row = R::TABLE.update(&action.tx, current.id(), &columns).await?;
     let changed = R::from_row(&row.ok_or(ApiError::NotFound(R::OBJECT))?)?;
-    let (before, after) = (Some(current.shown(&call)), Some(changed.shown(&call)));
+    let (before, after) = (Some(current.recorded(&call)), Some(changed.recorded(&call)));
     action.commit(Change { resource_id: current.id().to_string(), before, after }).await?;
     Ok(Json(json!({})))
 }

@@ -6,11 +6,11 @@ use super::{ourselves, service_key, settings_of};
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::call::{PublicCall, RequestOrigin};
-use crate::identity::cookies::Cookie;
 use crate::identity::tenancy;
 use crate::login::LoginProvider;
 use crate::login::arrival::Arrival;
 use crate::login::attempts::{self, Attempt};
+use crate::resources::auth::begun::{self, Answered};
 use crate::resources::auth::finish::{self, ProviderSession, record_refusal};
 use crate::resources::auth::place;
 use crate::saml::SamlSettings;
@@ -30,14 +30,17 @@ pub async fn consume(
 ) -> Result<Response, ApiError> {
     let posted = posted(&origin)?;
     place::allow(&app, &origin)?;
-    let xml = response::received(&posted).map_err(refused)?;
-    let request_id = response::claimed_request(&xml).map_err(refused)?;
-    let state = request_id.strip_prefix('_').ok_or_else(not_begun)?;
-    let browser = app.cookies.sent(&origin.headers, Cookie::Login).ok_or_else(not_begun)?;
-    let taken = attempts::take(&*app.db.get().await?, LoginProvider::Saml, state, browser).await?;
-    let attempt = taken.ok_or_else(not_begun)?;
+    let organisation = tenancy::id(&organisation);
+    let (xml, request_id) = match readable(&posted) {
+        Ok(read) => read,
+        Err(why) => return Err(begun::recorded(&app, &origin, organisation, refused(why)).await),
+    };
+    // Ids of ours begin so; any other is of no login.
+    let state = request_id.strip_prefix('_').unwrap_or_default();
+    let answered = Answered { provider: LoginProvider::Saml, organisation, state };
+    let (attempt, _) = begun::take(&app, &origin, answered).await?;
     let answer = SamlAnswer { app: &app, attempt: &attempt, request_id: &request_id, xml: &xml };
-    match answer.arrival(tenancy::id(&organisation)).await {
+    match answer.arrival(organisation).await {
         Ok((arrival, session)) => {
             let session = ProviderSession { id: session.as_deref(), id_token: None };
             finish::finish(&app, &origin, &arrival, session, &attempt.return_to).await
@@ -58,9 +61,11 @@ fn posted(origin: &RequestOrigin) -> Result<String, ApiError> {
     }
 }
 
-/// One answer for a request that nobody made, that was answered, is too old, or belongs to another browser.
-fn not_begun() -> ApiError {
-    ApiError::SignInRefused("This login was not begun in this browser, is too old, or was completed already".into())
+/// The response, and the id of the request that it says it answers.
+fn readable(posted: &str) -> Result<(Vec<u8>, String), Unbelievable> {
+    let xml = response::received(posted)?;
+    let request_id = response::claimed_request(&xml)?;
+    Ok((xml, request_id))
 }
 
 fn refused(why: Unbelievable) -> ApiError {
@@ -112,13 +117,13 @@ impl SamlAnswer<'_> {
         }
         let organisation = self.attempt.organisation_id;
         let db = self.app.db.get().await.map_err(Judged::Failed)?;
-        let key = service_key::load(self.app, &*db, organisation).await.map_err(Judged::Failed)?;
+        let keys = service_key::load(self.app, &*db, organisation).await.map_err(Judged::Failed)?;
         drop(db);
         let expected = Expected {
             from: provider,
             to: &ourselves(self.app, organisation),
             request_id: self.request_id,
-            key: key.as_ref(),
+            keys: &keys,
             wants_encrypted: settings.want_encrypted == Some(true),
             now: Utc::now(),
         };

@@ -4,22 +4,20 @@
 use super::{ourselves, service_key, settings_of};
 use crate::app::App;
 use crate::http::ApiError;
+use crate::http::page::{PagePolicy, page_headers};
 use crate::identity::call::PublicCall;
 use crate::identity::cookies::{Cookie, SameSite};
 use crate::identity::tenancy;
 use crate::login::LoginProvider;
 use crate::login::attempts::{self, NewAttempt};
-use crate::resources::auth::{finish, place};
+use crate::resources::auth::{begun, finish, place};
 use crate::saml::message::CannotSign;
 use crate::saml::providers::Freshness;
 use crate::saml::{Binding, escaped};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse as _, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::Utc;
-use sha2::{Digest as _, Sha256};
 use shared::identity::api_key;
 
 /// As long as an attempt lasts.
@@ -37,10 +35,13 @@ pub async fn login(
     let organisation = tenancy::id(&organisation).ok_or(ApiError::NotFound("organisation"))?;
     let settings = settings_of(&*app.db.get().await?, organisation).await?;
     let settings = settings.ok_or(ApiError::NotFound("sign-in by SAML in this organisation"))?;
-    let provider = app.saml_providers.find(&settings, Freshness::Kept).await?;
+    let provider = match app.saml_providers.find(&settings, Freshness::Kept).await {
+        Ok(provider) => provider,
+        Err(refused) => return Err(begun::recorded(&app, &origin, Some(organisation), refused).await),
+    };
     let signs = settings.sign_requests == Some(true) || provider.wants_signed_requests;
     let db = app.db.get().await?;
-    let key = if signs { service_key::load(&app, &*db, organisation).await? } else { None };
+    let keys = if signs { service_key::load(&app, &*db, organisation).await? } else { Vec::new() };
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
     let attempt = NewAttempt {
         organisation_id: organisation,
@@ -52,7 +53,7 @@ pub async fn login(
     let request_id = format!("_{}", attempts::begin(&*db, attempt).await?);
     let cookie = app.cookies.set(Cookie::Login, &browser, SameSite::None, Some(COOKIE_SECONDS));
     let ours = ourselves(&app, organisation);
-    let (key, now) = (key.as_ref(), Utc::now());
+    let (key, now) = (keys.first(), Utc::now());
     match (&provider.redirect_url, &provider.post_url, settings.binding) {
         (_, Some(url), Some(Binding::Post)) | (None, Some(url), _) => {
             let value = ours.form_value(&request_id, url, key, now).map_err(unsigned)?;
@@ -79,16 +80,8 @@ fn form(url: &str, request: &str, cookie: HeaderValue) -> Response {
         escaped(url),
         escaped(request),
     );
-    let hash = STANDARD.encode(Sha256::digest(SCRIPT));
-    let policy = format!("default-src 'none'; script-src 'sha256-{hash}'; base-uri 'none'; frame-ancestors 'none'");
-    let mut response = Html(page).into_response();
-    let headers = response.headers_mut();
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.append(header::SET_COOKIE, cookie);
+    let policy = PagePolicy { script: Some(SCRIPT), has_form: true, ..PagePolicy::default() }.header();
+    let mut response = (page_headers(policy, "no-referrer"), Html(page)).into_response();
+    response.headers_mut().append(header::SET_COOKIE, cookie);
     response
 }

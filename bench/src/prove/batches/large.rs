@@ -43,24 +43,30 @@ pub async fn prove(bytes: u64, report: &mut Report) -> anyhow::Result<()> {
         format!("{rows}, {:.0} s", begun.elapsed().as_secs_f64()),
     );
     let output = done["output_file_id"].as_str().unwrap_or_default();
-    let read = read_all(&caller, &format!("/v1/files/{output}/content")).await?;
+    let (read, lines) = read_all(&caller, &format!("/v1/files/{output}/content")).await?;
     report.figure("output", megabytes(read));
     let counts = json!({ "total": rows, "completed": rows, "failed": 0 });
-    report.promise("all rows of the large input are answered", done["request_counts"] == counts);
+    report.promise(
+        "all rows of the large input are answered, each in a line of the output",
+        done["request_counts"] == counts && lines == u64::from(rows),
+    );
     let peak = stack.proxy.peak_memory()?;
     report.figure("proxy memory at most", megabytes(peak));
     report.promise(&format!("the proxy stays under {}", megabytes(MOST_MEMORY)), peak < MOST_MEMORY);
     stack.stop(report)
 }
 
-/// How many bytes there are.
-async fn read_all(caller: &Caller, path: &str) -> anyhow::Result<u64> {
+/// How many bytes there are, and how many lines.
+async fn read_all(caller: &Caller, path: &str) -> anyhow::Result<(u64, u64)> {
     let mut connection = caller.connect().await?;
     let mut answer = connection.send(caller.request(Method::GET, path, empty())).await?;
     ensure!(answer.status().is_success(), "{path}: {}", answer.status());
-    let mut bytes = 0;
+    let (mut bytes, mut lines) = (0, 0);
     while let Some(frame) = answer.body_mut().frame().await {
-        bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
+        if let Some(data) = frame?.data_ref() {
+            bytes += data.len() as u64;
+            lines += data.iter().filter(|byte| **byte == b'\n').count() as u64;
+        }
     }
-    Ok(bytes)
+    Ok((bytes, lines))
 }

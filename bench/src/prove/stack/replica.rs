@@ -52,6 +52,11 @@ impl Stack {
         self.application(replica.ports[0].port(), &self.key)
     }
 
+    /// The same with another key.
+    pub fn caller_with_at(&self, replica: &Replica, key: &str) -> anyhow::Result<Caller> {
+        self.application(replica.ports[0].port(), key)
+    }
+
     /// The same without a provider, for what the gateway keeps itself.
     pub fn bare_at(&self, replica: &Replica) -> anyhow::Result<Caller> {
         Caller::at(replica.ports[0].port()).with("x-gateway-api-key", &self.key)

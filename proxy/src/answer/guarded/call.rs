@@ -6,15 +6,27 @@ use crate::guardrails::{
     CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, both_sides, has_remote,
 };
 use crate::journal::{HookLog, LateWork};
+use crate::request::body::Fields;
 use crate::request::receive::BodyMemory;
+use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
+use std::borrow::Cow;
 use std::sync::Arc;
 use uuid::Uuid;
 
 /// What no hook said.
 const NONE: &str = "[]";
+/// What nobody looks into.
+static UNREAD: Value = Value::Null;
+
+/// A request as its hooks saw it.
+pub enum SeenRequest {
+    Read(Arc<Value>),
+    /// They looked at its text alone, and none looks at its answer.
+    Unread(Bytes),
+}
 
 pub struct GuardedCall {
     /// Those that the answer waits for.
@@ -23,8 +35,7 @@ pub struct GuardedCall {
     pub input: SideResult,
     /// The one of them that denies it.
     pub denying: Option<Arc<CompiledHook>>,
-    /// As the hooks saw it.
-    pub request: Arc<Value>,
+    pub request: SeenRequest,
     /// Who asks others, where a hook has a check that they answer.
     pub remote: Option<Arc<RemoteSide>>,
     pub shape: Shape,
@@ -51,7 +62,10 @@ impl GuardedCall {
             hook: Hook::AfterRequest,
             shape: self.shape,
             request_type: self.request_type,
-            request: &self.request,
+            request: match &self.request {
+                SeenRequest::Read(request) => request,
+                SeenRequest::Unread(_) => &UNREAD,
+            },
             metadata: &self.metadata,
             headers,
             text: None,
@@ -81,7 +95,10 @@ impl GuardedCall {
             hook: Hook::AfterRequest,
             shape: self.shape,
             request_type: self.request_type,
-            request: self.request.clone(),
+            request: match &self.request {
+                SeenRequest::Read(request) => request.clone(),
+                SeenRequest::Unread(_) => Arc::default(),
+            },
             body,
             metadata: Arc::new(self.metadata.clone()),
             headers: Arc::default(),
@@ -94,8 +111,14 @@ impl GuardedCall {
         }
     }
 
-    pub fn model(&self) -> &str {
-        self.request.get("model").and_then(Value::as_str).unwrap_or_default()
+    pub fn model(&self) -> Cow<'_, str> {
+        match &self.request {
+            SeenRequest::Read(request) => request.get("model").and_then(Value::as_str).unwrap_or_default().into(),
+            SeenRequest::Unread(body) => {
+                let fields = Fields::parse_object(body).ok();
+                fields.and_then(|fields| fields.text("model")).unwrap_or_default()
+            }
+        }
     }
 
     /// Whether an answer says what hooks said: those that nobody waits for do not count.
@@ -108,9 +131,12 @@ impl GuardedCall {
         both_sides(&self.input.told(), output.map(SideResult::told).as_deref().unwrap_or(NONE))
     }
 
-    /// The same for the log, with what is still to be done.
-    pub fn log(&self, output: Option<&SideResult>, answered: Answered) -> HookLog {
-        let results = both_sides(&self.input.logged(), output.map(SideResult::logged).as_deref().unwrap_or(NONE));
+    /// The same for the log, with what is still to be done. Nothing is written where nobody logs it.
+    pub fn log(&self, output: Option<&SideResult>, answered: Answered, is_logged: bool) -> HookLog {
+        let results = match is_logged {
+            true => both_sides(&self.input.logged(), output.map(SideResult::logged).as_deref().unwrap_or(NONE)),
+            false => String::new(),
+        };
         let late = self.later.clone().and_then(|hooks| AsyncRun::new(hooks, answered));
         HookLog { results, late: late.map(|run| Box::new(run) as Box<dyn LateWork>) }
     }

@@ -2,11 +2,14 @@
 
 use super::GuardedCall;
 use crate::answer::steps::Unusable;
-use crate::guardrails::{Rewriting, StreamShape};
+use crate::guardrails::{Rewriting, SideResult, StreamShape};
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use shared::guardrails::Shape;
+
+/// Bytes around what hooks said.
+const BESIDE: usize = 80;
 
 /// An event whose texts are rewritten; what is no JSON passes behind what was held.
 pub(super) fn rewrite(
@@ -64,16 +67,23 @@ pub fn results_event(call: &GuardedCall) -> Bytes {
     out.freeze()
 }
 
-/// A body with one more field. Everything else of it stays as it was written.
-pub fn with_results(body: Bytes, results: &str) -> Bytes {
+/// A body with one more field: what hooks said. Everything else of it stays as it was written.
+pub fn with_results(body: Bytes, call: &GuardedCall, output: Option<&SideResult>) -> Bytes {
     let text = body.trim_ascii();
     let Some(inside) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else { return body };
     let comma: &[u8] = if inside.trim_ascii().is_empty() { b"" } else { b"," };
-    let mut out = BytesMut::with_capacity(body.len() + results.len() + 32);
-    for part in [b"{", inside, comma, b"\"hook_results\":", results.as_bytes(), b"}"] {
+    let said: usize = [Some(&call.input), output].into_iter().flatten().map(SideResult::size).sum();
+    let mut out = Vec::with_capacity(body.len() + said + BESIDE);
+    for part in [b"{", inside, comma, b"\"hook_results\":{\"before_request_hooks\":["] {
         out.extend_from_slice(part);
     }
-    out.freeze()
+    call.input.tell(&mut out);
+    out.extend_from_slice(b"],\"after_request_hooks\":[");
+    if let Some(output) = output {
+        output.tell(&mut out);
+    }
+    out.extend_from_slice(b"]}}");
+    Bytes::from(out)
 }
 
 /// The last event of a stream may lack what ends it.

@@ -171,6 +171,11 @@ async fn what_is_no_answer_of_a_model_is_not_kept_whatever_its_status() {
         (Some(WireFormat::Chat), false, "text/html", "<h1>We are back soon</h1>", false),
         (Some(WireFormat::Chat), false, "application/json", r#"{"status":"maintenance"}"#, false),
         (Some(WireFormat::Chat), false, "application/json", r#"{"choices":[]}"#, false),
+        (Some(WireFormat::Chat), false, "application/json", r#"{"choices":{"message":{}}}"#, false),
+        (Some(WireFormat::Chat), false, "application/json", r#"{"choices":[{"message":null}]}"#, false),
+        (Some(WireFormat::Chat), false, "application/json", r#"{"choices":[7,{"message":{}}]}"#, false),
+        (Some(WireFormat::Chat), false, "application/json", r#"["choices"]"#, false),
+        (Some(WireFormat::Messages), false, "application/json", r#"{"status":"maintenance"}"#, false),
         (Some(WireFormat::Chat), false, "application/json", r#"{"choices":[{"message":{"content":"a"}}]}"#, true),
         (None, false, "text/html; charset=utf-8", "<h1>We are back soon</h1>", false),
         (None, false, "Application/JSON; charset=utf-8", r#"{"data":[]}"#, true),
@@ -185,6 +190,29 @@ async fn what_is_no_answer_of_a_model_is_not_kept_whatever_its_status() {
             keeper.keep();
         }
         assert_eq!(kept(&cache).await.is_some(), is_kept, "{kind} {body}");
+    }
+}
+
+#[test]
+fn a_message_is_found_however_a_chat_is_written() {
+    for (body, has_one) in [
+        (r#"{"id":"c","choices":[{"index":0,"message":{"content":"a"}}],"usage":{}}"#, true),
+        ("\n{ \"choices\" : [ { \"message\" : {} } ] }", true),
+        (r#"{"usage":{"a":[1]},"choices":[{"logprobs":{},"message":{}}]}"#, true),
+        (r#"{"id":"[{","choices":[{"finish_reason":"]","message":{}}]}"#, true),
+        (r#"{"choices":[{"message":"a"}]}"#, false),
+        (r#"{"choices":[{"index":0}]}"#, false),
+        (r#"{"choices":[[{"message":{}}]]}"#, false),
+        (r#"{"choices":{"message":{}}}"#, false),
+        (r#"{"my choices":[{"message":{}}]}"#, false),
+        (r#"{"\"choices":[{"message":{}}]}"#, false),
+        (r#"{"a":"\"choices\":[{\"message\":{"}"#, false),
+        (r#"{"a":{"choices":[{"message":{}}]}}"#, false),
+        (r#"["choices",[{"message":{}}]]"#, false),
+        ("7", false),
+        ("", false),
+    ] {
+        assert_eq!(has_message(body.as_bytes()), has_one, "{body}");
     }
 }
 

@@ -16,6 +16,7 @@ pub fn canonical(text: &[u8], without: &[&str]) -> Option<Vec<u8>> {
         without,
         depth: 0,
         may_move: text.len().saturating_mul(MOST_MOVES),
+        members: Vec::with_capacity(16),
         sorted: Vec::new(),
     };
     writer.blank();
@@ -32,6 +33,8 @@ struct Writer<'t> {
     depth: usize,
     /// Bytes that may still be moved.
     may_move: usize,
+    /// Of all objects that are open, those of the innermost last.
+    members: Vec<Written>,
     /// Room to put an object in order.
     sorted: Vec<u8>,
 }
@@ -132,27 +135,28 @@ impl Writer<'_> {
         self.out.push(b'{');
         self.blank();
         if self.take(b'}').is_none() {
-            let mut members = Vec::with_capacity(8);
+            let first = self.members.len();
             loop {
                 self.blank();
-                self.member(&mut members)?;
+                self.member()?;
                 self.blank();
                 if self.take(b',').is_none() {
                     break;
                 }
             }
             self.take(b'}')?;
-            self.sort(&mut members)?;
-            if !members.is_empty() {
+            self.sort(first)?;
+            if self.members.len() > first {
                 // The comma of the last.
                 self.out.pop();
             }
+            self.members.truncate(first);
         }
         self.out.push(b'}');
         Some(())
     }
 
-    fn member(&mut self, members: &mut Vec<Written>) -> Option<()> {
+    fn member(&mut self) -> Option<()> {
         let begin = self.out.len();
         self.string()?;
         let key_end = self.out.len();
@@ -168,25 +172,29 @@ impl Writer<'_> {
         self.out.push(b',');
         match is_left_out {
             true => self.out.truncate(begin),
-            false => members.push(Written { begin, key_end, end: self.out.len() }),
+            false => self.members.push(Written { begin, key_end, end: self.out.len() }),
         }
         Some(())
     }
 
-    /// Members of the same name stay in their order: it decides which of them counts.
-    fn sort(&mut self, members: &mut [Written]) -> Option<()> {
-        let key = |member: &Written| &self.out[member.begin..member.key_end];
+    /// Puts the members of the innermost object in order, which begin here. Those of the same name stay in theirs: it decides
+    /// which of them counts.
+    fn sort(&mut self, first: usize) -> Option<()> {
+        let Self { out, members, sorted, may_move, .. } = self;
+        let members = members.get_mut(first..)?;
+        let key = |member: &Written| &out[member.begin..member.key_end];
         if members.is_sorted_by(|one, next| key(one) <= key(next)) {
             return Some(());
         }
         let (begin, end) = (members.first()?.begin, members.last()?.end);
-        self.may_move = self.may_move.checked_sub(end - begin)?;
+        *may_move = may_move.checked_sub(end - begin)?;
         members.sort_by(|one, other| key(one).cmp(key(other)));
-        self.sorted.clear();
+        sorted.clear();
+        sorted.reserve(end - begin);
         for member in &*members {
-            self.sorted.extend_from_slice(&self.out[member.begin..member.end]);
+            sorted.extend_from_slice(&out[member.begin..member.end]);
         }
-        self.out[begin..end].copy_from_slice(&self.sorted);
+        out[begin..end].copy_from_slice(sorted);
         Some(())
     }
 }

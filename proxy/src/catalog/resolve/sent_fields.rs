@@ -9,10 +9,10 @@ use std::borrow::Cow;
 const OF_PROVIDERS: [(&str, &str); 4] =
     [("azure-ai", "azure"), ("stability-ai", "stability"), ("sagemaker", "amzn"), ("claude-platform-aws", "anthropic")];
 
-/// Whether a field that stands in a request's headers is for this provider.
+/// Whether a field that stands in a request's headers is for this provider. Most providers have none.
 pub(super) fn is_meant_for(provider: &str, field: &str) -> bool {
-    let beginning = field.split('_').next().unwrap_or(field);
-    OF_PROVIDERS.iter().any(|(name, begins)| *name == provider && *begins == beginning)
+    let begins = OF_PROVIDERS.iter().find(|(name, _)| *name == provider);
+    begins.is_some_and(|(_, begins)| field.split('_').next() == Some(*begins))
 }
 
 /// What the target says comes first, then what `stored` knows.

@@ -7,7 +7,8 @@ use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use serde::Deserialize;
 use serde_json::Value;
-use shared::model::{Credentials, Integration, SecretReference, Workspace};
+use shared::id::OrganisationId;
+use shared::model::{Credentials, Integration, McpIntegration, SecretReference, Workspace};
 use shared::seal::Secret;
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
@@ -41,16 +42,43 @@ enum Format {
     Json,
 }
 
-/// What an integration takes from secret managers, for a caller of this workspace.
-pub fn mapped(integration: &Integration, workspace: &Workspace, snapshot: &Snapshot) -> Result<Vec<Mapped>, Refusal> {
-    if integration.secret_mappings.as_array().is_none_or(Vec::is_empty) {
+/// An account, of a provider or of an MCP server, as far as its secrets are concerned.
+#[derive(Clone, Copy)]
+pub struct MappingOwner<'a> {
+    pub slug: &'a str,
+    pub organisation_id: OrganisationId,
+    pub secret_mappings: &'a Value,
+}
+
+impl<'a> From<&'a Integration> for MappingOwner<'a> {
+    fn from(integration: &'a Integration) -> Self {
+        let Integration { slug, organisation_id, secret_mappings, .. } = integration;
+        Self { slug, organisation_id: *organisation_id, secret_mappings }
+    }
+}
+
+impl<'a> From<&'a McpIntegration> for MappingOwner<'a> {
+    fn from(integration: &'a McpIntegration) -> Self {
+        let McpIntegration { slug, organisation_id, secret_mappings, .. } = integration;
+        Self { slug, organisation_id: *organisation_id, secret_mappings }
+    }
+}
+
+/// What an account takes from secret managers, for a caller of this workspace.
+pub fn mapped<'a>(
+    owner: impl Into<MappingOwner<'a>>,
+    workspace: &Workspace,
+    snapshot: &Snapshot,
+) -> Result<Vec<Mapped>, Refusal> {
+    let owner = owner.into();
+    if owner.secret_mappings.as_array().is_none_or(Vec::is_empty) {
         return Ok(Vec::new());
     }
-    let mappings = Vec::<Mapping>::deserialize(&integration.secret_mappings).map_err(|error| {
-        tracing::error!(integration = integration.slug, %error, "secret mappings cannot be read");
+    let mappings = Vec::<Mapping>::deserialize(owner.secret_mappings).map_err(|error| {
+        tracing::error!(integration = owner.slug, %error, "secret mappings cannot be read");
         Refusal::internal()
     })?;
-    mappings.into_iter().map(|mapping| one(mapping, integration, workspace, snapshot)).collect()
+    mappings.into_iter().map(|mapping| one(mapping, owner, workspace, snapshot)).collect()
 }
 
 /// Refuses to send what a reference holds to a host that it does not name. The provider's own address needs no name.
@@ -73,7 +101,7 @@ pub fn check_hosts(
 
 fn one(
     mapping: Mapping,
-    integration: &Integration,
+    owner: MappingOwner<'_>,
     workspace: &Workspace,
     snapshot: &Snapshot,
 ) -> Result<Mapped, Refusal> {
@@ -82,12 +110,12 @@ fn one(
         return Err(Refusal::not_implemented("a custom host from a secret reference"));
     }
     let found = snapshot.secret_reference(&mapping.secret_reference_id);
-    let Some(reference) = found.filter(|found| found.organisation_id == integration.organisation_id) else {
-        return Err(Refusal::secret_unavailable(&integration.slug, "its secret reference does not exist"));
+    let Some(reference) = found.filter(|found| found.organisation_id == owner.organisation_id) else {
+        return Err(Refusal::secret_unavailable(owner.slug, "its secret reference does not exist"));
     };
     if !reference.serves(workspace.id) {
         let why = format!("the secret reference `{}` may not be used in this workspace", reference.slug);
-        return Err(Refusal::secret_not_allowed(&integration.slug, &why));
+        return Err(Refusal::secret_not_allowed(owner.slug, &why));
     }
     let Mapping { target_field: target, secret_key: entry, value_format: format, .. } = mapping;
     Ok(Mapped { reference, entry, target, format, value: OnceLock::new() })

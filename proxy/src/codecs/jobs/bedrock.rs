@@ -1,8 +1,8 @@
 //! Bedrock: batches are model invocation jobs over files in S3, fine-tuning is model customisation. Ids are ARNs, escaped.
 
-use super::batch_rows::{answered, failed, rewritten};
+use super::batch_rows::{BatchRow, answered, failed, rewritten};
 use super::objects::{Batch, TuningJob, count, entries, list, put, text, time};
-use super::storage::{file_id, file_url, own_folder, own_url};
+use super::storage::{bedrock_row, file_id, file_url, own_folder, own_url};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use crate::codecs::converse::ConverseCodec;
@@ -50,6 +50,14 @@ impl JobCodec for BedrockBatches {
             }
             _ => JobAnswer::Json(batch(&told, asked)),
         })
+    }
+
+    fn input_row(&self, row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+        bedrock_row(row, model)
+    }
+
+    fn output_row(&self, asked: &AskedJob, _: usize, told: &Value) -> Value {
+        output(told, asked)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Anthropic's message batches. They take their rows in the request and not from a file, so a batch is made with `requests`:
 //! rows as OpenAI's files have them, or Anthropic's own. Anthropic's files cannot be read again by whoever wrote them.
 
-use super::batch_rows::{answered, failed, from_json, rewritten, translated};
+use super::batch_rows::{BatchRow, answered, failed, from_json, rewritten, translated};
 use super::objects::{Batch, count, entries, list, text, time};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb};
 use crate::codecs::CodecError;
@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 pub(super) struct MessageBatches;
 
 const MOST: usize = 100_000;
+/// Of a row's id. One that is no such id would fail the whole batch.
+const LONGEST_ID: usize = 64;
 
 impl JobCodec for MessageBatches {
     fn name(&self) -> &'static str {
@@ -46,6 +48,26 @@ impl JobCodec for MessageBatches {
             _ => batch(&told, asked),
         }))
     }
+
+    fn input_row(&self, row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+        if !is_id(&row.custom_id) {
+            let problem = format!("may have {LONGEST_ID} letters, digits, `_` and `-` at this provider");
+            return Err(CodecError::field("custom_id", problem));
+        }
+        message_row(row, Some(model))
+    }
+
+    fn input_frame(&self) -> [&'static str; 3] {
+        ["{\"requests\":[", ",", "]}"]
+    }
+
+    fn questions_before_output(&self) -> usize {
+        0
+    }
+
+    fn output_row(&self, asked: &AskedJob, _: usize, told: &Value) -> Value {
+        output(told, asked)
+    }
 }
 
 fn requests(asked: &AskedJob) -> Result<Vec<Value>, CodecError> {
@@ -62,13 +84,21 @@ fn requests(asked: &AskedJob) -> Result<Vec<Value>, CodecError> {
             return Ok(row.clone());
         }
         let row = row.as_object().cloned().and_then(from_json).ok_or_else(wrong)?;
-        let model = row.body.get("model").and_then(Value::as_str);
-        let options = RequestOptions { model, ..RequestOptions::default() };
-        let mut params = translated(&row.body, &MessagesCodec, &options)?;
-        params.remove("stream");
-        Ok(json!({ "custom_id": row.custom_id, "params": params }))
+        message_row(&row, row.body.get("model").and_then(Value::as_str))
     });
     written.collect()
+}
+
+fn is_id(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(fits)
+}
+
+fn message_row(row: &BatchRow, model: Option<&str>) -> Result<Value, CodecError> {
+    let options = RequestOptions { model, ..RequestOptions::default() };
+    let mut params = translated(&row.body, &MessagesCodec, &options)?;
+    params.remove("stream");
+    Ok(json!({ "custom_id": row.custom_id, "params": params }))
 }
 
 fn batch(told: &Value, asked: &AskedJob) -> Value {

@@ -154,7 +154,7 @@ impl JobCodec for BedrockFiles {
 }
 
 /// Claude's models take messages; the others nearly what Converse takes.
-fn bedrock_row(row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+pub fn bedrock_row(row: &BatchRow, model: &str) -> Result<Value, CodecError> {
     let input = match model.contains("anthropic.") {
         true => in_words(row, &MessagesCodec, Some(model), Some("bedrock-2023-05-31"))?,
         false => in_words(row, &ConverseCodec, Some(model), None)?,
@@ -221,7 +221,7 @@ impl JobCodec for VertexFiles {
     }
 }
 
-fn vertex_row(row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+pub fn vertex_row(row: &BatchRow, model: &str) -> Result<Value, CodecError> {
     Ok(match model.starts_with("anthropic.") || model.starts_with("claude") {
         true => {
             let body = in_words(row, &MessagesCodec, None, Some("vertex-2023-10-16"))?;

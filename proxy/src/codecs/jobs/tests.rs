@@ -162,14 +162,44 @@ fn rows_of_a_message_batch_are_openais_or_anthropics_own() {
 }
 
 #[test]
+fn rows_are_written_one_by_one_in_the_form_of_their_provider() {
+    let row = |id: &str| BatchRow {
+        custom_id: id.to_owned(),
+        body: json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "Hi" }] })
+            .as_object()
+            .cloned()
+            .unwrap(),
+    };
+    for (name, model, id, body) in [
+        ("message_batches", "claude-x", "/custom_id", "/params/messages/0/role"),
+        ("vertex_batches", "gemini-x", "/requestId", "/request/contents/0/role"),
+        ("bedrock_batches", "anthropic.claude-x", "/recordId", "/modelInput/messages/0/role"),
+        ("bedrock_batches", "amazon.nova-x", "/recordId", "/modelInput/messages/0/role"),
+    ] {
+        let written = codec(name).input_row(&row("a-1"), model).unwrap();
+        let at = |pointer: &str| written.pointer(pointer).and_then(Value::as_str);
+        assert_eq!((at(id), at(body)), (Some("a-1"), Some("user")), "{name}: {written}");
+        assert!(!written.to_string().contains("stream"), "{written}");
+    }
+    for bad in ["", "a b", "é", &*"a".repeat(65)] {
+        let error = codec("message_batches").input_row(&row(bad), "claude-x").unwrap_err();
+        assert!(error.to_string().contains("custom_id"), "{bad}: {error}");
+    }
+    assert_eq!(codec("message_batches").input_frame().concat(), r#"{"requests":[,]}"#);
+    assert!(codec("cohere_batches").input_row(&row("a"), "m").is_err());
+}
+
+#[test]
 fn batches_over_a_bucket_say_where_their_files_are() {
-    let body = json!({ "input_file_id": "gs%3A%2F%2Fbkt%2Fin%2Ff.jsonl", "model": "gemini-x", "endpoint": "/v1/chat/completions" });
+    let body = json!({ "input_file_id": "gs%3A%2F%2Fbkt%2Fin%2Ff.jsonl", "model": "gemini-x", "endpoint": "/v1/chat/completions",
+        "metadata": { "gateway_batch_id": "gwb-0a", "Team": "a", "team": "A b", "1st": "a", "n": 1 } });
     let sent = sent("vertex_batches", &asked(JobVerb::Create, "", &body));
+    assert_eq!(sent["labels"], json!({ "gateway_batch_id": "gwb-0a" }), "what fits");
     assert_eq!(sent["model"], "publishers/google/models/gemini-x");
     assert_eq!(sent["inputConfig"]["gcsSource"]["uris"], json!(["gs://bkt/in/f.jsonl"]));
     assert_eq!(sent["outputConfig"]["gcsDestination"]["outputUriPrefix"], "gs://bkt/in/output");
     let told = json!({ "name": "projects/1/locations/l/batchPredictionJobs/9", "state": "JOB_STATE_SUCCEEDED",
-        "outputInfo": { "gcsOutputDirectory": "gs://bkt/out" }, "completionStats": { "successfulCount": "3", "failedCount": "1" } });
+        "labels": { "gateway_batch_id": "gwb-0a" }, "outputInfo": { "gcsOutputDirectory": "gs://bkt/out" }, "completionStats": { "successfulCount": "3", "failedCount": "1" } });
     let batch =
         object(walked("vertex_batches", &asked(JobVerb::Retrieve, "9", &json!({})), std::slice::from_ref(&told)).1);
     assert_eq!(
@@ -177,6 +207,7 @@ fn batches_over_a_bucket_say_where_their_files_are() {
         (&json!("9"), &json!("completed"), &json!("gs%3A%2F%2Fbkt%2Fout%2Fpredictions.jsonl"))
     );
     assert_eq!(batch["request_counts"], json!({ "total": 4, "completed": 3, "failed": 1 }));
+    assert_eq!(batch["metadata"]["gateway_batch_id"], "gwb-0a");
     let row = json!({ "requestId": "1", "status": "", "response": { "candidates": [{ "content": { "role": "model", "parts": [{ "text": "Hi" }] }, "finishReason": "STOP" }] } });
     let (questions, answer) = walked("vertex_batches", &asked(JobVerb::Output, "9", &json!({})), &[told, row]);
     assert_eq!(questions[1], "GET /storage/v1/b/bkt/o/out%2Fpredictions.jsonl?alt=media");

@@ -1,8 +1,8 @@
 //! Vertex: batches are `batchPredictionJobs` over files in a bucket, fine-tuning is `tuningJobs`.
 
-use super::batch_rows::{answered, failed, rewritten};
+use super::batch_rows::{BatchRow, answered, failed, rewritten};
 use super::objects::{Batch, TuningJob, count, entries, list, put, text, time};
-use super::storage::{file_id, file_url, object_place, own_folder, own_url};
+use super::storage::{file_id, file_url, object_place, own_folder, own_url, vertex_row};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use crate::codecs::gemini::GeminiCodec;
@@ -52,6 +52,14 @@ impl JobCodec for VertexBatches {
             _ => JobAnswer::Json(batch(&told, asked)),
         })
     }
+
+    fn input_row(&self, row: &BatchRow, model: &str) -> Result<Value, CodecError> {
+        vertex_row(row, model)
+    }
+
+    fn output_row(&self, asked: &AskedJob, number: usize, told: &Value) -> Value {
+        output(number, told, asked)
+    }
 }
 
 fn prediction_job(asked: &AskedJob) -> Result<Value, CodecError> {
@@ -64,11 +72,28 @@ fn prediction_job(asked: &AskedJob) -> Result<Value, CodecError> {
     };
     let output = own_folder("output_data_config", output, "gs://", asked)?;
     let name = asked.option_text("job_name").map_or_else(|| ["batch-", &asked.request_id].concat(), str::to_owned);
-    Ok(json!({
+    let mut job = json!({
         "displayName": name, "model": publisher_model(model),
         "inputConfig": { "instancesFormat": "jsonl", "gcsSource": { "uris": [input] } },
         "outputConfig": { "predictionsFormat": "jsonl", "gcsDestination": { "outputUriPrefix": output } },
-    }))
+    });
+    let labels = labels(asked);
+    if !labels.is_empty() {
+        job["labels"] = labels.into();
+    }
+    Ok(job)
+}
+
+/// Metadata, as far as Vertex takes it.
+fn labels(asked: &AskedJob) -> Map<String, Value> {
+    const LONGEST: usize = 63;
+    let fits = |text: &str| {
+        text.len() <= LONGEST && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+    };
+    let is_name = |text: &str| fits(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
+    let pairs = asked.body.get("metadata").and_then(Value::as_object).into_iter().flatten();
+    let fitting = pairs.filter(|(name, value)| is_name(name) && value.as_str().is_some_and(fits));
+    fitting.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// `anthropic.claude-x` and `gemini-x` as Vertex writes them.

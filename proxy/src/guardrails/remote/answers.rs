@@ -79,9 +79,15 @@ impl RemoteAnswers {
     }
 }
 
-/// What a check says: by itself, or as somebody else answered.
-pub fn ask(check: &CompiledCheck, subject: &Subject<'_>, answers: &mut RemoteAnswers, place: Place) -> RemoteVerdict {
-    let is_late = answers.until.is_some_and(|until| until <= Instant::now());
+/// What a check says now: by itself, or as somebody else answered.
+pub fn ask(
+    check: &CompiledCheck,
+    subject: &Subject<'_>,
+    answers: &mut RemoteAnswers,
+    place: Place,
+    now: Instant,
+) -> RemoteVerdict {
+    let is_late = answers.until.is_some_and(|until| until <= now);
     let by_itself = || {
         let verdict = if is_late { too_costly(check) } else { check.check.run(subject) };
         RemoteVerdict { verdict, took: Duration::ZERO, size: 0, _held: None }

@@ -8,6 +8,7 @@ use super::answers::{Place, RemoteAnswers, RemoteVerdict, Wanted};
 use super::room::room;
 use super::{ModelAsker, RemoteAsker};
 use crate::runtime::heavy::{SMALL, heavy};
+use chrono::Utc;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
@@ -255,7 +256,7 @@ impl SideJob {
     }
 
     fn subject<'s>(&'s self, about: &'s AskedAbout, headers: &'s HeaderMap) -> Subject<'s> {
-        subject(GuardInputs { headers, ..self.inputs() }, &about.body)
+        subject(GuardInputs { headers, ..self.inputs() }, &about.body, Utc::now().timestamp())
     }
 }
 

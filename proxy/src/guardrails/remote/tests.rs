@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use shared::guardrails::remote::{Answers, RemoteAnswer};
 use shared::guardrails::{Hook, Shape};
+use tokio::sync::Barrier;
 use uuid::Uuid;
 
 type Script = dyn Fn(&Value) -> Option<Value> + Send + Sync;
@@ -46,10 +47,18 @@ fn chat(text: &str) -> Value {
 
 async fn run(hooks: Value, says: impl Fn(&Value) -> Option<Value> + Send + Sync + 'static) -> (SideResult, Vec<Value>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = Scripted { says: Box::new(says), asked: asked.clone() };
     let hooks = hooks.as_array().unwrap().iter();
+    let hooks = hooks.map(|hook| Arc::new(CompiledHook::from_hook(hook.as_object().unwrap()))).collect();
+    let side = run_with(hooks, Arc::new(asker)).await;
+    let asked = asked.lock().clone();
+    (side, asked)
+}
+
+async fn run_with(hooks: Vec<Arc<CompiledHook>>, asker: Arc<dyn RemoteAsker>) -> SideResult {
     let request = Arc::new(chat("an x"));
     let job = SideJob {
-        hooks: hooks.map(|hook| Arc::new(CompiledHook::from_hook(hook.as_object().unwrap()))).collect(),
+        hooks,
         hook: Hook::BeforeRequest,
         shape: Shape::Chat,
         request_type: "chatComplete",
@@ -63,7 +72,7 @@ async fn run(hooks: Value, says: impl Fn(&Value) -> Option<Value> + Send + Sync 
         meters: Arc::new(GuardMeters::unregistered()),
     };
     let remote = RemoteSide {
-        asker: Arc::new(Scripted { says: Box::new(says), asked: asked.clone() }),
+        asker,
         organisation: Uuid::from_u128(1).into(),
         workspace: Uuid::from_u128(2).into(),
         models: None,
@@ -71,9 +80,7 @@ async fn run(hooks: Value, says: impl Fn(&Value) -> Option<Value> + Send + Sync 
         trace_id: "t".into(),
         headers: HeaderMap::new(),
     };
-    let side = job.run(Arc::new(remote)).await.unwrap();
-    let asked = asked.lock().clone();
-    (side, asked)
+    job.run(Arc::new(remote)).await.unwrap()
 }
 
 fn webhook(more: Value) -> Value {
@@ -114,6 +121,42 @@ async fn one_that_hangs_is_left_at_its_deadline_and_the_others_are_heard() {
         (&told[0]["error"]["name"], &told[1]["error"]["name"]),
         (&json!("TimeoutError"), &json!("TimeoutError"))
     );
+}
+
+/// Says nothing before so many have asked.
+struct Together(Arc<Barrier>);
+
+impl RemoteAsker for Together {
+    fn credentials(&self, _: OrganisationId, _: &str) -> Result<Option<Map<String, Value>>, RemoteFailure> {
+        Ok(None)
+    }
+
+    fn ask(
+        &self,
+        _: OrganisationId,
+        _: WorkspaceId,
+        _: Question,
+        _: Instant,
+    ) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
+        let all = self.0.clone();
+        let says = json!({ "verdict": true }).to_string();
+        async move {
+            all.wait().await;
+            Ok(Answers::Calls(vec![RemoteAnswer::new(200, says)]))
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_wait_at_a_time_on_one_thread() {
+    const MANY: usize = 1000;
+    let hook = json!({ "id": "h", "deny": true, "checks": [webhook(json!({ "failOnError": true }))] });
+    let hook = Arc::new(CompiledHook::from_hook(hook.as_object().unwrap()));
+    let asker = Arc::new(Together(Arc::new(Barrier::new(MANY))));
+    let all = (0..MANY).map(|_| run_with(vec![hook.clone()], asker.clone()));
+    let said = futures::future::join_all(all).await;
+    assert!(said.iter().all(|side| side.denied_by.is_none() && !side.is_failed), "each was answered in its time");
 }
 
 #[tokio::test]

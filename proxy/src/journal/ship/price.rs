@@ -6,6 +6,7 @@ use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
 use shared::cost::{Entry, OwnPrices, PriceMode, ReportedUsage, UnreadablePrices, Usage, cents, unit_prices};
 use shared::db::request_logs::is_storable;
+use shared::mcp;
 use shared::prices::Sources;
 use shared::prices::sources::Document;
 use std::borrow::Cow;
@@ -51,6 +52,10 @@ impl Pricer {
     async fn billed<'r>(&self, record: &Record<'r>) -> Priced<'r> {
         let mut priced = used(record);
         let Some(provider) = record.ai_org else { return priced };
+        if provider == mcp::SERVICE {
+            priced.cost = Some(self.price_of_tool(record));
+            return priced;
+        }
         if priced.usage == Usage::default() {
             // Failed calls cost nothing unless the provider says what they used; what nobody could count is not known.
             priced.cost = (!priced.is_estimated).then_some(Decimal::ZERO);
@@ -76,6 +81,16 @@ impl Pricer {
         priced.price_model = Some(model.to_owned());
         priced.is_listed = listed.is_some();
         priced
+    }
+}
+
+impl Pricer {
+    /// Nothing where nobody set a price, and for calls that failed.
+    fn price_of_tool(&self, record: &Record<'_>) -> Decimal {
+        let is_answered = (200..300).contains(&record.status);
+        let name = record.requested_model.filter(|_| is_answered);
+        let price = name.and_then(|name| self.snapshot.mcp_price(record.organisation_id, name));
+        price.filter(is_storable).unwrap_or(Decimal::ZERO)
     }
 }
 

@@ -52,7 +52,7 @@ impl Engine {
         };
         let mut would_be = || {
             let headers = GatewayHeaders::from_headers(&hypothesis.headers, &self.aliases)?;
-            let headers = headers.or_provider(Some(&run.provider));
+            let headers = headers.or_provider(Some(&run.version.provider));
             let fields = Fields::parse_object(&rendered.body)?;
             Ok(self.would_be(leaf, &headers, caller, &fields, hypothesis, budget))
         };

@@ -2,19 +2,10 @@
 
 use crate::routing::plan::{Hedging, Leaf};
 use serde_json::{Value, json};
-use shared::config::Jitter;
+use shared::config::Retry;
 use std::time::{Duration, Instant};
 
 pub(super) fn settings(leaf: &Leaf, now: Instant) -> Value {
-    let retry = leaf.retry.as_ref().map(|retry| {
-        json!({
-            "attempts": retry.attempts,
-            "on_status_codes": retry.on_status_codes,
-            "use_retry_after_header": retry.use_retry_after_header,
-            "jitter": if retry.jitter == Jitter::Full { "full" } else { "none" },
-            "budget_percent": retry.budget_percent,
-        })
-    });
     let hedge = leaf.hedge.as_ref().map(|hedge| match hedge {
         Hedging::After(delay) => json!({ "after_ms": millis(Some(*delay)) }),
         Hedging::Percentile(percent, _) => json!({ "percentile": percent, "now_ms": millis(hedge.delay()) }),
@@ -24,7 +15,7 @@ pub(super) fn settings(leaf: &Leaf, now: Instant) -> Value {
         "total_timeout": millis(leaf.total_timeout),
         "stream_idle_timeout": millis(leaf.stream_idle),
         "stream_heartbeat": millis(leaf.heartbeat),
-        "retry": retry,
+        "retry": leaf.retry.as_ref().map(Retry::shown),
         "hedge": hedge,
         "circuit": leaf.breaker.as_ref().map(|breaker| if breaker.is_open(now) { "open" } else { "closed" }),
         "custom_host": leaf.custom_host,

@@ -296,6 +296,10 @@ impl GuardrailDirectory for OneSaved {
         (name == "pg-one").then(|| saved(&self.check))
     }
 
+    fn defaults_at(&self, _: &Principal) -> Option<u64> {
+        self.is_default.then_some(0)
+    }
+
     fn defaults(&self, _: &Principal) -> Option<DefaultHooks> {
         self.is_default.then(|| DefaultHooks { input: vec![saved(&self.check)], output: Vec::new() })
     }
@@ -379,14 +383,21 @@ async fn what_hooks_keep_of_a_request_counts_while_it_is_under_way() {
         }
     })
     .await;
-    let config = json!({ "provider": "openai", "api_key": "k", "custom_host": format!("http://{}/v1", server.address),
-        "input_guardrails": [none_of("bad", json!({}))] });
-    for (values, status) in [(1000, 200), (8000, 503)] {
+    let text = none_of("bad", json!({}));
+    let whole = json!({ "default.notNull": {} });
+    // Of a request whose text alone is looked at nothing more is kept.
+    for (hooks, values, status, is_kept) in [
+        (json!([text, whole]), 1000, 200, true),
+        (json!([text, whole]), 8000, 503, false),
+        (json!([text]), 8000, 200, false),
+    ] {
+        let config = json!({ "provider": "openai", "api_key": "k", "input_guardrails": hooks,
+            "custom_host": format!("http://{}/v1", server.address) });
         seen.store(0, SeqCst);
         let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "x": vec![0; values] });
         let client = ask(&engine, "/v1/chat/completions", &body, &config).await;
-        assert_eq!(client.status(), status, "{values}");
-        assert_eq!(seen.load(SeqCst) > values * 100, status == 200, "{} for {values}", seen.load(SeqCst));
+        assert_eq!(client.status(), status, "{hooks} {values}");
+        assert_eq!(seen.load(SeqCst) > values * 100, is_kept, "{} for {values}", seen.load(SeqCst));
         assert_eq!(memory.used(), 0, "all of it is given back");
     }
 }

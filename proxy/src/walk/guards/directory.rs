@@ -27,6 +27,10 @@ impl GuardrailDirectory for Snapshot {
         }
     }
 
+    fn defaults_at(&self, caller: &Principal) -> Option<u64> {
+        self.has_default_guardrails(&caller.workspace).then(|| self.default_guardrail_changes())
+    }
+
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks> {
         let found = self.default_guardrails(&caller.workspace)?;
         for name in &found.missing {

@@ -18,6 +18,9 @@ use serde_json::Value;
 use shared::providers::Family;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Room for what every answer is stamped with, so that the head is made once.
+const HEADERS: usize = 20;
+
 impl LookUp<'_> {
     pub(super) fn namespace(&self) -> Option<&str> {
         self.errand.cache.as_ref().and_then(|headers| headers.namespace.as_deref())
@@ -44,7 +47,7 @@ impl LookUp<'_> {
         let is_stream = self.is_stream();
         let is_failed = self.guarded.is_some_and(|call| call.input.is_failed);
         let status: u16 = if is_failed { 246 } else { 200 };
-        let mut head = ResponseHeader::build_no_case(status, Some(4)).ok()?;
+        let mut head = ResponseHeader::build_no_case(status, Some(HEADERS)).ok()?;
         let held = match is_stream {
             true => {
                 let codec = client_codec(self.errand.endpoint)?;
@@ -58,10 +61,13 @@ impl LookUp<'_> {
                 })
             }
             false => {
-                let kind = HeaderValue::from_str(&entry.content_type).ok()?;
+                let kind = match entry.content_type.as_str() {
+                    "application/json" => HeaderValue::from_static("application/json"),
+                    other => HeaderValue::from_str(other).ok()?,
+                };
                 let is_json = kind.as_bytes().starts_with(b"application/json");
                 let body = match self.guarded.filter(|call| is_json && call.tells_results()) {
-                    Some(call) => with_results(entry.body.clone(), &call.results(None)),
+                    Some(call) => with_results(entry.body.clone(), call, None),
                     None => entry.body.clone(),
                 };
                 head.insert_header(header::CONTENT_TYPE, kind).ok()?;

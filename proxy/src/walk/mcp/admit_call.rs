@@ -1,14 +1,14 @@
 //! Limits of calls: a `tools/call`, `prompts/get` or `resources/read` is a request to whoever counts requests. It has no
-//! tokens and no price; a budget that is used up refuses it all the same.
+//! tokens, and the price that somebody set on the tool, if any; a budget that is used up refuses it all the same.
 
 use super::McpRequest;
 use super::answers::CallFailure;
 use crate::admission::{Amounts, Attempted, LimitedRequest, McpCall, limits_of_attempt};
 use crate::visit::Visit;
 use crate::walk::Engine;
-
-/// Whose the calls are in logs, and what policies about providers call it.
-pub(super) const SERVICE: &str = "mcp";
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use shared::mcp::SERVICE;
 
 impl Engine {
     pub(super) async fn admit_call(
@@ -18,13 +18,17 @@ impl Engine {
         name: &str,
     ) -> Result<(), CallFailure> {
         let (caller, metadata) = (&asked.caller, &asked.metadata);
-        let amounts = Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: Some(1), most_nano_cents: Some(1) };
-        let of_request = self.admitter.wanted(visit, caller, metadata, None);
-        if !of_request.is_empty() {
-            self.admitter.reserve(visit, &of_request, amounts, false).await.map_err(CallFailure::refused)?;
-        }
         let server = &asked.target.server.slug;
         let model = log_name(server, name);
+        let amounts = || {
+            let price = self.snapshot.mcp_price(caller.workspace.organisation_id, &model).and_then(nano_cents);
+            let price = Some(price.unwrap_or(0).max(1));
+            Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: price, most_nano_cents: price }
+        };
+        let of_request = self.admitter.wanted(visit, caller, metadata, None);
+        if !of_request.is_empty() {
+            self.admitter.reserve(visit, &of_request, amounts(), false).await.map_err(CallFailure::refused)?;
+        }
         let request = LimitedRequest {
             caller,
             metadata,
@@ -37,10 +41,14 @@ impl Engine {
         let attempted = Attempted { provider: None, service: SERVICE, model: Some(&model), mcp };
         let of_attempt = limits_of_attempt(&request, &attempted, &self.snapshot, self.admitter.switches);
         if !of_attempt.is_empty() {
-            self.admitter.reserve(visit, &of_attempt, amounts, true).await.map_err(CallFailure::refused)?;
+            self.admitter.reserve(visit, &of_attempt, amounts(), true).await.map_err(CallFailure::refused)?;
         }
         visit.leaves().map_err(CallFailure::refused)
     }
+}
+
+fn nano_cents(cents: Decimal) -> Option<u64> {
+    cents.checked_mul(Decimal::from(1_000_000_000_u64))?.ceil().to_u64()
 }
 
 /// What stands for the model in the log of a call.

@@ -4,12 +4,13 @@
 use crate::mcp::{Fault, NoCredential, Outcome, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
 use crate::net::dial::Class;
 use crate::net::downstream::Downstream;
-use crate::refusal::{Refusal, RefusalCode};
+use crate::refusal::{JSON_RPC_REFUSED, Refusal, RefusalCode};
 use crate::visit::Visit;
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use serde_json::json;
 use std::time::Duration;
 
 /// For a comment in a silent stream: a client that has gone is noticed, and nobody on the way takes it for dead.
@@ -45,6 +46,13 @@ impl CallFailure {
 
     pub fn refused(refusal: Refusal) -> Self {
         Self { fault: Fault::of_refusal(&refusal), status: refusal.status, code: refusal.code, http: None }
+    }
+
+    /// The server's operator wants a token of another issuer, and there is none that holds.
+    pub fn bad_token(why: &str) -> Self {
+        let data = json!({ "type": RefusalCode::InvalidApiKey.as_str() });
+        let fault = Fault { data: Some(data), ..Fault::new(JSON_RPC_REFUSED, why) };
+        Self { fault, status: 401, code: RefusalCode::InvalidApiKey, http: Some(401) }
     }
 
     pub fn no_credential(why: NoCredential) -> Self {

@@ -6,13 +6,10 @@ use super::answers::{CallFailure, HEARTBEAT, gone, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
-use crate::mcp::{
-    Asked, Bridge, ClientMessage, Fault, INVALID_REQUEST, LONGEST_MESSAGE, McpEndpoint, SESSION_ID, UpstreamCall, parse,
-};
+use crate::mcp::{Asked, Bridge, ClientMessage, Fault, INVALID_REQUEST, McpEndpoint, SESSION_ID, UpstreamCall};
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
-use crate::request::receive::{NotReceived, check_content_type, receive};
 use crate::request::sse::{Splitter, events};
 use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
@@ -72,23 +69,12 @@ impl Engine {
         asked: &McpRequest,
         bridge: Option<Arc<Bridge>>,
     ) -> Delivered {
-        if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
-            return self.refuse(client, visit, &refusal).await;
-        }
-        let workspace = asked.caller.workspace.id.uuid();
-        let received = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, workspace)).await {
+        let received = match self.receive_message(client, visit, asked.caller.workspace.id.uuid()).await {
             Ok(received) => received,
-            Err(NotReceived::Gone) => return Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => return self.refuse(client, visit, &refusal).await,
+            Err(delivered) => return delivered,
         };
-        let message = match parse(&received.bytes, false) {
-            Ok(mut incoming) => incoming.messages.remove(0),
-            Err(fault) => {
-                visit.observer.log = None;
-                return self.tell_failure(client, visit, None, &CallFailure::malformed(fault)).await;
-            }
-        };
-        let ready = match self.prepare_message(client, visit, asked, None, &message, false).await {
+        let message = &received.said;
+        let ready = match self.prepare_message(client, visit, asked, None, message, false).await {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, message.id.as_deref(), &failure).await,
         };
@@ -112,7 +98,7 @@ impl Engine {
         let (sent, given) = match opened {
             Err(failure) => (Err(failure), None),
             Ok((bridge, given)) => {
-                let sending = pin!(self.send_bridged(asked, &bridge, &ready.call, &message));
+                let sending = pin!(self.send_bridged(asked, &bridge, &ready.call, message));
                 let Ok(sent) = beside(client, visit, sending).await else { return gone(visit) };
                 (sent, given)
             }
@@ -120,7 +106,7 @@ impl Engine {
         match (sent, message.id.as_deref()) {
             (Err(failure), id) => self.tell_failure(client, visit, id, &failure).await,
             (Ok(Some(heard)), Some(id)) => {
-                let pass = EventPass::for_answer(asked, &message, id);
+                let pass = EventPass::for_answer(asked, message, id);
                 self.pass_heard(client, visit, asked, heard, pass, given, self.mcp.call_timeout).await
             }
             (Ok(_), _) => write_whole(client, visit, [202, 202], &[], Bytes::new()).await,
@@ -130,7 +116,7 @@ impl Engine {
     /// Opens the connection that is the session, and a task that reads it.
     async fn open_bridge(&self, head: &RequestHeader, asked: &McpRequest) -> Result<Arc<Bridge>, CallFailure> {
         let endpoint = self.endpoint(asked)?;
-        let own = self.mcp_headers(head, asked)?;
+        let own = self.mcp_headers(head, asked).await?;
         let mut accepting = HeaderMap::new();
         accepting.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         let call =

@@ -24,7 +24,7 @@ const KIND: &str = "chatComplete";
 const NONE: &str = "[]";
 
 impl Engine {
-    fn guards_of(&self, asked: &McpRequest) -> Option<GuardSet> {
+    fn guards_of(&self, asked: &McpRequest) -> Option<Arc<GuardSet>> {
         let defaults = self.router.guards.defaults(&asked.caller);
         let leaf = asked.plan.leaves().next()?;
         self.router.guards.for_leaf(leaf, &asked.caller, defaults.as_ref())

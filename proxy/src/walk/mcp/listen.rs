@@ -66,15 +66,16 @@ impl Engine {
         method: Method,
     ) -> Result<ServerAnswer, Delivered> {
         visit.observer.log = None;
-        let ready = self.endpoint(asked).and_then(|endpoint| {
-            let own = self.mcp_headers(client.head(), asked)?;
-            let call = UpstreamCall::new(method, &client.head().headers, session, &own, Bytes::new());
-            Ok((endpoint, call.within(self.mcp.call_timeout, self.mcp.stream_idle)))
-        });
-        let (endpoint, call) = match ready {
+        let ready = match self.endpoint(asked) {
+            Ok(endpoint) => self.mcp_headers(client.head(), asked).await.map(|own| (endpoint, own)),
+            Err(failure) => Err(failure),
+        };
+        let (endpoint, own) = match ready {
             Ok(ready) => ready,
             Err(failure) => return Err(self.tell_failure(client, visit, None, &failure).await),
         };
+        let call = UpstreamCall::new(method, &client.head().headers, session, &own, Bytes::new())
+            .within(self.mcp.call_timeout, self.mcp.stream_idle);
         let answer = pin!(self.ask_server(asked, &endpoint, &call, false));
         match beside(client, visit, answer).await {
             Err(_) => Err(gone(visit)),

@@ -1,5 +1,6 @@
-//! One server for all servers of a workspace: tools and prompts of each, with its slug before their names. It answers what is
-//! asked of itself, asks all of them for lists, and passes a call on to the one that it is for, where it is like any call.
+//! One server for all servers of a workspace: tools, prompts and resources of each, with its slug before their names and in
+//! their addresses. It answers what is asked of itself, asks all of them for lists, and passes a call on to the one that it
+//! is for, where it is like any call.
 
 use super::McpRequest;
 use super::answers::{CallFailure, gone, write_whole};
@@ -7,18 +8,17 @@ use super::merged_upstream::GREETING;
 use crate::answer::beside;
 use crate::identity::identify::Principal;
 use crate::mcp::{
-    Asked, ClientMessage, Fault, INVALID_PARAMS, LONGEST_MESSAGE, McpTarget, MergedSession, SESSION_ID, SessionOwner,
-    UpstreamCall, may_be_seen, merged_name, parse, split_name,
+    Asked, ClientMessage, Fault, INVALID_PARAMS, McpTarget, MergedPlace, MergedSession, RESOURCE_NOT_FOUND, SESSION_ID,
+    SessionOwner, UpstreamCall, may_be_seen, merged_name, merged_place, merged_uri, split_name, split_uri,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
-use crate::request::receive::{NotReceived, check_content_type, receive};
 use crate::routing::plan::Plan;
 use crate::visit::Visit;
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use futures::StreamExt as _;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value, json};
 use shared::id::UserId;
@@ -102,34 +102,23 @@ impl Engine {
         asked: &MergedRequest,
         session: &MergedSession,
     ) -> Delivered {
-        if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
-            return self.refuse(client, visit, &refusal).await;
-        }
-        let workspace = asked.caller.workspace.id.uuid();
-        let received = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, workspace)).await {
+        let received = match self.receive_message(client, visit, asked.caller.workspace.id.uuid()).await {
             Ok(received) => received,
-            Err(NotReceived::Gone) => return Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => return self.refuse(client, visit, &refusal).await,
+            Err(delivered) => return delivered,
         };
-        let message = match parse(&received.bytes, false) {
-            Ok(mut incoming) => incoming.messages.remove(0),
-            Err(fault) => {
-                visit.observer.log = None;
-                return self.tell_failure(client, visit, None, &CallFailure::malformed(fault)).await;
-            }
-        };
+        let message = &received.said;
         let Some(id) = message.id.clone() else {
             // What is said to no server in particular.
             visit.observer.log = None;
             return write_whole(client, visit, [202, 202], &[], Bytes::new()).await;
         };
-        if let Asked::Tool(name) | Asked::Prompt(name) = &message.asked {
-            return self.merged_call(client, visit, asked, session, &message, name).await;
+        if merged_place(&message.asked).is_some() {
+            return self.merged_call(client, visit, asked, session, message).await;
         }
         visit.observer.log = None;
         let head = client.head().clone();
         let answered = {
-            let answer = pin!(self.answer_merged(&head, asked, session, &message));
+            let answer = pin!(self.answer_merged(&head, asked, session, message));
             match beside(client, visit, answer).await {
                 Ok(answered) => answered,
                 Err(_) => return gone(visit),
@@ -151,16 +140,16 @@ impl Engine {
         asked: &MergedRequest,
         session: &MergedSession,
         message: &ClientMessage,
-        name: &str,
     ) -> Delivered {
         let id = message.id.as_deref();
-        let Some((target, own)) = split_name(name, asked.targets()) else {
-            visit.observer.log = None;
-            let failure = CallFailure::unknown(Fault::new(INVALID_PARAMS, format!("Unknown tool: {name}")));
-            return self.tell_failure(client, visit, id, &failure).await;
+        let (target, message) = match at_its_server(message, asked.targets()) {
+            Ok(found) => found,
+            Err(fault) => {
+                visit.observer.log = None;
+                return self.tell_failure(client, visit, id, &CallFailure::unknown(fault)).await;
+            }
         };
         let one = asked.at(target);
-        let message = renamed(message, own);
         let opened = match session.at(&target.server.slug) {
             Some(known) => Ok(known.map(str::to_owned)),
             None => {
@@ -189,14 +178,13 @@ impl Engine {
         match &message.asked {
             Asked::Initialize => self.greet_all(head, asked, message).await,
             Asked::Ping => Ok((json!({}), Vec::new())),
-            Asked::List(kind @ (Kind::Tool | Kind::Prompt)) => {
+            Asked::List(kind) => {
                 let entries = self.merged_list(head, asked, session, *kind).await?;
                 Ok((json!({ kind.field(): entries }), Vec::new()))
             }
-            Asked::List(kind) => Ok((json!({ kind.field(): [] }), Vec::new())),
             Asked::Invalid(why) => Err(CallFailure::unknown(Fault::new(INVALID_PARAMS, why.clone()))),
             _ => {
-                let why = "the merged server has tools and prompts alone; other things are asked of /{slug}/mcp";
+                let why = "the merged server has tools, prompts and resources; other things are asked of /{slug}/mcp";
                 Err(CallFailure::unknown(Fault::new(METHOD_NOT_FOUND, why)))
             }
         }
@@ -220,7 +208,7 @@ impl Engine {
         let greeted: Vec<_> = futures::stream::iter(greetings).buffered(AT_ONCE).collect().await;
         let mut session = MergedSession::default();
         let mut instructions =
-            "Tools and prompts of several servers; each name begins with that of its server.".to_owned();
+            "Tools, prompts and resources of several servers; each name begins with that of its server.".to_owned();
         for (target, greeted) in greeted {
             let slug = &target.server.slug;
             match greeted {
@@ -237,7 +225,7 @@ impl Engine {
         };
         let result = json!({
             "protocolVersion": revision,
-            "capabilities": { "tools": {}, "prompts": {} },
+            "capabilities": { "tools": {}, "prompts": {}, "resources": {}, "completions": {} },
             "serverInfo": { "name": "portcullis", "version": env!("CARGO_PKG_VERSION") },
             "instructions": instructions,
         });
@@ -268,6 +256,7 @@ impl Engine {
                 Ok(entries) => {
                     has_any = true;
                     merged.extend(entries.iter().filter_map(|entry| renamed_entry(target, kind, entry)));
+                    self.report_changes(target);
                 }
             }
         }
@@ -301,23 +290,35 @@ impl Engine {
 
     async fn end_one(&self, head: &RequestHeader, one: McpRequest, session: &MergedSession) {
         let Some(Some(id)) = session.at(&one.target.server.slug) else { return };
-        let (Ok(endpoint), Ok(own)) = (self.endpoint(&one), self.mcp_headers(head, &one)) else { return };
+        let (Ok(endpoint), Ok(own)) = (self.endpoint(&one), self.mcp_headers(head, &one).await) else { return };
         let call = UpstreamCall::new(Method::DELETE, &HeaderMap::new(), Some(id.as_bytes()), &own, Bytes::new())
             .within(GREETING, GREETING);
         let _ = self.ask_server(&one, &endpoint, &call, false).await;
     }
 }
 
-/// The message as the server itself knows it.
-fn renamed(message: &ClientMessage, own: &str) -> ClientMessage {
-    let mut sent: Value = serde_json::from_slice(&message.bytes).unwrap_or_default();
-    sent["params"]["name"] = own.into();
-    let asked = match &message.asked {
-        Asked::Prompt(_) => Asked::Prompt(own.to_owned()),
-        _ => Asked::Tool(own.to_owned()),
+/// The server that a message is for, and the message as that one knows it.
+fn at_its_server<'t>(
+    message: &ClientMessage,
+    targets: &'t [McpTarget],
+) -> Result<(&'t McpTarget, ClientMessage), Fault> {
+    let Some(MergedPlace { name, is_address, pointer }) = merged_place(&message.asked) else {
+        return Err(Fault::new(METHOD_NOT_FOUND, "it is for no server"));
     };
+    let found = if is_address { split_uri(name, targets) } else { split_name(name, targets) };
+    let Some((target, own)) = found else {
+        return Err(match is_address {
+            true => Fault::new(RESOURCE_NOT_FOUND, format!("Resource not found: {name}")),
+            false => Fault::new(INVALID_PARAMS, format!("Unknown tool or prompt: {name}")),
+        });
+    };
+    let mut sent: Value = serde_json::from_slice(&message.bytes).unwrap_or_default();
+    if let Some(place) = sent.pointer_mut(pointer) {
+        *place = own.into();
+    }
+    let asked = message.asked.with_name(own);
     let (id, method) = (message.id.clone(), message.method.clone());
-    ClientMessage { id, method, asked, bytes: Bytes::from(sent.to_string()) }
+    Ok((target, ClientMessage { id, method, asked, bytes: Bytes::from(sent.to_string()) }))
 }
 
 /// An entry as the merged server lists it; none for what may not be seen.
@@ -326,7 +327,13 @@ fn renamed_entry(target: &McpTarget, kind: Kind, entry: &Map<String, Value>) -> 
     if !may_be_seen(kind, &entry, &target.visible) {
         return None;
     }
-    let name = merged_name(&target.server.slug, entry["name"].as_str()?);
-    entry["name"] = name.into();
+    let slug = &target.server.slug;
+    entry["name"] = merged_name(slug, entry["name"].as_str()?).into();
+    let address = match kind {
+        Kind::Tool | Kind::Prompt => return Some(entry),
+        Kind::Resource => "uri",
+        Kind::ResourceTemplate => "uriTemplate",
+    };
+    entry[address] = merged_uri(slug, entry[address].as_str()?).into();
     Some(entry)
 }

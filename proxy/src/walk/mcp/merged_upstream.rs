@@ -86,7 +86,7 @@ impl Engine {
         message: &Value,
     ) -> Result<(Option<Answer>, Option<String>), CallFailure> {
         let endpoint = self.endpoint(asked)?;
-        let own = self.mcp_headers(head, asked)?;
+        let own = self.mcp_headers(head, asked).await?;
         let session = session.map(str::as_bytes);
         let call = UpstreamCall::new(Method::POST, headers, session, &own, Bytes::from(message.to_string()))
             .within(GREETING, GREETING);

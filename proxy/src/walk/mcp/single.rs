@@ -1,23 +1,23 @@
 //! One message and its answer.
 
 use super::McpRequest;
-use super::admit_call::{SERVICE, log_name};
+use super::admit_call::log_name;
 use super::answers::{CallFailure, HEARTBEAT, gone, noted, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{
-    Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, LONGEST_MESSAGE, McpEndpoint, Outcome,
-    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, filtered, is_mirrored, outcome_of, parse,
+    Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, McpEndpoint, Outcome, PROTOCOL_VERSION,
+    SESSION_ID, UpstreamCall, filtered, is_mirrored, outcome_of,
 };
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::refusal::RefusalCode;
-use crate::request::receive::{NotReceived, check_content_type, receive};
 use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use shared::mcp::SERVICE;
 use std::pin::pin;
 use std::time::Instant;
 
@@ -39,26 +39,13 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
     ) -> Delivered {
-        if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
-            return self.refuse(client, visit, &refusal).await;
-        }
         let workspace = asked.caller.workspace.id.uuid();
-        let received = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, workspace)).await {
+        let received = match self.receive_messages(client, visit, workspace, may_batch).await {
             Ok(received) => received,
-            Err(NotReceived::Gone) => return Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => return self.refuse(client, visit, &refusal).await,
+            Err(delivered) => return delivered,
         };
-        let incoming = may_batch(&client.head().headers).and_then(|may_batch| parse(&received.bytes, may_batch));
-        let incoming = match incoming {
-            Ok(incoming) => incoming,
-            Err(fault) => {
-                visit.observer.log = None;
-                return self.tell_failure(client, visit, None, &CallFailure::malformed(fault)).await;
-            }
-        };
-        visit.request.parsed_after = Some(visit.request.started.elapsed());
-        match &incoming.messages[..] {
-            [message] if !incoming.is_batch => match is_mirrored(&client.head().headers, message) {
+        match &received.said.messages[..] {
+            [message] if !received.said.is_batch => match is_mirrored(&client.head().headers, message) {
                 Ok(is_mirrored) => self.single(client, visit, asked, session, message, is_mirrored).await,
                 Err(fault) => {
                     visit.observer.log = None;
@@ -167,7 +154,7 @@ impl Engine {
             }
         }
         let endpoint = self.endpoint(asked)?;
-        let own = self.mcp_headers(client.head(), asked)?;
+        let own = self.mcp_headers(client.head(), asked).await?;
         let idle = if message.asked == Asked::Listen { self.mcp.stream_idle } else { self.mcp.call_timeout };
         let mut call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
             .within(self.mcp.call_timeout, idle);
@@ -192,6 +179,7 @@ impl Engine {
         match &message.asked {
             Asked::List(kind) => {
                 let list = filtered(Some(*kind), &body, &asked.target.visible).map_err(CallFailure::unusable)?;
+                self.report_changes(&asked.target);
                 Ok((list.unwrap_or(body), Outcome::Done))
             }
             Asked::Tool(_) | Asked::Prompt(_) | Asked::Resource(_) => {

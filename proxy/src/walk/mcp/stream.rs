@@ -166,6 +166,7 @@ impl Engine {
         let Some((message, id)) = awaited.filter(|_| outcome != Outcome::NotYet) else {
             // Whatever it answers, if it is an answer.
             let list = filtered(None, data, pass.visible).map_err(CallFailure::unusable)?;
+            self.report_changes(&asked.target);
             return Ok((list, Outcome::NotYet));
         };
         let (body, outcome) = match self.pass_answer(visit, asked, message, id, Bytes::copy_from_slice(data)).await? {

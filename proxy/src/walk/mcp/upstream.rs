@@ -128,5 +128,6 @@ fn own_words(body: &[u8]) -> Option<Fault> {
     let answer: Value = serde_json::from_slice(body).ok()?;
     let error = &answer["error"];
     let message: String = error["message"].as_str()?.chars().take(LONGEST_WORDS).collect();
-    Some(Fault::new(error["code"].as_i64()?, message))
+    // Clients choose another revision by what it names there.
+    Some(Fault { data: error.get("data").cloned(), ..Fault::new(error["code"].as_i64()?, message) })
 }

@@ -11,6 +11,8 @@ pub(in crate::walk) fn answer_id(format: WireFormat, request_id: &str) -> String
         WireFormat::Responses => "resp_",
         WireFormat::Gemini | WireFormat::Converse | WireFormat::Cohere => "",
     };
-    let bare: String = request_id.chars().filter(|letter| *letter != '-').collect();
-    [prefix, &bare].concat()
+    let mut id = String::with_capacity(prefix.len() + request_id.len());
+    id.push_str(prefix);
+    request_id.split('-').for_each(|part| id.push_str(part));
+    id
 }

@@ -61,6 +61,10 @@ impl Check for AllowedRequestTypes {
                            "blockedTypes": blocked });
         Verdict::new(verdict, explanation, data)
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
@@ -103,7 +107,11 @@ mod tests {
             let check = compile("allowedRequestTypes", &parameters).unwrap();
             let metadata = metadata.as_object().unwrap();
             let verdict = check.run(&Subject { metadata, request_type: kind, ..subject(&request, None) });
-            assert_eq!((said(&verdict), &verdict.data["mode"]), (expected, &json!(mode)), "{parameters} {kind}");
+            assert_eq!(
+                (said(&verdict), &verdict.data.value()["mode"]),
+                (expected, &json!(mode)),
+                "{parameters} {kind}"
+            );
         }
     }
 

@@ -1,22 +1,24 @@
 //! `characterCount`: how long the text is, in UTF-16 units, as JavaScript counts.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
-struct CharacterCount {
-    least: u64,
-    most: u64,
-    not: bool,
-}
+struct CharacterCount(Counted);
+
+const NAMES: CountNames = CountNames {
+    count: "characterCount",
+    least: ("minCharacters", "minCharacters"),
+    most: ("maxCharacters", "maxCharacters"),
+    usual_most: 9_999_999,
+    words: "characters",
+};
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
-    let least = parameters.count("minCharacters", 0);
-    let most = parameters.count("maxCharacters", 9_999_999);
-    Ok(Box::new(CharacterCount { least, most, not: parameters.flag("not") }))
+    Ok(Box::new(CharacterCount(Counted::new(parameters, &NAMES))))
 }
 
 impl Check for CharacterCount {
@@ -26,15 +28,11 @@ impl Check for CharacterCount {
             return Verdict::no_text();
         }
         let count = text.encode_utf16().count() as u64;
-        let is_between = (self.least..=self.most).contains(&count);
-        let explanation = format!(
-            "The text has {count} characters; {} {} to {} are allowed.",
-            if self.not { "all but" } else { "from" },
-            self.least,
-            self.most
-        );
-        let data = json!({ "characterCount": count, "minCharacters": self.least, "maxCharacters": self.most, "not": self.not });
-        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+        self.0.judge(count, &text)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
 
@@ -64,6 +62,6 @@ mod tests {
             let parameters = json!({ "minCharacters": least, "maxCharacters": most, "not": not });
             assert_eq!(said(&run_text("characterCount", &parameters, text)), expected, "{parameters} {}", text.len());
         }
-        assert_eq!(run_text("characterCount", &json!({}), "a🙂").data["characterCount"], 3);
+        assert_eq!(run_text("characterCount", &json!({}), "a🙂").data.value()["characterCount"], 3);
     }
 }

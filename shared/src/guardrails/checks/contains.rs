@@ -1,46 +1,69 @@
 //! `contains`: any, all or none of some words stand in the text, letter by letter.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
+use memchr::memmem::Finder;
 
 struct Contains {
-    words: Vec<String>,
+    words: Vec<(String, Finder<'static>)>,
     operator: String,
+    /// What is said where none of them is there, as it is of most texts.
+    none_told: String,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let operator = parameters.text_or("operator", "any");
-    Ok(Box::new(Contains { words: parameters.texts("words"), operator }))
+    let finder = |word: String| {
+        let finder = Finder::new(word.as_bytes()).into_owned();
+        (word, finder)
+    };
+    let words = parameters.texts("words").into_iter().map(finder).collect();
+    let mut check = Contains { words, operator, none_told: String::new() };
+    check.none_told = check.told(&vec![false; check.words.len()]).begun();
+    Ok(Box::new(check))
 }
 
 impl Check for Contains {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
         let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
-        let (found, missing): (Vec<&String>, Vec<&String>) =
-            self.words.iter().partition(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some());
+        let is_there: Vec<bool> = self.words.iter().map(|(_, finder)| finder.find(text.as_bytes()).is_some()).collect();
+        let (is_any, is_all) = (is_there.contains(&true), !is_there.contains(&false));
         let verdict = match self.operator.as_str() {
-            "all" => missing.is_empty(),
-            "none" => found.is_empty(),
-            _ => !found.is_empty(),
+            "all" => is_all,
+            "none" => !is_any,
+            _ => is_any,
         };
-        let explanation = format!(
-            "The text has {} of {} words; {} of them must be there.",
-            found.len(),
-            self.words.len(),
-            self.operator
-        );
-        let data = json!({ "foundWords": found, "missingWords": missing, "operator": self.operator });
-        Verdict::new(verdict, explanation, data)
+        let data = if is_any { self.told(&is_there) } else { DataWriter::from(self.none_told.as_str()) };
+        Verdict::written(verdict, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 
     /// A word that must not be there is found where it ends.
     fn window(&self) -> Option<usize> {
-        let longest = self.words.iter().map(String::len).max().unwrap_or(0);
+        let longest = self.words.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
         (self.operator == "none").then_some(longest)
+    }
+}
+
+impl Contains {
+    fn told(&self, is_there: &[bool]) -> DataWriter {
+        let those = |wanted: bool| {
+            let words = self.words.iter().zip(is_there);
+            words.filter(move |(_, is_there)| **is_there == wanted).map(|((word, _), _)| word.as_str())
+        };
+        let (found, all) = (those(true).count(), self.words.len());
+        DataWriter::default()
+            .texts("foundWords", those(true))
+            .texts("missingWords", those(false))
+            .text("operator", &self.operator)
+            .explanation(format_args!("The text has {found} of {all} words; {} of them must be there.", self.operator))
     }
 }
 
@@ -84,8 +107,13 @@ mod tests {
     #[test]
     fn what_was_found_and_what_is_missing_is_told_and_any_is_the_default() {
         let verdict = run_answer("contains", &json!({ "words": "a, b" }), &json!("a"));
-        assert_eq!(verdict.data["foundWords"], json!(["a"]));
-        assert_eq!(verdict.data["missingWords"], json!(["b"]));
-        assert_eq!((said(&verdict), &verdict.data["operator"]), ("pass", &json!("any")));
+        let data = verdict.data.value();
+        assert_eq!(data["foundWords"], json!(["a"]));
+        assert_eq!(data["missingWords"], json!(["b"]));
+        assert_eq!((said(&verdict), &data["operator"]), ("pass", &json!("any")));
+        let verdict = run_answer("contains", &json!({ "words": ["a\"", "b"], "operator": "none" }), &json!("c"));
+        let told = json!({ "foundWords": [], "missingWords": ["a\"", "b"], "operator": "none",
+                           "explanation": "The text has 0 of 2 words; none of them must be there." });
+        assert_eq!((said(&verdict), &*verdict.data.value()), ("pass", &told));
     }
 }

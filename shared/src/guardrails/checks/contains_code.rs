@@ -54,6 +54,10 @@ impl Check for ContainsCode {
         let data = json!({ "format": self.format, "foundFormats": found, "not": self.not });
         Verdict::new(is_there != self.not, explanation, data).with_excerpt(&text)
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 fn language(tag: &str) -> Option<&'static str> {

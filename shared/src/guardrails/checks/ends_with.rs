@@ -1,11 +1,11 @@
 //! `endsWith`: the text ends with a suffix, with or without a full stop after it.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
 struct EndsWith {
     suffix: String,
@@ -24,9 +24,16 @@ impl Check for EndsWith {
         }
         let ends =
             text.ends_with(&self.suffix) || text.strip_suffix('.').is_some_and(|text| text.ends_with(&self.suffix));
-        let explanation = format!("The text {} with the suffix.", if ends { "ends" } else { "does not end" });
-        let data = json!({ "suffix": self.suffix, "not": self.not });
-        Verdict::new(ends != self.not, explanation, data).with_excerpt(&text)
+        let data = DataWriter::default()
+            .text("suffix", &self.suffix)
+            .flag("not", self.not)
+            .explanation(format_args!("The text {} with the suffix.", if ends { "ends" } else { "does not end" }))
+            .excerpt(&text);
+        Verdict::written(ends != self.not, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
 

@@ -41,6 +41,10 @@ impl Check for JsonSchema {
         }
         self.verdict(first, &first_errors.unwrap_or_default())
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 impl JsonSchema {
@@ -90,8 +94,11 @@ mod tests {
     fn the_errors_are_told_by_their_paths_and_a_schema_may_be_a_text() {
         let parameters = json!({ "schema": r#"{"properties":{"a":{"type":"string"}}}"# });
         let verdict = run_answer("jsonSchema", &parameters, &json!("{\"a\":1}"));
-        assert_eq!(verdict.data["validationErrors"], json!([{ "path": "/a", "message": "is not of type \"string\"" }]));
-        assert_eq!(verdict.data["matchedJson"], json!({ "a": 1 }));
+        assert_eq!(
+            verdict.data.value()["validationErrors"],
+            json!([{ "path": "/a", "message": "is not of type \"string\"" }])
+        );
+        assert_eq!(verdict.data.value()["matchedJson"], json!({ "a": 1 }));
         for schema in [json!("{"), json!({ "type": "text" }), json!({ "$ref": "https://a.b" })] {
             assert!(compile("jsonSchema", &json!({ "schema": schema })).is_err(), "{schema}");
         }

@@ -1,11 +1,11 @@
 //! `alluppercase` and `alllowercase`: the ASCII letters of the text are all of one case.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
 struct LetterCase {
     is_upper: bool,
@@ -29,8 +29,15 @@ impl Check for LetterCase {
         let mut letters = text.bytes().filter(u8::is_ascii_alphabetic);
         let is_so = letters.all(|letter| letter.is_ascii_uppercase() == self.is_upper);
         let case = if self.is_upper { "upper" } else { "lower" };
-        let explanation = format!("The text is {} in {case} case.", if is_so { "all" } else { "not all" });
-        Verdict::new(is_so != self.not, explanation, json!({ "not": self.not })).with_excerpt(&text)
+        let data = DataWriter::default()
+            .flag("not", self.not)
+            .explanation(format_args!("The text is {} in {case} case.", if is_so { "all" } else { "not all" }))
+            .excerpt(&text);
+        Verdict::written(is_so != self.not, data)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
 

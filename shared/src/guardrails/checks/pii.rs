@@ -18,51 +18,77 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     Ok(Box::new(Redaction::new(&FINDERS, "personal data", parameters)))
 }
 
-fn finder(category: &'static str, pattern: &str, group: usize, is_one: fn(&str) -> bool) -> Finder {
+const CAPITALS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const DIGITS: &[u8] = b"0123456789";
+
+fn finder(
+    category: &'static str,
+    needs: &'static [u8],
+    pattern: &str,
+    group: usize,
+    is_one: fn(&str) -> bool,
+) -> Finder {
     let pattern = Regex::new(pattern).expect("the patterns of this table are tested");
     let proves_itself = matches!(category, "CREDIT_CARD" | "IBAN");
-    Finder { category, pattern, group, is_one, proves_itself, is_long: false }
+    Finder { category, pattern, needs, group, is_one, proves_itself, is_long: false }
 }
 
 /// What stands first wins where two meet.
 static FINDERS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
     let any = |_: &str| true;
     vec![
-        finder("EMAIL", r"(?i)\b[a-z0-9._%+-]{1,64}@(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", 0, any),
-        finder("CREDIT_CARD", r"(?-u:\b)[0-9](?:[ -]?[0-9]){12,18}(?-u:\b)", 0, is_card),
-        finder("IBAN", r"(?-u:\b)[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?-u:\b)", 0, is_iban),
-        finder("NATIONAL_ID", r"(?-u:\b)[0-9]{3}-[0-9]{2}-[0-9]{4}(?-u:\b)", 0, is_ssn),
-        finder("NATIONAL_ID", r"(?-u:\b)[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}(?-u:\b)", 0, is_cpf),
-        finder("NATIONAL_ID", r"(?-u:\b)[0-9]{8}-?[A-Z](?-u:\b)", 0, is_dni),
+        finder("EMAIL", b"@", r"(?i)\b[a-z0-9._%+-]{1,64}@(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", 0, any),
+        finder("CREDIT_CARD", DIGITS, r"(?-u:\b)[0-9](?:[ -]?[0-9]){12,18}(?-u:\b)", 0, is_card),
+        finder(
+            "IBAN",
+            CAPITALS,
+            r"(?-u:\b)[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?-u:\b)",
+            0,
+            is_iban,
+        ),
+        finder("NATIONAL_ID", b"-", r"(?-u:\b)[0-9]{3}-[0-9]{2}-[0-9]{4}(?-u:\b)", 0, is_ssn),
+        finder("NATIONAL_ID", b".", r"(?-u:\b)[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}(?-u:\b)", 0, is_cpf),
+        finder("NATIONAL_ID", CAPITALS, r"(?-u:\b)[0-9]{8}-?[A-Z](?-u:\b)", 0, is_dni),
         finder(
             "NATIONAL_ID",
+            DIGITS,
             r"(?-u:\b)[12] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}(?-u:\b)",
             0,
             is_nir,
         ),
         finder(
             "NATIONAL_ID",
+            CAPITALS,
             r"(?-u:\b)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D](?-u:\b)",
             0,
             any,
         ),
-        finder("NATIONAL_ID", r"(?-u:\b)[A-Z]{6}[0-9]{2}[A-EHLMPR-T][0-9]{2}[A-Z][0-9]{3}[A-Z](?-u:\b)", 0, any),
-        finder("IP_ADDRESS", r"(?-u:\b)(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?-u:\b)", 0, is_ip),
+        finder(
+            "NATIONAL_ID",
+            CAPITALS,
+            r"(?-u:\b)[A-Z]{6}[0-9]{2}[A-EHLMPR-T][0-9]{2}[A-Z][0-9]{3}[A-Z](?-u:\b)",
+            0,
+            any,
+        ),
+        finder("IP_ADDRESS", b".", r"(?-u:\b)(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?-u:\b)", 0, is_ip),
         finder(
             "IP_ADDRESS",
+            b":",
             r"(?i)(?-u:\b)(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}){1,7}(?-u:\b)|(?-u:\b)(?:[0-9a-f]{1,4}:){1,7}:",
             0,
             is_ip,
         ),
-        finder("PHONE", r"\+[0-9][0-9 ().-]{6,22}[0-9]", 0, is_phone),
+        finder("PHONE", b"+", r"\+[0-9][0-9 ().-]{6,22}[0-9]", 0, is_phone),
         finder(
             "PHONE",
+            DIGITS,
             r"(?:^|[^0-9 .-])[ .-]{0,2}((?:\([0-9]{2,4}\)[ .-]?|(?-u:\b)[0-9]{2,4}[ .-])[0-9]{2,5}(?:[ .-][0-9]{2,5}){1,3})(?-u:\b)",
             1,
             is_phone,
         ),
         finder(
             "FIELD",
+            b":=",
             r#"(?i)(?-u:\b)(?:password|passwd|passphrase|ssn|social_security(?:_number)?|passport(?:_number)?|date_of_birth|birth_?date|dob|maiden_name|national_id|tax_id|driver_?s?_license)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?([^\s"',;{}\\]{1,128})"#,
             1,
             any,

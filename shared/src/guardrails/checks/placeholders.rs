@@ -11,8 +11,12 @@ const MOST: usize = 4096;
 /// No placeholder is longer.
 const LONGEST: usize = 48;
 
+/// Most requests have none, which costs no more than to say so.
 #[derive(Default, Clone, PartialEq)]
-pub struct Placeholders {
+pub struct Placeholders(Option<Box<Names>>);
+
+#[derive(Default, Clone, PartialEq)]
+struct Names {
     /// By what stands for it.
     values: HashMap<String, String>,
     /// What stands for it, by the value.
@@ -23,19 +27,20 @@ pub struct Placeholders {
 
 impl Placeholders {
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.0.as_ref().is_none_or(|names| names.values.is_empty())
     }
 
     /// What stands for this value: the same for the same value. `is_taken` says that a text has it already. None when there
     /// are too many.
     pub fn name(&mut self, category: &str, value: &str, is_taken: impl Fn(&str) -> bool) -> Option<String> {
-        if let Some(name) = self.names.get(value) {
+        let known = self.0.get_or_insert_default();
+        if let Some(name) = known.names.get(value) {
             return Some(name.clone());
         }
-        if self.values.len() >= MOST {
+        if known.values.len() >= MOST {
             return None;
         }
-        let last = self.last.entry(category.to_owned()).or_default();
+        let last = known.last.entry(category.to_owned()).or_default();
         let name = loop {
             *last += 1;
             let name = format!("[{category}_{last}]");
@@ -43,21 +48,23 @@ impl Placeholders {
                 break name;
             }
         };
-        self.values.insert(name.clone(), value.to_owned());
-        self.names.insert(value.to_owned(), name.clone());
+        known.values.insert(name.clone(), value.to_owned());
+        known.names.insert(value.to_owned(), name.clone());
         Some(name)
     }
 
     /// Those of another check beside these.
     pub fn join(&mut self, other: Self) {
+        let Some(other) = other.0 else { return };
+        let own = self.0.get_or_insert_default();
         for (name, value) in other.values {
-            self.values.entry(name).or_insert(value);
+            own.values.entry(name).or_insert(value);
         }
         for (value, name) in other.names {
-            self.names.entry(value).or_insert(name);
+            own.names.entry(value).or_insert(name);
         }
         for (category, number) in other.last {
-            let last = self.last.entry(category).or_default();
+            let last = own.last.entry(category).or_default();
             *last = number.max(*last);
         }
     }
@@ -96,7 +103,7 @@ impl Placeholders {
     }
 
     fn value(&self, name: &str) -> Option<&str> {
-        self.values.get(name).map(String::as_str)
+        self.0.as_ref()?.values.get(name).map(String::as_str)
     }
 }
 
@@ -119,7 +126,7 @@ pub fn placeholders_in<'t>(texts: impl Iterator<Item = &'t str>) -> HashSet<&'t 
 
 impl fmt::Debug for Placeholders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Placeholders({})", self.values.len())
+        write!(f, "Placeholders({})", self.0.as_ref().map_or(0, |names| names.values.len()))
     }
 }
 

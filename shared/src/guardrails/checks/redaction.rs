@@ -22,6 +22,8 @@ const MOST: usize = 10_000;
 pub struct Finder {
     pub category: &'static str,
     pub pattern: Regex,
+    /// Bytes of which every match has one, so that a text without them need not be searched; none where that cannot be told.
+    pub needs: &'static [u8],
     /// Which group is the value; 0 for all of it.
     pub group: usize,
     /// Says no to what only looks like one.
@@ -35,6 +37,21 @@ pub struct Finder {
 struct FoundPlace {
     whole: Range<usize>,
     value: Range<usize>,
+}
+
+/// Which bytes a text has.
+struct Present([bool; 256]);
+
+impl Present {
+    fn of(text: &str) -> Self {
+        let mut present = [false; 256];
+        text.bytes().for_each(|byte| present[usize::from(byte)] = true);
+        Self(present)
+    }
+
+    fn has_any(&self, bytes: &[u8]) -> bool {
+        bytes.is_empty() || bytes.iter().any(|byte| self.0[usize::from(*byte)])
+    }
 }
 
 impl Finder {
@@ -93,7 +110,9 @@ impl Redaction {
     /// Places in the text, in order, none over another; where two meet, the finder that is listed first wins.
     fn find(&self, text: &str) -> Result<Vec<(Range<usize>, &'static str)>, TooMany> {
         let mut found: Vec<(Range<usize>, usize, &'static str)> = Vec::new();
-        for (rank, finder) in self.finders.iter().enumerate() {
+        let present = Present::of(text);
+        let possible = self.finders.iter().enumerate().filter(|(_, finder)| present.has_any(finder.needs));
+        for (rank, finder) in possible {
             let (mut at, mut mistaken) = (0, 0);
             while let Some(place) = finder.find_at(text, at) {
                 if let Some(value) = finder.confirm(text, place.value) {

@@ -1,11 +1,12 @@
 //! `regexMatch`: the pattern is found in the text.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::data::{DataWriter, excerpt};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::Pattern;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::{Verdict, excerpt};
+use crate::guardrails::verdict::Verdict;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -13,12 +14,16 @@ struct RegexMatch {
     rule: String,
     pattern: Pattern,
     not: bool,
+    /// What is said where it is not found, before the text.
+    none_told: String,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let rule = parameters.text_or("rule", "");
     let pattern = Pattern::parse(&rule, "rule")?;
-    Ok(Box::new(RegexMatch { rule, pattern, not: parameters.flag("not") }))
+    let mut check = RegexMatch { rule, pattern, not: parameters.flag("not"), none_told: String::new() };
+    check.none_told = check.told(None).begun();
+    Ok(Box::new(check))
 }
 
 impl Check for RegexMatch {
@@ -33,19 +38,15 @@ impl Check for RegexMatch {
             Err(costly) => return Verdict::bound("TooCostly", costly.to_string()),
         };
         let verdict = found.is_some() != self.not;
-        let explanation = format!(
-            "The pattern {} {} in the text{}.",
-            self.rule,
-            if found.is_some() { "was found" } else { "was not found" },
-            if self.not { ", where it must not be" } else { "" }
-        );
-        let data = json!({
-            "regexPattern": self.rule,
-            "not": self.not,
-            "verdict": verdict,
-            "matchDetails": found.map(|place| self.details(&text, place)),
-        });
-        Verdict::new(verdict, explanation, data).with_excerpt(&text)
+        let data = match found {
+            None => DataWriter::from(self.none_told.as_str()),
+            Some(place) => self.told(Some(&self.details(&text, place))),
+        };
+        Verdict::written(verdict, data.excerpt(&text))
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 
     /// What must not be there is found where it ends, unless it could go on for ever. The letter behind decides about
@@ -56,6 +57,21 @@ impl Check for RegexMatch {
 }
 
 impl RegexMatch {
+    /// All but the text; with what was found of it, if it was.
+    fn told(&self, details: Option<&Value>) -> DataWriter {
+        DataWriter::default()
+            .text("regexPattern", &self.rule)
+            .flag("not", self.not)
+            .flag("verdict", details.is_some() != self.not)
+            .value("matchDetails", details.unwrap_or(&Value::Null))
+            .explanation(format_args!(
+                "The pattern {} {} in the text{}.",
+                self.rule,
+                if details.is_some() { "was found" } else { "was not found" },
+                if self.not { ", where it must not be" } else { "" }
+            ))
+    }
+
     /// The place is told as JavaScript counts it, in UTF-16 units.
     fn details(&self, text: &str, place: Range<usize>) -> Value {
         let index = text[..place.start].encode_utf16().count();
@@ -106,8 +122,12 @@ mod tests {
         let verdict = run_text("regexMatch", &json!({ "rule": r"(?<who>\w+)@(\w+)(x)?" }), "🙂 ann@home!");
         let details = json!({ "matchedText": "ann@home", "index": 3, "groups": { "who": "ann" },
                               "captures": ["ann", "home", null] });
-        assert_eq!(verdict.data["matchDetails"], details);
-        assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data["matchDetails"], json!(null));
+        assert_eq!(verdict.data.value()["matchDetails"], details);
+        assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data.value()["matchDetails"], json!(null));
+        let verdict = run_text("regexMatch", &json!({ "rule": "\"z", "not": true }), "a\n");
+        let told = json!({ "regexPattern": "\"z", "not": true, "verdict": true, "matchDetails": null, "textExcerpt": "a\n",
+                           "explanation": "The pattern \"z was not found in the text, where it must not be." });
+        assert_eq!(*verdict.data.value(), told);
     }
 
     #[test]

@@ -180,7 +180,8 @@ mod tests {
             (json!({ "tools": { "blockedFunctionNames": ["a"] } }), &body, &[]),
         ] {
             let verdict = run("requestParametersCheck", &parameters, body);
-            let told: Vec<_> = verdict.data["violations"]
+            let data = verdict.data.value();
+            let told: Vec<_> = data["violations"]
                 .as_array()
                 .unwrap()
                 .iter()

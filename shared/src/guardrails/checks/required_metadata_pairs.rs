@@ -50,6 +50,10 @@ impl Check for RequiredMetadataPairs {
         let data = json!({ "found_metadata_keys": found, "missing_metadata_keys": missing, "operator": self.operator });
         Verdict::new(verdict, explanation, data)
     }
+
+    fn reads_body(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ fn finder(category: &'static str, pattern: &str, group: usize, is_one: fn(&str) 
     Finder {
         category,
         pattern,
+        needs: b"",
         group,
         is_one,
         proves_itself: false,
@@ -101,7 +102,8 @@ mod tests {
 
     fn categories(text: &str) -> Vec<String> {
         let verdict = run_text("secrets", &json!({}), text);
-        let found = verdict.data["detections"].as_array().unwrap().iter();
+        let data = verdict.data.value();
+        let found = data["detections"].as_array().unwrap().iter();
         found.map(|one| one["category"].as_str().unwrap().to_owned()).collect()
     }
 

@@ -1,22 +1,24 @@
 //! `sentenceCount`: how often a sentence ends in the text.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
-struct SentenceCount {
-    least: u64,
-    most: u64,
-    not: bool,
-}
+struct SentenceCount(Counted);
+
+const NAMES: CountNames = CountNames {
+    count: "sentenceCount",
+    least: ("minSentences", "minCount"),
+    most: ("maxSentences", "maxCount"),
+    usual_most: 99_999,
+    words: "ends of sentences",
+};
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
-    let least = parameters.count("minSentences", 0);
-    let most = parameters.count("maxSentences", 99_999);
-    Ok(Box::new(SentenceCount { least, most, not: parameters.flag("not") }))
+    Ok(Box::new(SentenceCount(Counted::new(parameters, &NAMES))))
 }
 
 impl Check for SentenceCount {
@@ -24,15 +26,11 @@ impl Check for SentenceCount {
         let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         // Pieces between the marks, less one: as others count, so that `a..b` are two.
         let count = text.chars().filter(|letter| matches!(letter, '.' | '!' | '?')).count() as u64;
-        let is_between = (self.least..=self.most).contains(&count);
-        let explanation = format!(
-            "The text has {count} ends of sentences; {} {} to {} are allowed.",
-            if self.not { "all but" } else { "from" },
-            self.least,
-            self.most
-        );
-        let data = json!({ "sentenceCount": count, "minCount": self.least, "maxCount": self.most, "not": self.not });
-        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+        self.0.judge(count, &text)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
 
@@ -62,7 +60,7 @@ mod tests {
             let parameters = json!({ "minSentences": least, "maxSentences": most, "not": not });
             let said = run_text("sentenceCount", &parameters, text);
             assert_eq!(
-                (&said.data["sentenceCount"], said.verdict),
+                (&said.data.value()["sentenceCount"], said.verdict),
                 (&json!(count), verdict),
                 "{parameters} {}",
                 text.len()

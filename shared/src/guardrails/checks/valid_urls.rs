@@ -166,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(said(&judged(parameters, text, there)), expected, "{parameters} {text}");
         }
-        let told = judged(&json!({ "onlyDNS": true }), two, vec![true, false]).data;
+        let told = judged(&json!({ "onlyDNS": true }), two, vec![true, false]).data.into_value();
         assert_eq!((&told["invalidUrls"], &told["validationMethod"]), (&json!(["https://b.test"]), &json!("DNS")));
     }
 }

@@ -131,9 +131,11 @@ impl RemoteCheck for Webhook {
         match json.pointer(place).filter(|changed| !changed.is_null()) {
             None => verdict,
             // It must not pass as it is, and a stream's text cannot be replaced.
-            Some(_) if passes && subject.is_stream() => {
-                Verdict::new(false, "The webhook would have it changed, which a stream cannot be.", verdict.data)
-            }
+            Some(_) if passes && subject.is_stream() => Verdict::new(
+                false,
+                "The webhook would have it changed, which a stream cannot be.",
+                verdict.data.into_value(),
+            ),
             Some(changed) if changed.is_object() => verdict.with_transformed(changed.clone()),
             Some(_) => RemoteAnswer::senseless("what it transforms is no object"),
         }

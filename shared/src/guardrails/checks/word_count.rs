@@ -1,22 +1,24 @@
 //! `wordCount`: how many words the text has.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
-use serde_json::json;
 
-struct WordCount {
-    least: u64,
-    most: u64,
-    not: bool,
-}
+struct WordCount(Counted);
+
+const NAMES: CountNames = CountNames {
+    count: "wordCount",
+    least: ("minWords", "minWords"),
+    most: ("maxWords", "maxWords"),
+    usual_most: 99_999,
+    words: "words",
+};
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
-    let least = parameters.count("minWords", 0);
-    let most = parameters.count("maxWords", 99_999);
-    Ok(Box::new(WordCount { least, most, not: parameters.flag("not") }))
+    Ok(Box::new(WordCount(Counted::new(parameters, &NAMES))))
 }
 
 impl Check for WordCount {
@@ -26,26 +28,31 @@ impl Check for WordCount {
             return Verdict::no_text();
         }
         let count = words(&text) as u64;
-        let is_between = (self.least..=self.most).contains(&count);
-        let explanation = format!(
-            "The text has {count} words; {} {} to {} are allowed.",
-            if self.not { "all but" } else { "from" },
-            self.least,
-            self.most
-        );
-        let data = json!({ "wordCount": count, "minWords": self.least, "maxWords": self.most, "not": self.not });
-        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+        self.0.judge(count, &text)
+    }
+
+    fn reads_body(&self) -> bool {
+        false
     }
 }
+
+/// No more than a byte can count.
+const CHUNK: usize = 240;
 
 /// What stands between spaces. Bytes say it as well where there is nothing but ASCII.
 fn words(text: &str) -> usize {
     if !text.is_ascii() {
         return text.split_whitespace().count();
     }
-    let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
-    let begins = text.bytes().zip(text.bytes().skip(1)).filter(|&(before, byte)| is_space(before) && !is_space(byte));
-    begins.count() + usize::from(text.bytes().next().is_some_and(|first| !is_space(first)))
+    let Some((first, behind)) = text.as_bytes().split_first() else { return 0 };
+    let is_space = |byte: u8| (byte == b' ') | (byte.wrapping_sub(b'\t') < 5);
+    let begins = |before: &[u8], bytes: &[u8]| {
+        // What a byte can count, of whole vectors: compilers do that with few instructions.
+        let begins = before.iter().zip(bytes).map(|(before, byte)| u8::from(is_space(*before) & !is_space(*byte)));
+        usize::from(begins.sum::<u8>())
+    };
+    let pairs = text.as_bytes().chunks(CHUNK).zip(behind.chunks(CHUNK));
+    usize::from(!is_space(*first)) + pairs.map(|(before, bytes)| begins(before, bytes)).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -56,7 +63,20 @@ mod tests {
 
     #[test]
     fn bytes_and_characters_count_alike() {
-        for text in ["", " ", "a", " a", "a ", "a b", "a\u{b}b\u{c}c", "a\u{1c}b\u{85}c", "\r\n a\t\tb", "a\u{0}b"] {
+        for text in [
+            "",
+            " ",
+            "a",
+            " a",
+            "a ",
+            "a b",
+            "a\u{b}b\u{c}c",
+            "a\u{1c}b\u{85}c",
+            "\r\n a\t\tb",
+            "a\u{0}b",
+            &"a b  ".repeat(500),
+            &"a ".repeat(240),
+        ] {
             assert_eq!(words(text), text.split_whitespace().count(), "{text:?}");
         }
     }
@@ -82,6 +102,6 @@ mod tests {
             let parameters = json!({ "minWords": least, "maxWords": most, "not": not });
             assert_eq!(said(&run_text("wordCount", &parameters, text)), expected, "{parameters} {}", text.len());
         }
-        assert_eq!(run_text("wordCount", &json!({}), "a b").data["wordCount"], 2);
+        assert_eq!(run_text("wordCount", &json!({}), "a b").data.value()["wordCount"], 2);
     }
 }

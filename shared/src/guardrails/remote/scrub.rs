@@ -1,5 +1,6 @@
 //! What is told of an answer: bounded, and without the credentials that were sent, should the service repeat them.
 
+use super::super::data::Data;
 use super::super::verdict::Verdict;
 use serde_json::{Value, json};
 
@@ -12,18 +13,20 @@ const SHORTEST_SECRET: usize = 4;
 /// The verdict without any of these texts, and with no more data than a log should hold.
 pub fn scrubbed(mut verdict: Verdict, secrets: &[String]) -> Verdict {
     let secrets: Vec<&str> = secrets.iter().map(String::as_str).filter(|text| text.len() >= SHORTEST_SECRET).collect();
-    hide(&mut verdict.data, &secrets);
+    let mut data = verdict.data.into_value();
+    hide(&mut data, &secrets);
     if let Some(error) = &mut verdict.error {
         hide_text(&mut error.message, &secrets);
     }
-    if verdict.data.to_string().len() > LONGEST_DATA {
-        let explanation = verdict.data.get("explanation").cloned().unwrap_or_default();
-        verdict.data = json!({ "explanation": explanation, "is_cut": true });
+    if data.to_string().len() > LONGEST_DATA {
+        let explanation = data.get("explanation").cloned().unwrap_or_default();
+        data = json!({ "explanation": explanation, "is_cut": true });
         // What is said in an explanation may itself be long.
-        if verdict.data.to_string().len() > LONGEST_DATA {
-            verdict.data = json!({ "is_cut": true });
+        if data.to_string().len() > LONGEST_DATA {
+            data = json!({ "is_cut": true });
         }
     }
+    verdict.data = Data::Tree(data);
     verdict
 }
 
@@ -66,8 +69,8 @@ mod tests {
     fn no_more_is_told_than_a_log_should_hold() {
         let long = json!({ "all": "x".repeat(LONGEST_DATA) });
         let said = scrubbed(Verdict::new(false, "Found.", long), &[]);
-        assert_eq!(said.data, json!({ "explanation": "Found.", "is_cut": true }));
+        assert_eq!(*said.data.value(), json!({ "explanation": "Found.", "is_cut": true }));
         let said = scrubbed(Verdict::new(false, "x".repeat(LONGEST_DATA), Value::Null), &[]);
-        assert_eq!(said.data, json!({ "is_cut": true }));
+        assert_eq!(*said.data.value(), json!({ "is_cut": true }));
     }
 }

@@ -1,3 +1,5 @@
+//! Documents judged by the keywords of the draft, schemas that cannot be used, and those that would never end.
+
 use super::*;
 use serde_json::json;
 

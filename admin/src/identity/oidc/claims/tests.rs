@@ -95,3 +95,29 @@ fn an_address_is_verified_when_the_provider_says_so() {
         assert_eq!(is_email_verified(claims.as_object().unwrap()), said, "{claims}");
     }
 }
+
+#[test]
+fn an_address_and_its_verdict_come_from_one_document() {
+    for (token, more, email, verified) in [
+        (json!({}), json!({ "email": "a@x.test", "email_verified": true }), "a@x.test", Some(true)),
+        (json!({ "email_verified": true }), json!({ "email": "a@x.test" }), "a@x.test", None),
+        (
+            json!({ "email": "a@x.test" }),
+            json!({ "email": "a@x.test", "email_verified": true }),
+            "a@x.test",
+            Some(true),
+        ),
+        (json!({ "email": "a@x.test" }), json!({ "email": "b@x.test", "email_verified": true }), "a@x.test", None),
+        (json!({ "email": "a@x.test" }), json!({ "email_verified": true, "xms_edov": true }), "a@x.test", None),
+        (
+            json!({ "email": "a@x.test", "email_verified": false }),
+            json!({ "email": "a@x.test", "email_verified": true }),
+            "a@x.test",
+            Some(false),
+        ),
+    ] {
+        let mut claims = token.as_object().unwrap().clone();
+        complete(&mut claims, more.as_object().unwrap().clone());
+        assert_eq!((text(&claims, "email"), is_email_verified(&claims)), (Some(email), verified), "{token} {more}");
+    }
+}

@@ -55,7 +55,7 @@ async fn add(
         SELECT $1, u.id, $2 FROM users u WHERE u.organisation_id = $2 AND u.id = ANY($3)
         ON CONFLICT DO NOTHING RETURNING user_id";
     const REVIVE: &str = "UPDATE users SET status = 'active', is_deactivated = false, last_updated_at = now()
-        WHERE organisation_id = $1 AND id = ANY($2) AND is_deactivated";
+        WHERE organisation_id = $1 AND id = ANY($2) AND is_deactivated RETURNING id";
     if people.is_empty() {
         return Ok(Vec::new());
     }
@@ -67,11 +67,13 @@ async fn add(
     if known != people.len() as i64 {
         return Err(ApiError::field("members", "names a user who does not exist"));
     }
+    let mut touched = Vec::new();
     if settings.provisions {
-        action.tx.execute(REVIVE, &[&organisation, &people]).await?;
+        // Also who was in the group all along: what they lost when they were deactivated comes back.
+        touched.extend(action.tx.query(REVIVE, &[&organisation, &people]).await?);
     }
-    let rows = action.tx.query(ADD, &[&group, &organisation, &people]).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    touched.extend(action.tx.query(ADD, &[&group, &organisation, &people]).await?);
+    touched.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Puts a person into just these groups, each named by id or by name; a name that nobody has makes a group.

@@ -1,3 +1,5 @@
+//! What a webhook is told, what it never is, and what its answers become.
+
 use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteCall, RemoteContext};
 use crate::guardrails::subject::testing::{said, subject};
 use crate::guardrails::{Check, Subject, compile, validate};
@@ -119,7 +121,7 @@ fn what_it_says_is_told_with_its_own_explanation() {
     let body = json!({ "verdict": false, "data": { "explanation": "too rude", "score": 7 } });
     let answers = Answers::Calls(vec![RemoteAnswer::new(200, body.to_string())]);
     let verdict = webhook(json!({})).remote().unwrap().read(&subject(&request, None), &answers);
-    assert_eq!(verdict.data, json!({ "explanation": "too rude", "score": 7 }));
+    assert_eq!(*verdict.data.value(), json!({ "explanation": "too rude", "score": 7 }));
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! Digests of bodies that kept answers were found for lately, by the bytes that these bodies came in: clients write equal
+//! requests alike, and to compare a text takes a fraction of the time of spelling and hashing it anew.
+//!
+//! Texts of requests are here only as long as they are of use: few, none that is long, and all are dropped whenever the
+//! cache is swept.
+
+use super::key::BodyDigest;
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use std::hash::BuildHasher as _;
+
+const PLACES: usize = 256;
+/// Of a body, in bytes.
+const LONGEST: usize = 4 << 10;
+
+pub struct KnownBodies {
+    /// Each body has one place, and gives it up to the next.
+    places: Box<[Mutex<Option<KnownBody>>]>,
+    spread: RandomState,
+}
+
+struct KnownBody {
+    hash: u64,
+    text: Box<[u8]>,
+    digest: BodyDigest,
+}
+
+impl Default for KnownBodies {
+    fn default() -> Self {
+        Self { places: (0..PLACES).map(|_| Mutex::default()).collect(), spread: RandomState::default() }
+    }
+}
+
+impl KnownBodies {
+    pub fn find(&self, body: &[u8]) -> Option<BodyDigest> {
+        let (hash, place) = self.place(body)?;
+        // Whoever would have to wait hashes.
+        let known = place.try_lock()?;
+        known.as_ref().filter(|known| known.hash == hash && *known.text == *body).map(|known| known.digest)
+    }
+
+    pub fn remember(&self, body: &[u8], digest: BodyDigest) {
+        if let Some((hash, place)) = self.place(body) {
+            let known = KnownBody { hash, text: body.into(), digest };
+            let before = place.lock().replace(known);
+            drop(before);
+        }
+    }
+
+    pub fn forget_all(&self) {
+        for place in &self.places {
+            *place.lock() = None;
+        }
+    }
+
+    fn place(&self, body: &[u8]) -> Option<(u64, &Mutex<Option<KnownBody>>)> {
+        if body.len() > LONGEST {
+            return None;
+        }
+        let hash = self.spread.hash_one(body);
+        self.places.get(hash as usize % PLACES).map(|place| (hash, place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(body: &str) -> BodyDigest {
+        BodyDigest::of(body.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_body_is_known_by_all_of_its_bytes_until_it_is_forgotten() {
+        let known = KnownBodies::default();
+        let (one, other) = (r#"{"a":1}"#, r#"{"a":2}"#);
+        assert_eq!(known.find(one.as_bytes()), None);
+        known.remember(one.as_bytes(), digest(one));
+        assert_eq!(known.find(one.as_bytes()), Some(digest(one)));
+        assert_eq!(known.find(other.as_bytes()), None);
+        assert_eq!(known.find(r#"{"a":1 }"#.as_bytes()), None, "spelled otherwise");
+        known.forget_all();
+        assert_eq!(known.find(one.as_bytes()), None);
+    }
+
+    #[test]
+    fn places_are_few_and_long_bodies_have_none() {
+        let known = KnownBodies::default();
+        let bodies: Vec<String> = (0..10 * PLACES).map(|number| format!(r#"{{"a":{number}}}"#)).collect();
+        bodies.iter().for_each(|body| known.remember(body.as_bytes(), digest(body)));
+        let found = bodies.iter().filter(|body| known.find(body.as_bytes()).is_some());
+        assert!(found.inspect(|body| assert_eq!(known.find(body.as_bytes()), Some(digest(body)))).count() <= PLACES);
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(LONGEST));
+        known.remember(long.as_bytes(), digest(&long));
+        assert_eq!(known.find(long.as_bytes()), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! What a client posts: its body within bounds, and the messages in it.
+
+use super::answers::CallFailure;
+use crate::mcp::{ClientMessage, Fault, Incoming, LONGEST_MESSAGE, parse};
+use crate::net::downstream::Downstream;
+use crate::request::receive::{NotReceived, ReceivedBody, check_content_type, receive};
+use crate::visit::Visit;
+use crate::walk::{Delivered, Engine};
+use http::{HeaderMap, header};
+use uuid::Uuid;
+
+/// Messages, and the body that they are parts of: it counts towards the memory of bodies for as long as it is held.
+pub(super) struct Received<'m, T> {
+    pub said: T,
+    _body: ReceivedBody<'m>,
+}
+
+impl Engine {
+    /// The error is what the client was told, or that it has gone. `may_batch` says it of the head of the request.
+    pub(super) async fn receive_messages(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        workspace: Uuid,
+        may_batch: fn(&HeaderMap) -> Result<bool, Fault>,
+    ) -> Result<Received<'_, Incoming>, Delivered> {
+        if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
+            return Err(self.refuse(client, visit, &refusal).await);
+        }
+        let body = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, workspace)).await {
+            Ok(body) => body,
+            Err(NotReceived::Gone) => return Err(Delivered::ClientGone),
+            Err(NotReceived::Refused(refusal)) => return Err(self.refuse(client, visit, &refusal).await),
+        };
+        let incoming = may_batch(&client.head().headers).and_then(|may_batch| parse(&body.bytes, may_batch));
+        match incoming {
+            Ok(said) => {
+                visit.request.parsed_after = Some(visit.request.started.elapsed());
+                Ok(Received { said, _body: body })
+            }
+            Err(fault) => {
+                visit.observer.log = None;
+                Err(self.tell_failure(client, visit, None, &CallFailure::malformed(fault)).await)
+            }
+        }
+    }
+
+    /// The same where there are no batches.
+    pub(super) async fn receive_message(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        workspace: Uuid,
+    ) -> Result<Received<'_, ClientMessage>, Delivered> {
+        let Received { mut said, _body } = self.receive_messages(client, visit, workspace, |_| Ok(false)).await?;
+        Ok(Received { said: said.messages.remove(0), _body })
+    }
+}

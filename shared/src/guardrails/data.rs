@@ -1,0 +1,299 @@
+//! What a check found, as JSON for its result. Checks that many requests meet write it as text at once: a tree of it would only
+//! be made to be written.
+
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+/// As many characters of a text are shown in a result.
+const EXCERPT: usize = 100;
+/// Bytes of what most checks say.
+const USUAL: usize = 512;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    Tree(Value),
+    /// One object, complete.
+    Text(String),
+}
+
+impl Data {
+    pub fn value(&self) -> Cow<'_, Value> {
+        match self {
+            Self::Tree(value) => Cow::Borrowed(value),
+            // It was written by `DataWriter`, so it is read.
+            Self::Text(text) => Cow::Owned(serde_json::from_str(text).unwrap_or_default()),
+        }
+    }
+
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Tree(value) => value,
+            Self::Text(_) => self.value().into_owned(),
+        }
+    }
+
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Self::Tree(value) => put_value(out, value),
+            Self::Text(text) => out.push_str(text),
+        }
+    }
+}
+
+/// An object that is written field by field. Names are ours and need no escapes.
+pub struct DataWriter {
+    text: String,
+}
+
+impl Default for DataWriter {
+    fn default() -> Self {
+        let mut text = String::with_capacity(USUAL);
+        text.push('{');
+        Self { text }
+    }
+}
+
+/// What was written before, when all of it was known: the beginning of an object with its first field.
+impl From<&str> for DataWriter {
+    fn from(begun: &str) -> Self {
+        let mut text = String::with_capacity(USUAL);
+        text.push_str(begun);
+        Self { text }
+    }
+}
+
+impl DataWriter {
+    /// As far as it is written.
+    pub fn begun(self) -> String {
+        self.text
+    }
+
+    /// More that was written before.
+    #[must_use]
+    pub fn then(mut self, written: &str) -> Self {
+        self.text.push_str(written);
+        self
+    }
+
+    #[must_use]
+    pub fn then_number(mut self, number: u64) -> Self {
+        put_number(&mut self.text, number);
+        self
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.text.len() > 1 {
+            self.text.push(',');
+        }
+        self.text.push('"');
+        self.text.push_str(name);
+        self.text.push_str("\":");
+    }
+
+    #[must_use]
+    pub fn text(mut self, name: &str, value: &str) -> Self {
+        self.name(name);
+        put_text(&mut self.text, value);
+        self
+    }
+
+    #[must_use]
+    pub fn texts<'t>(mut self, name: &str, values: impl Iterator<Item = &'t str>) -> Self {
+        self.name(name);
+        self.text.push('[');
+        for (at, value) in values.enumerate() {
+            if at > 0 {
+                self.text.push(',');
+            }
+            put_text(&mut self.text, value);
+        }
+        self.text.push(']');
+        self
+    }
+
+    #[must_use]
+    pub fn flag(mut self, name: &str, value: bool) -> Self {
+        self.name(name);
+        self.text.push_str(if value { "true" } else { "false" });
+        self
+    }
+
+    #[must_use]
+    pub fn value(mut self, name: &str, value: &Value) -> Self {
+        self.name(name);
+        put_value(&mut self.text, value);
+        self
+    }
+
+    /// In whole sentences.
+    #[must_use]
+    pub fn explanation(mut self, explanation: fmt::Arguments<'_>) -> Self {
+        self.name("explanation");
+        self.text.push('"');
+        // A `String` takes whatever is written.
+        let _ = Escaping(&mut self.text).write_fmt(explanation);
+        self.text.push('"');
+        self
+    }
+
+    /// The first hundred characters.
+    #[must_use]
+    pub fn excerpt(mut self, text: &str) -> Self {
+        self.name("textExcerpt");
+        match excerpt_end(text) {
+            None => put_text(&mut self.text, text),
+            Some(end) => {
+                self.text.push('"');
+                put_escaped(&mut self.text, &text[..end]);
+                self.text.push_str("...\"");
+            }
+        }
+        self
+    }
+
+    pub fn finish(mut self) -> Data {
+        self.text.push('}');
+        Data::Text(self.text)
+    }
+}
+
+struct Escaping<'t>(&'t mut String);
+
+impl fmt::Write for Escaping<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        put_escaped(self.0, text);
+        Ok(())
+    }
+}
+
+/// The first hundred characters.
+pub fn excerpt(text: &str) -> String {
+    match excerpt_end(text) {
+        Some(end) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Where an excerpt ends, of a text that has more.
+fn excerpt_end(text: &str) -> Option<usize> {
+    match text.as_bytes().get(..=EXCERPT) {
+        None => None,
+        Some(beginning) if beginning.is_ascii() => Some(EXCERPT),
+        Some(_) => text.char_indices().nth(EXCERPT).map(|(end, _)| end),
+    }
+}
+
+/// A text as JSON writes it, with its quotes.
+pub fn put_text(out: &mut String, text: &str) {
+    out.push('"');
+    put_escaped(out, text);
+    out.push('"');
+}
+
+pub fn put_value(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("null"),
+        // A `String` takes whatever is written, and a value can always be written.
+        value => {
+            let _ = write!(out, "{value}");
+        }
+    }
+}
+
+pub fn put_number(out: &mut String, number: u64) {
+    let (mut digits, mut at, mut left) = ([0_u8; 20], 20, number);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend(digits[at..].iter().copied().map(char::from));
+}
+
+/// Letters that JSON writes otherwise are few: what stands between them is copied at once.
+fn put_escaped(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(at) = special(rest.as_bytes()) {
+        let (plain, from) = rest.split_at(at);
+        out.push_str(plain);
+        let mut letters = from.chars();
+        match letters.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
+            other => {
+                let _ = write!(out, "\\u{:04x}", other.map_or(0, u32::from));
+            }
+        }
+        rest = letters.as_str();
+    }
+    out.push_str(rest);
+}
+
+/// The first letter that JSON does not write as it is. Sixteen at a time, which compilers do with one vector.
+fn special(text: &[u8]) -> Option<usize> {
+    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    let (chunks, rest) = text.as_chunks::<16>();
+    let is_any = |chunk: &[u8; 16]| chunk.iter().fold(false, |found, byte| found | is_special(*byte));
+    let plain = chunks.iter().position(is_any);
+    let (from, within): (usize, &[u8]) = match plain {
+        Some(at) => (at * 16, &chunks[at]),
+        None => (chunks.len() * 16, rest),
+    };
+    within.iter().position(|byte| is_special(*byte)).map(|at| from + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_written_field_by_field_is_what_a_tree_would_say() {
+        let controls: String = (0..0x30).filter_map(char::from_u32).collect();
+        for text in ["", "plain", "\"quoted\" \\ and\nlines", "é日本🙂", &controls, &"a long text, ".repeat(20)] {
+            let written = DataWriter::default()
+                .text("text", text)
+                .texts("texts", ["a", text].into_iter())
+                .flag("flag", true)
+                .value("value", &json!({ "a": [null, 1.5] }))
+                .explanation(format_args!("It says {text}, {} times.", 2))
+                .finish();
+            let tree = json!({ "text": text, "texts": ["a", text], "flag": true, "value": { "a": [null, 1.5] },
+                               "explanation": format!("It says {text}, 2 times.") });
+            let Data::Text(said) = &written else { panic!("it is a text") };
+            assert_eq!(*said, tree.to_string());
+            assert_eq!(*written.value(), tree);
+        }
+        assert_eq!(*DataWriter::default().finish().value(), json!({}));
+        let begun = DataWriter::default().flag("a", true).begun();
+        let written = DataWriter::from(begun.as_str()).then(",\"n\":").then_number(u64::MAX).flag("b", false).finish();
+        assert_eq!(*written.value(), json!({ "a": true, "n": u64::MAX, "b": false }));
+        assert_eq!(*DataWriter::from("{\"n\":").then_number(0).finish().value(), json!({ "n": 0 }));
+    }
+
+    #[test]
+    fn an_excerpt_is_a_hundred_characters_whatever_their_size() {
+        for (text, expected) in [
+            ("short".to_owned(), "short".to_owned()),
+            ("a".repeat(100), "a".repeat(100)),
+            ("a".repeat(101), format!("{}...", "a".repeat(100))),
+            ("é".repeat(100), "é".repeat(100)),
+            ("é".repeat(101), format!("{}...", "é".repeat(100))),
+            (format!("{}é", "a".repeat(100)), format!("{}...", "a".repeat(100))),
+            (format!("{}é", "a".repeat(99)), format!("{}é", "a".repeat(99))),
+        ] {
+            assert_eq!(excerpt(&text), expected);
+            let written = DataWriter::default().excerpt(&text).finish();
+            assert_eq!(*written.value(), json!({ "textExcerpt": expected }));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A server whose streams never end: whoever waits for an answer is not kept for ever, and nothing grows.
+
+use super::{client, greeting, names, request, serve, serve_at, session};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use futures::stream;
+use harness::Stack;
+use http::{Method, header};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many streams are open.
+type Open = Arc<AtomicUsize>;
+
+struct Counted(Open);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn answer(State(open): State<Open>, Json(asked): Json<Value>) -> Response {
+    if asked["method"] == "initialize" || asked.get("id").is_none() {
+        let info = json!({ "name": "endless", "version": "1" });
+        let result = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} }, "serverInfo": info });
+        let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
+        return ([("mcp-session-id", "one")], Json(answer)).into_response();
+    }
+    open.fetch_add(1, Ordering::SeqCst);
+    let notice =
+        json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "data": "x".repeat(60_000) } });
+    let event = Bytes::from(format!("data: {notice}\n\n"));
+    let events = stream::unfold(Counted(open), move |held| {
+        let event = event.clone();
+        async move {
+            tokio::task::yield_now().await;
+            Some((Ok::<_, std::io::Error>(event), held))
+        }
+    });
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+async fn start(stack: &Stack) -> Open {
+    let open = Open::default();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = Router::new().route("/mcp", post(answer)).with_state(open.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    serve_at(stack, "endless", &url, json!({})).await;
+    open
+}
+
+#[tokio::test]
+async fn a_merged_list_does_without_it() {
+    let stack = Stack::start().await;
+    start(&stack).await;
+    let own = serve(&stack, "one", "json", json!({})).await;
+    let greeted = own.post("/mcp", &greeting()).await;
+    let merged = own.with("mcp-session-id", greeted.header("mcp-session-id"));
+    let listed = merged.post("/mcp", &request(1, "tools/list", json!({}))).await.json();
+    assert_eq!(names(&listed["result"]["tools"]), ["one__echo", "one__delete", "one__fail"], "{listed}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_it() {
+    let stack = Stack::start().await;
+    let open = start(&stack).await;
+    let client = session(&client(&stack, &stack.home.workspace_key), "/endless/mcp").await;
+    let request = client.request(Method::POST, "/endless/mcp").json(&request(1, "tools/list", json!({})));
+    let mut answer = request.send().await.unwrap();
+    let mut length = 0;
+    while length < 8 << 20 {
+        length += answer.chunk().await.unwrap().unwrap().len();
+    }
+    drop(answer);
+    stack.until("the server's stream has ended", async || open.load(Ordering::SeqCst) == 0).await;
+}
+
+#[tokio::test]
+async fn a_batch_is_told_that_there_is_no_answer() {
+    let stack = Stack::start().await;
+    let open = start(&stack).await;
+    let client = session(&client(&stack, &stack.home.workspace_key), "/endless/mcp").await;
+    let id = client.request(Method::GET, "/").build().unwrap().headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let old = super::client(&stack, &stack.home.workspace_key)
+        .with("mcp-session-id", id)
+        .with("mcp-protocol-version", "2025-03-26");
+    let answer = old.post("/endless/mcp", &json!([request(1, "made/up", json!({}))])).await;
+    let said = super::messages(&answer);
+    assert_eq!((said.len(), &said[0]["error"]["code"]), (1, &json!(-32051)), "{}", said[0]);
+    stack.until("the server's stream has ended", async || open.load(Ordering::SeqCst) == 0).await;
+}
