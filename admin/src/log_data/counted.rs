@@ -6,7 +6,7 @@ use super::row;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::db::table::RowError;
-use shared::db::usage_slots::{self, ByValue, CountedCall, Detail, Figures, SlotDimension};
+use shared::db::usage_slots::{self, ByValue, CountedCall, Figures, SlotDimension, Wanted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
@@ -45,15 +45,23 @@ pub struct Counted {
     /// By the beginning of a slot of the graph, in seconds since 1970; without a graph there is one.
     slots: BTreeMap<i64, ByValue>,
     held: usize,
+    /// Instead of those, where values are told apart only to say how many there are.
+    different: Option<Different>,
+}
+
+/// Values by number, and which of them each slot has.
+#[derive(Debug, Default)]
+struct Different {
+    numbers: HashMap<String, usize>,
+    slots: BTreeMap<i64, DifferentSlot>,
 }
 
 /// One slot of a graph, or all of them.
 #[derive(Debug, Default)]
-struct Sum {
+struct DifferentSlot {
     figures: Figures,
-    /// Users that have a name, and statuses of failed calls.
-    users: u64,
-    error_codes: u64,
+    /// A bit for each value: users that have a name, or statuses of failed calls.
+    seen: Vec<u64>,
 }
 
 impl Counted {
@@ -61,14 +69,14 @@ impl Counted {
         let rolled = || measures.iter().filter_map(|measure| measure.rolled);
         Self {
             dimension,
-            // To count what is different it must be told apart.
-            value: if rolled().any(|one| one.divided_by().is_some()) { ValueOf::Own } else { value },
+            value,
             only: None,
             condition: SlotCondition::All,
             step,
             has_percentiles: rolled().any(|one| one.is_percentile()),
             slots: BTreeMap::new(),
             held: 0,
+            different: rolled().any(|one| one.divided_by().is_some()).then(Different::default),
         }
     }
 
@@ -79,58 +87,132 @@ impl Counted {
 
     /// Adds a stored slot. False when it does not have what is asked for, or there is too much of it.
     pub fn add_slot(&mut self, slot: DateTime<Utc>, workspace: Uuid, stored: &[u8]) -> Result<bool, RowError> {
-        let (value, only, condition, has_percentiles) =
-            (self.value, self.only.as_ref(), self.condition, self.has_percentiles);
+        self.add_some(slot, workspace, stored, |_| true)
+    }
+
+    /// The same, of values that are wanted alone.
+    pub fn add_some(
+        &mut self,
+        slot: DateTime<Utc>,
+        workspace: Uuid,
+        stored: &[u8],
+        wants: impl Fn(&str) -> bool,
+    ) -> Result<bool, RowError> {
+        let (dimension, value, only, condition, has_percentiles) =
+            (self.dimension, self.value, self.only.as_ref(), self.condition, self.has_percentiles);
         let workspace = if value == ValueOf::Workspace { workspace.to_string() } else { String::new() };
-        let by_value = self.slots.entry(at(slot, self.step)).or_default();
-        let before = by_value.len();
-        let detail = if has_percentiles { Detail::Sketches } else { Detail::Sums };
-        let is_whole = usage_slots::read(stored, slot, detail, |own, figures| {
-            let is_asked = only.is_none_or(|only| only.contains(own)) && condition.holds(own, figures);
-            if !is_asked {
-                return;
+        let wanted = if has_percentiles { Wanted::Everything } else { Wanted::Sums };
+        let wants = |own: &str, _| {
+            let is_asked = only.is_none_or(|only| only.contains(own)) && wants(value.shown(own, &workspace));
+            if is_asked { wanted } else { Wanted::Nothing }
+        };
+        let (at, before) = (at(slot, self.step), self.held);
+        let is_whole = match &mut self.different {
+            Some(different) => {
+                let sums = different.slots.entry(at).or_default();
+                usage_slots::read_some(stored, slot, wants, |own, figures| {
+                    if condition.holds(own, figures) {
+                        sums.add(different_value(dimension, own, figures), &mut different.numbers);
+                        merge(&mut sums.figures, figures, has_percentiles);
+                    }
+                })?
             }
-            let name = value.shown(own, &workspace);
-            match by_value.get_mut(name) {
-                Some(sum) => merge(sum, figures, has_percentiles),
-                None => merge(by_value.entry(name.to_owned()).or_default(), figures, has_percentiles),
+            None => {
+                let by_value = self.slots.entry(at).or_default();
+                let held = by_value.len();
+                let is_whole = usage_slots::read_some(stored, slot, wants, |own, figures| {
+                    if !condition.holds(own, figures) {
+                        return;
+                    }
+                    let name = value.shown(own, &workspace);
+                    match by_value.get_mut(name) {
+                        Some(sum) => merge(sum, figures, has_percentiles),
+                        None => merge(by_value.entry(name.to_owned()).or_default(), figures, has_percentiles),
+                    }
+                })?;
+                self.held = before + by_value.len() - held;
+                is_whole
             }
-        })?;
-        self.held += by_value.len() - before;
-        Ok(is_whole && self.held <= MOST_FIGURES)
+        };
+        Ok(is_whole && self.is_bounded())
     }
 
     /// Adds a call of a log that the filter found. False when there is too much of it.
     pub fn add_call(&mut self, call: &CountedCall<'_>) -> bool {
-        let value = self.value;
+        let (dimension, value) = (self.dimension, self.value);
         let workspace = if value == ValueOf::Workspace { call.workspace_id.to_string() } else { String::new() };
-        let by_value = self.slots.entry(at(call.created_at, self.step)).or_default();
-        let before = by_value.len();
-        self.dimension.each(call, |own| {
-            by_value.entry(value.shown(&own, &workspace).to_owned()).or_default().add_call(call);
-        });
-        self.held += by_value.len() - before;
-        self.held <= MOST_FIGURES
+        let at = at(call.created_at, self.step);
+        match &mut self.different {
+            Some(different) => {
+                let sums = different.slots.entry(at).or_default();
+                dimension.each(call, |own| {
+                    let mut figures = Figures::default();
+                    figures.add_call(call);
+                    sums.add(different_value(dimension, &own, &figures), &mut different.numbers);
+                    sums.figures.merge(&figures);
+                });
+            }
+            None => {
+                let by_value = self.slots.entry(at).or_default();
+                let before = by_value.len();
+                dimension.each(call, |own| {
+                    by_value.entry(value.shown(&own, &workspace).to_owned()).or_default().add_call(call);
+                });
+                self.held += by_value.len() - before;
+            }
+        }
+        self.is_bounded()
+    }
+
+    /// Adds what was counted elsewhere, by slot of the same graph.
+    pub fn add_counted(&mut self, other: &Self, wants: impl Fn(&str) -> bool) {
+        for (at, values) in &other.slots {
+            let by_value = self.slots.entry(*at).or_default();
+            for (own, figures) in values.iter().filter(|(own, _)| wants(own)) {
+                let name = if self.value == ValueOf::Nothing { "" } else { own.as_str() };
+                by_value.entry(name.to_owned()).or_default().merge(figures);
+            }
+        }
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.held + self.different.as_ref().map_or(0, |one| one.numbers.len() + one.slots.len()) <= MOST_FIGURES
     }
 
     /// The measures of all.
     pub fn whole(&self, measures: &[Measure]) -> Vec<Value> {
-        self.sum(self.slots.values().flatten()).values(measures)
+        match &self.different {
+            Some(different) => {
+                let mut whole = DifferentSlot::default();
+                different.slots.values().for_each(|slot| whole.merge(slot));
+                whole.values(measures)
+            }
+            None => values(measures, &self.sum(self.slots.values().flat_map(|one| one.values())), 0),
+        }
     }
 
     /// The measures of each slot that something happened in, in order.
-    pub fn by_slot(&self, measures: &[Measure]) -> impl Iterator<Item = (DateTime<Utc>, Vec<Value>)> {
-        self.slots.iter().map(|(slot, values)| (time(*slot), self.sum(values.iter()).values(measures)))
+    pub fn by_slot(&self, measures: &[Measure]) -> Vec<(DateTime<Utc>, Vec<Value>)> {
+        match &self.different {
+            Some(different) => different.slots.iter().map(|(at, slot)| (time(*at), slot.values(measures))).collect(),
+            None => {
+                let sums = self.slots.iter().map(|(at, values)| (time(*at), self.sum(values.values())));
+                sums.map(|(at, sum)| (at, values(measures, &sum, 0))).collect()
+            }
+        }
     }
 
     /// All slots together, by value.
     pub fn by_value(&self) -> Cow<'_, ByValue> {
-        if let (1, Some((_, only))) = (self.slots.len(), self.slots.first_key_value()) {
+        if let (1, Some(only)) = (self.slots.len(), self.slots.values().next()) {
             return Cow::Borrowed(only);
         }
         let mut all = ByValue::default();
         for (value, figures) in self.slots.values().flatten() {
-            all.entry(value.clone()).or_default().merge(figures);
+            match all.get_mut(value) {
+                Some(sum) => merge(sum, figures, self.has_percentiles),
+                None => merge(all.entry(value.clone()).or_default(), figures, self.has_percentiles),
+            }
         }
         Cow::Owned(all)
     }
@@ -154,30 +236,55 @@ impl Counted {
         self.slots.iter().map(|(slot, values)| (time(*slot), values))
     }
 
-    fn sum<'f>(&self, values: impl Iterator<Item = (&'f String, &'f Figures)>) -> Sum {
-        let mut sum = Sum::default();
-        let (mut users, mut codes) = (HashSet::new(), HashSet::new());
-        for (value, figures) in values {
-            merge(&mut sum.figures, figures, self.has_percentiles);
-            if self.dimension == SlotDimension::User && !value.is_empty() {
-                users.insert(value);
-            }
-            if self.dimension == SlotDimension::StatusCode && figures.errors > 0 {
-                codes.insert(value);
-            }
-        }
-        Sum { users: users.len() as u64, error_codes: codes.len() as u64, ..sum }
+    fn sum<'f>(&self, values: impl Iterator<Item = &'f Figures>) -> Figures {
+        let mut sum = Figures::default();
+        values.for_each(|figures| merge(&mut sum, figures, self.has_percentiles));
+        sum
     }
 }
 
-impl Sum {
-    fn values(&self, measures: &[Measure]) -> Vec<Value> {
-        let different = |measure: &Measure| match measure.rolled.and_then(|rolled| rolled.divided_by()) {
-            Some(SlotDimension::StatusCode) => self.error_codes,
-            _ => self.users,
+impl DifferentSlot {
+    fn add(&mut self, value: Option<&str>, numbers: &mut HashMap<String, usize>) {
+        let Some(value) = value else { return };
+        let number = match numbers.get(value) {
+            Some(number) => *number,
+            None => {
+                let next = numbers.len();
+                numbers.insert(value.to_owned(), next);
+                next
+            }
         };
-        measures.iter().map(|measure| value(measure, &self.figures, different(measure))).collect()
+        if self.seen.len() <= number / 64 {
+            self.seen.resize(number / 64 + 1, 0);
+        }
+        self.seen[number / 64] |= 1 << (number % 64);
     }
+
+    fn merge(&mut self, other: &Self) {
+        self.figures.merge(&other.figures);
+        if self.seen.len() < other.seen.len() {
+            self.seen.resize(other.seen.len(), 0);
+        }
+        self.seen.iter_mut().zip(&other.seen).for_each(|(mine, theirs)| *mine |= theirs);
+    }
+
+    fn values(&self, measures: &[Measure]) -> Vec<Value> {
+        values(measures, &self.figures, self.seen.iter().map(|bits| u64::from(bits.count_ones())).sum())
+    }
+}
+
+/// The value as one of those that are counted, if it is: users that have a name, statuses of failed calls.
+fn different_value<'v>(dimension: SlotDimension, value: &'v str, figures: &Figures) -> Option<&'v str> {
+    match dimension {
+        SlotDimension::User => Some(value).filter(|name| !name.is_empty()),
+        SlotDimension::StatusCode => Some(value).filter(|_| figures.errors > 0),
+        _ => None,
+    }
+}
+
+/// Measures of some figures; `different` is how many values there are of what is told apart.
+fn values(measures: &[Measure], figures: &Figures, different: u64) -> Vec<Value> {
+    measures.iter().map(|measure| value(measure, figures, different)).collect()
 }
 
 /// A measure of some figures.
@@ -186,7 +293,7 @@ pub fn value(measure: &Measure, figures: &Figures, different: u64) -> Value {
 }
 
 impl ValueOf {
-    fn shown<'v>(self, own: &'v str, workspace: &'v str) -> &'v str {
+    pub(super) fn shown<'v>(self, own: &'v str, workspace: &'v str) -> &'v str {
         match self {
             Self::Nothing => "",
             Self::Own => own,
@@ -261,7 +368,7 @@ mod tests {
             assert!(counted.add_call(&call(user, minute)));
         }
         assert_eq!(counted.whole(&measures), [json!(2), json!(1.5), json!(4), json!(4)]);
-        let slots: Vec<_> = counted.by_slot(&measures).map(|(_, values)| values).collect();
+        let slots: Vec<_> = counted.by_slot(&measures).into_iter().map(|(_, values)| values).collect();
         assert_eq!(slots, [vec![json!(1), json!(1), json!(1), json!(1)], vec![json!(2), json!(1), json!(3), json!(3)]]);
     }
 

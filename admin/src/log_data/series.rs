@@ -6,7 +6,7 @@ use super::dimension::Dimension;
 use super::measure::{self, Measure};
 use super::period::{ORIGIN_SQL, Step};
 use super::question::CallsAsked;
-use super::slots::{CountedShape, Slots};
+use super::slots::{CountedShape, Slots, TopCounted};
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -53,6 +53,19 @@ impl<'f> CountedRows<'f> {
             None => Ok(None),
         }
     }
+
+    /// The commonest values of the same.
+    async fn count_top(
+        &self,
+        db: &impl GenericClient,
+        measures: &[Measure],
+        shape: CountedShape,
+    ) -> Result<Option<TopCounted>, ApiError> {
+        match self.slots {
+            Some(slots) => slots.count_top(db, self.filter, measures, shape, MOST_GROUPS as usize).await,
+            None => Ok(None),
+        }
+    }
 }
 
 pub async fn series(
@@ -63,7 +76,7 @@ pub async fn series(
 ) -> Result<Series, ApiError> {
     let shape = CountedShape { grouped_by: SlotDimension::All, value: ValueOf::Nothing, step: Some(step) };
     if let Some(counted) = rows.count(db, measures, shape).await? {
-        return Ok(Series { whole: counted.whole(measures), slots: counted.by_slot(measures).collect() });
+        return Ok(Series { whole: counted.whole(measures), slots: counted.by_slot(measures).into_iter().collect() });
     }
     let sql = format!(
         "SELECT slot, {} FROM (SELECT {} AS slot, * FROM {} WHERE {}) AS counted GROUP BY GROUPING SETS ((slot), ())",
@@ -87,6 +100,9 @@ pub async fn divided(
     if !is_divided {
         let (grouped_by, value) = dimension.slots;
         let shape = CountedShape { grouped_by, value, step: Some(step) };
+        if let Some(top) = rows.count_top(db, measures, shape).await? {
+            return Ok(divided_top(&top, measures));
+        }
         if let Some(counted) = rows.count(db, measures, shape).await? {
             return Ok(divided_counted(&counted, measures));
         }
@@ -108,6 +124,35 @@ pub async fn divided(
     );
     let found = db.query(&sql, &values).await?;
     in_order(&found, top.clone(), measures.len())
+}
+
+/// The commonest as they were counted; all others are what they leave of all calls.
+fn divided_top(counted: &TopCounted, measures: &[Measure]) -> Vec<(Option<String>, Series)> {
+    let values =
+        |figures: &Figures| measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<_>>();
+    let by_value = counted.top.by_value();
+    let mut series: Vec<(Option<String>, Series)> = Vec::new();
+    for name in &counted.names {
+        let slots = counted.top.slots().filter_map(|(slot, of)| Some((slot, values(of.get(name)?))));
+        let whole = by_value.get(name).map(&values).unwrap_or_default();
+        series.push((Some(name.clone()), Series { whole, slots: slots.collect() }));
+    }
+    let Some(all) = &counted.all else { return series };
+    let top: HashMap<DateTime<Utc>, &ByValue> = counted.top.slots().collect();
+    let (mut whole, mut slots) = (Figures::default(), HashMap::new());
+    for (slot, of_all) in all.slots() {
+        let mut rest = of_all.values().fold(Figures::default(), |mut sum, figures| {
+            sum.merge(figures);
+            sum
+        });
+        top.get(&slot).into_iter().flat_map(|of| of.values()).for_each(|figures| rest.subtract(figures));
+        if rest.requests > 0 {
+            slots.insert(slot, values(&rest));
+            whole.merge(&rest);
+        }
+    }
+    series.push((None, Series { whole: values(&whole), slots }));
+    series
 }
 
 /// The same of what was counted already: one look at every figure.

@@ -11,8 +11,8 @@ use crate::http::{ApiError, Query};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
-use shared::db::usage_slots::{COLUMNS, CountedCall, Kept, SlotDimension, SlotSize};
-use std::collections::BTreeSet;
+use shared::db::usage_slots::{self, COLUMNS, CountedCall, Kept, SlotDimension, SlotSize, Wanted};
+use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -88,6 +88,62 @@ impl Slots {
         measures: &[Measure],
         shape: CountedShape,
     ) -> Result<Option<Counted>, ApiError> {
+        let Some(plan) = self.plan(db, measures, shape).await? else { return Ok(None) };
+        let only = self.only.as_ref().map(|(_, values)| values.as_slice());
+        let mut counted = Counted::new(plan.dimension, shape.value, shape.step, measures).only(only, self.condition);
+        let is_whole = self.add_slots(db, plan.dimension, &plan.pieces, &mut counted).await?
+            && add_logs(db, filter, &plan.stretches, &mut counted).await?;
+        Ok(is_whole.then_some(counted))
+    }
+
+    /// The answer for the commonest values, and for all calls together. None where values are not told apart by slots alone, or
+    /// slots are too much to be held; `count` may still know.
+    pub async fn count_top(
+        &self,
+        db: &impl GenericClient,
+        filter: &Filter,
+        measures: &[Measure],
+        shape: CountedShape,
+        most: usize,
+    ) -> Result<Option<TopCounted>, ApiError> {
+        // Whatever else a slot is divided by has few values, or calls that have several of them.
+        let is_single = self.only.is_none() && shape.grouped_by != SlotDimension::Guardrail;
+        if !is_single || self.condition != SlotCondition::All {
+            return Ok(None);
+        }
+        let Some(plan) = self.plan(db, measures, shape).await? else { return Ok(None) };
+        let Some(stored) = self.stored(db, plan.dimension, &plan.pieces).await? else { return Ok(None) };
+        let counted = |value| Counted::new(plan.dimension, value, shape.step, measures);
+        let mut from_logs = counted(shape.value);
+        if !add_logs(db, filter, &plan.stretches, &mut from_logs).await? {
+            return Ok(None);
+        }
+        let Some(requests) = requests_by_value(&stored, shape.value, &from_logs)? else { return Ok(None) };
+        let mut names: Vec<(&String, u64)> = requests.iter().map(|(name, requests)| (name, *requests)).collect();
+        names.sort_unstable_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
+        let is_more = names.len() > most;
+        let names: Vec<String> = names.into_iter().take(most).map(|(name, _)| name.clone()).collect();
+        let is_top = |name: &str| names.iter().any(|one| one == name);
+        let mut top = counted(shape.value);
+        for one in &stored {
+            top.add_some(one.slot, one.workspace_id, &one.figures, is_top)?;
+        }
+        top.add_counted(&from_logs, is_top);
+        let mut all = Counted::new(SlotDimension::All, ValueOf::Nothing, shape.step, measures);
+        if is_more && !self.add_slots(db, SlotDimension::All, &plan.pieces, &mut all).await? {
+            return Ok(None);
+        }
+        all.add_counted(&from_logs, |_| true);
+        Ok(Some(TopCounted { names, top, all: is_more.then_some(all) }))
+    }
+
+    /// Which slots and which stretches of logs have the answer; none if that is more than is worth it.
+    async fn plan(
+        &self,
+        db: &impl GenericClient,
+        measures: &[Measure],
+        shape: CountedShape,
+    ) -> Result<Option<SlotPlan>, ApiError> {
         let Some(dimension) = self.dimension(shape.grouped_by, measures) else { return Ok(None) };
         if !measures.iter().all(|measure| measure.rolled.is_some()) {
             return Ok(None);
@@ -99,14 +155,49 @@ impl Slots {
         let is_much = stretches.len() > MOST_STRETCHES || from_logs > LONGEST_FROM_LOGS;
         // Where logs are gone, slots alone know.
         let are_logs_gone = state.kept.sealed_until.is_some_and(|sealed| self.period.from < sealed);
-        if pieces.is_empty() || (is_much && !are_logs_gone) {
-            return Ok(None);
+        let is_worth_it = !pieces.is_empty() && (!is_much || are_logs_gone);
+        Ok(is_worth_it.then_some(SlotPlan { dimension, pieces, stretches }))
+    }
+
+    /// Slots as they are stored, to be read more than once. None when they are too much to be held.
+    async fn stored(
+        &self,
+        db: &impl GenericClient,
+        dimension: SlotDimension,
+        pieces: &[Piece],
+    ) -> Result<Option<Vec<StoredSlot>>, ApiError> {
+        let asked = SlotRows::new(pieces);
+        let rows = db.query_raw(&self.sql(dimension), asked.values(&self.tenant)).await?;
+        pin_mut!(rows);
+        let (mut stored, mut held) = (Vec::new(), 0);
+        while let Some(row) = rows.try_next().await? {
+            let one = StoredSlot {
+                slot: row.try_get("slot")?,
+                workspace_id: row.try_get("workspace_id")?,
+                figures: row.try_get("figures")?,
+            };
+            held += one.figures.len();
+            if held > MOST_HELD {
+                return Ok(None);
+            }
+            stored.push(one);
         }
-        let only = self.only.as_ref().map(|(_, values)| values.as_slice());
-        let mut counted = Counted::new(dimension, shape.value, shape.step, measures).only(only, self.condition);
-        let is_whole = self.add_slots(db, dimension, &pieces, &mut counted).await?
-            && add_logs(db, filter, &stretches, &mut counted).await?;
-        Ok(is_whole.then_some(counted))
+        Ok(Some(stored))
+    }
+
+    fn sql(&self, dimension: SlotDimension) -> String {
+        let n = self.tenant.values().len();
+        format!(
+            "SELECT s.workspace_id, s.slot, s.figures
+             FROM unnest(${}::smallint[], ${}::timestamptz[], ${}::timestamptz[]) AS piece (width, piece_from, piece_until)
+             JOIN usage_slots s ON s.size = width AND s.slot >= piece_from AND s.slot < piece_until
+             WHERE {} AND dimension = '{}'",
+            n + 1,
+            n + 2,
+            n + 3,
+            self.tenant.sql(),
+            dimension.name(),
+        )
     }
 
     /// False when some of them do not have what is asked for.
@@ -117,24 +208,8 @@ impl Slots {
         pieces: &[Piece],
         counted: &mut Counted,
     ) -> Result<bool, ApiError> {
-        let n = self.tenant.values().len();
-        let sql = format!(
-            "SELECT s.workspace_id, s.slot, s.figures
-             FROM unnest(${}::smallint[], ${}::timestamptz[], ${}::timestamptz[]) AS piece (width, piece_from, piece_until)
-             JOIN usage_slots s ON s.size = width AND s.slot >= piece_from AND s.slot < piece_until
-             WHERE {} AND dimension = '{}'",
-            n + 1,
-            n + 2,
-            n + 3,
-            self.tenant.sql(),
-            dimension.name(),
-        );
-        let sizes: Vec<i16> = pieces.iter().filter_map(|piece| Some(piece.size?.minutes())).collect();
-        let from: Vec<DateTime<Utc>> = pieces.iter().map(|piece| piece.from).collect();
-        let until: Vec<DateTime<Utc>> = pieces.iter().map(|piece| piece.until).collect();
-        let mut values = self.tenant.values();
-        values.extend([&sizes as &(dyn ToSql + Sync), &from, &until]);
-        let rows = db.query_raw(&sql, values).await?;
+        let asked = SlotRows::new(pieces);
+        let rows = db.query_raw(&self.sql(dimension), asked.values(&self.tenant)).await?;
         pin_mut!(rows);
         while let Some(row) = rows.try_next().await? {
             if !counted.add_slot(row.try_get("slot")?, row.try_get("workspace_id")?, row.try_get("figures")?)? {
@@ -143,6 +218,79 @@ impl Slots {
         }
         Ok(true)
     }
+}
+
+/// What a question is answered from.
+struct SlotPlan {
+    dimension: SlotDimension,
+    pieces: Vec<Piece>,
+    stretches: Vec<Piece>,
+}
+
+/// The commonest values in order, figures of theirs, and of all calls where there are more values.
+pub struct TopCounted {
+    pub names: Vec<String>,
+    pub top: Counted,
+    pub all: Option<Counted>,
+}
+
+struct StoredSlot {
+    slot: DateTime<Utc>,
+    workspace_id: Uuid,
+    figures: Vec<u8>,
+}
+
+/// Bytes of stored slots that are held for one answer, at most.
+const MOST_HELD: usize = 64 << 20;
+
+/// Values of a statement that selects slots.
+struct SlotRows {
+    sizes: Vec<i16>,
+    from: Vec<DateTime<Utc>>,
+    until: Vec<DateTime<Utc>>,
+}
+
+impl SlotRows {
+    fn new(pieces: &[Piece]) -> Self {
+        Self {
+            sizes: pieces.iter().filter_map(|piece| Some(piece.size?.minutes())).collect(),
+            from: pieces.iter().map(|piece| piece.from).collect(),
+            until: pieces.iter().map(|piece| piece.until).collect(),
+        }
+    }
+
+    fn values<'v>(&'v self, tenant: &'v Filter) -> Vec<&'v (dyn ToSql + Sync)> {
+        let mut values = tenant.values();
+        values.extend([&self.sizes as &(dyn ToSql + Sync), &self.from, &self.until]);
+        values
+    }
+}
+
+/// How many requests each value has; none when some slots do not say it.
+fn requests_by_value(
+    stored: &[StoredSlot],
+    value: ValueOf,
+    from_logs: &Counted,
+) -> Result<Option<HashMap<String, u64>>, ApiError> {
+    let mut requests: HashMap<String, u64> = HashMap::new();
+    for one in stored {
+        let workspace = if value == ValueOf::Workspace { one.workspace_id.to_string() } else { String::new() };
+        let count = |own: &str, more: u64| {
+            let name = value.shown(own, &workspace);
+            match requests.get_mut(name) {
+                Some(sum) => *sum += more,
+                None => drop(requests.insert(name.to_owned(), more)),
+            }
+            Wanted::Nothing
+        };
+        if !usage_slots::read_some(&one.figures, one.slot, count, |_, _| {})? {
+            return Ok(None);
+        }
+    }
+    for (name, more) in from_logs.requests() {
+        *requests.entry(name.clone()).or_default() += more;
+    }
+    Ok(Some(requests))
 }
 
 /// False when there is too much of them.

@@ -13,7 +13,7 @@ mod verify;
 
 pub use counted_call::{COLUMNS, CountedCall};
 pub use figures::{Figures, MONEY_SCALE};
-pub use pack::{ByValue, Detail, read};
+pub use pack::{ByValue, Wanted, read, read_some};
 pub use sketch::Sketch;
 pub use slot_dimension::SlotDimension;
 pub use slot_size::SlotSize;

@@ -87,6 +87,26 @@ impl Figures {
         self.fallen += other.fallen;
     }
 
+    /// Takes away what was added before. When the first and the last of what is left were seen is not known.
+    pub fn subtract(&mut self, other: &Self) {
+        self.requests = self.requests.saturating_sub(other.requests);
+        self.user_requests = self.user_requests.saturating_sub(other.user_requests);
+        self.errors = self.errors.saturating_sub(other.errors);
+        self.req_units = self.req_units.saturating_sub(other.req_units);
+        self.res_units = self.res_units.saturating_sub(other.res_units);
+        self.cost = self.cost.saturating_sub(other.cost);
+        self.simple_hits = self.simple_hits.saturating_sub(other.simple_hits);
+        self.semantic_hits = self.semantic_hits.saturating_sub(other.semantic_hits);
+        self.simple_saved = self.simple_saved.saturating_sub(other.simple_saved);
+        self.semantic_saved = self.semantic_saved.saturating_sub(other.semantic_saved);
+        self.saved = self.saved.saturating_sub(other.saved);
+        self.response_time = self.response_time.saturating_sub(other.response_time);
+        self.hit_time = self.hit_time.saturating_sub(other.hit_time);
+        self.retried = self.retried.saturating_sub(other.retried);
+        self.fallen = self.fallen.saturating_sub(other.fallen);
+        self.sketch.subtract(&other.sketch);
+    }
+
     /// Before they are counted.
     fn see(&mut self, first: i64, last: i64) {
         let is_first = self.requests == 0;

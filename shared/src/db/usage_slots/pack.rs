@@ -55,7 +55,7 @@ impl SlotValues {
 
     /// Everything in some stored bytes.
     pub fn merge(&mut self, stored: &[u8], slot: DateTime<Utc>) -> Result<(), RowError> {
-        let is_whole = read(stored, slot, Detail::Sketches, |value, figures| {
+        let is_whole = read(stored, slot, |value, figures| {
             if let Some(sum) = self.entry(Cow::Borrowed(value)) {
                 sum.merge(figures);
             }
@@ -100,19 +100,25 @@ pub fn unpacked(stored: &[u8]) -> Result<Cow<'_, [u8]>, RowError> {
     }
 }
 
-/// What is read of figures.
+/// What is wanted of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// All but how response times are spread.
+pub enum Wanted {
+    Nothing,
+    /// All but response times one by one.
     Sums,
-    Sketches,
+    Everything,
 }
 
 /// Calls `each` with every value and its figures. False for a slot that has too many of them.
-pub fn read(
+pub fn read(stored: &[u8], slot: DateTime<Utc>, each: impl FnMut(&str, &Figures)) -> Result<bool, RowError> {
+    read_some(stored, slot, |_, _| Wanted::Everything, each)
+}
+
+/// The same with what `wants` says of each value and its number of requests; the rest is passed over.
+pub fn read_some(
     stored: &[u8],
     slot: DateTime<Utc>,
-    detail: Detail,
+    mut wants: impl FnMut(&str, u64) -> Wanted,
     mut each: impl FnMut(&str, &Figures),
 ) -> Result<bool, RowError> {
     let payload = unpacked(stored)?;
@@ -125,12 +131,24 @@ pub fn read(
         let length = usize::try_from(take(&mut left)?).map_err(|_| damaged())?;
         let (value, rest) = left.split_at_checked(length).ok_or_else(damaged)?;
         left = rest;
-        take_sums(&mut left, &mut figures, slot)?;
-        match detail {
-            Detail::Sums => skip_sketch(&mut left)?,
-            Detail::Sketches => take_sketch(&mut left, &mut figures.sketch)?,
+        let value = std::str::from_utf8(value).map_err(|_| damaged())?;
+        figures.requests = take(&mut left)?;
+        let wanted = wants(value, figures.requests);
+        match wanted {
+            Wanted::Nothing => skip(&mut left, AFTER_REQUESTS)?,
+            Wanted::Sums | Wanted::Everything => take_figures(&mut left, &mut figures, slot)?,
         }
-        each(std::str::from_utf8(value).map_err(|_| damaged())?, &figures);
+        match wanted {
+            Wanted::Everything => take_sketch(&mut left, &mut figures.sketch)?,
+            Wanted::Nothing | Wanted::Sums => {
+                figures.sketch.buckets.clear();
+                let buckets = take(&mut left)?;
+                skip(&mut left, buckets.checked_mul(2).ok_or_else(damaged)?)?;
+            }
+        }
+        if wanted != Wanted::Nothing {
+            each(value, &figures);
+        }
     }
     if left.is_empty() { Ok(true) } else { Err(damaged()) }
 }
@@ -160,8 +178,10 @@ fn put_figures(bytes: &mut Vec<u8>, figures: &Figures, slot: DateTime<Utc>) {
     }
 }
 
-fn take_sums(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Result<(), RowError> {
-    into.requests = take(left)?;
+/// Numbers of a value between its requests and its response times.
+const AFTER_REQUESTS: u64 = 16;
+
+fn take_figures(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Result<(), RowError> {
     into.user_requests = take(left)?;
     into.errors = take(left)?;
     into.req_units = take(left)?;
@@ -178,16 +198,6 @@ fn take_sums(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Resul
     into.fallen = take(left)?;
     into.first_seen = slot.timestamp_micros().saturating_add_unsigned(take(left)?);
     into.last_seen = into.first_seen.saturating_add_unsigned(take(left)?);
-    Ok(())
-}
-
-/// Two numbers for each bucket, each of which ends with a byte below 0x80.
-fn skip_sketch(left: &mut &[u8]) -> Result<(), RowError> {
-    let numbers = take(left)?.checked_mul(2).and_then(|numbers| usize::try_from(numbers).ok()).ok_or_else(damaged)?;
-    let Some(last) = numbers.checked_sub(1) else { return Ok(()) };
-    let mut ends = left.iter().enumerate().filter(|(_, byte)| **byte < 0x80);
-    let (place, _) = ends.nth(last).ok_or_else(damaged)?;
-    *left = &left[place + 1..];
     Ok(())
 }
 
@@ -211,9 +221,28 @@ fn put(bytes: &mut Vec<u8>, mut number: u128) {
     bytes.push(number as u8);
 }
 
+/// Passes over so many numbers: each ends with a byte whose highest bit is not set.
+fn skip(left: &mut &[u8], mut count: u64) -> Result<(), RowError> {
+    const HIGHEST: u64 = 0x8080_8080_8080_8080;
+    while count >= 8
+        && let Some((word, rest)) = left.split_first_chunk()
+    {
+        count -= u64::from((!u64::from_le_bytes(*word) & HIGHEST).count_ones());
+        *left = rest;
+    }
+    while count > 0 {
+        let (byte, rest) = left.split_first().ok_or_else(damaged)?;
+        *left = rest;
+        count -= u64::from(*byte < 0x80);
+    }
+    Ok(())
+}
+
 fn take(left: &mut &[u8]) -> Result<u64, RowError> {
-    // Most are small.
-    if let [byte @ 0..0x80, rest @ ..] = *left {
+    // Most are short.
+    if let Some((byte, rest)) = left.split_first()
+        && *byte < 0x80
+    {
         *left = rest;
         return Ok((*byte).into());
     }
@@ -296,23 +325,20 @@ mod tests {
             again.merge(&bytes, slot()).unwrap();
             prop_assert_eq!(&again, &values);
             prop_assert_eq!(again.payload(slot()), values.payload(slot()));
-        }
-
-        #[test]
-        fn sums_are_the_same_without_sketches(kept in proptest::collection::hash_map(".{0,12}", any_figures(), 0..40)) {
-            let mut expected: ByValue = kept.into_iter().collect();
-            let bytes = stored(&SlotValues::Kept(expected.clone()).payload(slot()), &mut Packer::default());
-            expected.values_mut().for_each(|figures| figures.sketch = Sketch::default());
-            let mut found = ByValue::default();
-            read(&bytes, slot(), Detail::Sums, |value, figures| drop(found.insert(value.to_owned(), figures.clone())))
-                .unwrap();
-            prop_assert_eq!(found, expected);
+            let mut sums = ByValue::default();
+            let wants = |value: &str, _| if value.len() % 2 == 0 { Wanted::Nothing } else { Wanted::Sums };
+            read_some(&bytes, slot(), wants, |value, figures| drop(sums.insert(value.to_owned(), figures.clone()))).unwrap();
+            let SlotValues::Kept(kept) = &values else { unreachable!() };
+            let odd = kept.iter().filter(|(value, _)| value.len() % 2 == 1);
+            let odd: ByValue = odd
+                .map(|(value, figures)| (value.clone(), Figures { sketch: Sketch::default(), ..figures.clone() }))
+                .collect();
+            prop_assert_eq!(sums, odd);
         }
 
         #[test]
         fn damaged_bytes_are_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read(&bytes, slot(), Detail::Sketches, |_, _| {});
-            let _ = read(&bytes, slot(), Detail::Sums, |_, _| {});
+            let _ = read(&bytes, slot(), |_, _| {});
         }
     }
 
@@ -326,7 +352,7 @@ mod tests {
         }
         assert_eq!(values, SlotValues::TooMany);
         let bytes = stored(&values.payload(slot()), &mut Packer::default());
-        assert!(!read(&bytes, slot(), Detail::Sketches, |_, _| {}).unwrap());
+        assert!(!read(&bytes, slot(), |_, _| {}).unwrap());
         let mut merged = SlotValues::default();
         merged.merge(&bytes, slot()).unwrap();
         assert_eq!(merged, SlotValues::TooMany);

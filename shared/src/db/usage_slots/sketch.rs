@@ -40,6 +40,22 @@ impl Sketch {
         }
     }
 
+    /// Takes away what was added before.
+    pub fn subtract(&mut self, other: &Self) {
+        let mut at = 0;
+        for (bucket, calls) in &other.buckets {
+            while self.buckets.get(at).is_some_and(|(one, _)| one < bucket) {
+                at += 1;
+            }
+            if let Some((one, sum)) = self.buckets.get_mut(at)
+                && one == bucket
+            {
+                *sum = sum.saturating_sub(*calls);
+            }
+        }
+        self.buckets.retain(|(_, calls)| *calls > 0);
+    }
+
     /// How many buckets only the other has.
     fn missing(&self, other: &Self) -> usize {
         let mut own = self.buckets.iter().map(|(bucket, _)| *bucket).peekable();
@@ -113,6 +129,13 @@ mod tests {
             (0..own).map(|n| n * 37 % 1000).chain((0..other).map(|n| n * 53 % 1100)).for_each(|time| both.add(time));
             one.merge(&two);
             assert_eq!(one, both, "{own} and {other}");
+            one.subtract(&two);
+            two.subtract(&both);
+            let first = (0..own).map(|n| n * 37 % 1000).fold(Sketch::default(), |mut first, time| {
+                first.add(time);
+                first
+            });
+            assert_eq!((one, two), (first, Sketch::default()), "{own} and {other}, taken away");
         }
     }
 
