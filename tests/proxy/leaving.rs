@@ -69,8 +69,8 @@ struct Callers {
 
 impl Callers {
     async fn start(stack: &Stack) -> Self {
-        let (answered, failed, over) = (Arc::<AtomicU64>::default(), Arc::default(), Arc::<AtomicBool>::default());
-        let mut callers = Self { answered, failed, over, tasks: Vec::new() };
+        let mut callers =
+            Self { answered: Arc::default(), failed: Arc::default(), over: Arc::default(), tasks: Vec::new() };
         for _ in 0..4 {
             let calling =
                 call_until_over(stack.client(), callers.answered.clone(), callers.failed.clone(), callers.over.clone());
