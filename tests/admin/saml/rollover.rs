@@ -17,8 +17,9 @@ const KEYS: &str = "/admin/saml-keys";
 async fn published(site: &Site) -> Vec<String> {
     let metadata = site.our_metadata(site.service.home.organisation_id).await;
     let used = |kind: &str| -> Vec<String> {
-        let parts = metadata.split(&format!("use=\"{kind}\"")).skip(1).map(str::to_owned);
-        parts.map(|part| between(&part, "<ds:X509Certificate>", "</ds:X509Certificate>").to_owned()).collect()
+        let mark = format!("use=\"{kind}\"");
+        let parts = metadata.split(&mark).skip(1);
+        parts.map(|part| between(part, "<ds:X509Certificate>", "</ds:X509Certificate>").to_owned()).collect()
     };
     assert_eq!(used("signing"), used("encryption"));
     used("signing")
