@@ -326,10 +326,10 @@ mod tests {
             prop_assert_eq!(&again, &values);
             prop_assert_eq!(again.payload(slot()), values.payload(slot()));
             let mut sums = ByValue::default();
-            let wants = |value: &str, _| if value.len() % 2 == 0 { Wanted::Nothing } else { Wanted::Sums };
+            let wants = |value: &str, _| if value.len().is_multiple_of(2) { Wanted::Nothing } else { Wanted::Sums };
             read_some(&bytes, slot(), wants, |value, figures| drop(sums.insert(value.to_owned(), figures.clone()))).unwrap();
             let SlotValues::Kept(kept) = &values else { unreachable!() };
-            let odd = kept.iter().filter(|(value, _)| value.len() % 2 == 1);
+            let odd = kept.iter().filter(|(value, _)| !value.len().is_multiple_of(2));
             let odd: ByValue = odd
                 .map(|(value, figures)| (value.clone(), Figures { sketch: Sketch::default(), ..figures.clone() }))
                 .collect();
