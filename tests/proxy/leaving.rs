@@ -42,7 +42,7 @@ async fn sigterm_turns_readiness_off_at_once_finishes_streams_and_exits_when_idl
     let ready = format!("{}/readyz", stack.metrics_url);
     until("readiness is off", async || reqwest::get(&ready).await.is_ok_and(|answer| answer.status() == 503)).await;
     let address = format!("127.0.0.1:{}", stack.proxy_port);
-    until("no new connection is taken", async || tokio::net::TcpStream::connect(&address).await.is_err()).await;
+    until("no new connection is taken", async || TcpStream::connect(&address).await.is_err()).await;
     assert!(stack.proxy.has_ended().is_none(), "a stream still runs");
     let text = stream.await.expect("the reader lives").expect("the stream is whole");
     assert!(text.trim_end().ends_with("data: [DONE]"), "the stream was cut: {text}");
