@@ -38,7 +38,7 @@ pub use list_cache::{ListCache, ListEntries};
 pub use lists::{LONGEST_LIST, filtered, may_be_seen};
 pub use merged_names::{MergedPlace, merged_name, merged_place, merged_uri, split_name, split_uri};
 pub use merged_session::MergedSession;
-pub use mirrored_headers::is_mirrored;
+pub use mirrored_headers::{Mirrored, mirrored};
 pub use outcome::{Outcome, outcome_of};
 pub use resource_metadata::ResourceMetadata;
 pub use session::{SessionOwner, Sessions};

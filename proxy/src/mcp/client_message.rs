@@ -146,6 +146,14 @@ fn asked(method: &str, params: Option<&RawValue>) -> Result<Asked, String> {
         members.ok_or_else(|| format!("the parameters of {method} cannot be read"))
     };
     let named = |field: &str| read(&PARAMS)?.name(field, method);
+    // What names nothing has nothing that could be judged; the server may not even have the method.
+    let about = |kind: Kind, field: &str| match params {
+        None => Ok(Asked::Other),
+        Some(_) => match read(&PARAMS)? {
+            members if members.get(field).is_none() => Ok(Asked::Other),
+            members => members.name(field, method).map(|name| Asked::About(kind, name)),
+        },
+    };
     match method {
         "initialize" => Ok(Asked::Initialize),
         "ping" => Ok(Asked::Ping),
@@ -153,7 +161,7 @@ fn asked(method: &str, params: Option<&RawValue>) -> Result<Asked, String> {
         "tools/call" => named("name").map(Asked::Tool),
         "prompts/get" => named("name").map(Asked::Prompt),
         "resources/read" => named("uri").map(Asked::Resource),
-        "resources/subscribe" | "resources/unsubscribe" => named("uri").map(|uri| Asked::About(Kind::Resource, uri)),
+        "resources/subscribe" | "resources/unsubscribe" => about(Kind::Resource, "uri"),
         "completion/complete" => {
             let reference = read(&PARAMS)?;
             let reference = reference.get("ref").and_then(|reference| Members::read(reference, &REFERENCE));
@@ -261,6 +269,7 @@ mod tests {
                 Asked::About(Kind::Prompt, "p".into()),
             ),
             (request("made/up", json!([1])), Asked::Other),
+            (request("resources/subscribe", json!({ "_meta": {} })), Asked::Other),
             (json!({ "jsonrpc": "2.0", "id": 1, "result": {} }), Asked::Answer),
             (json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), Asked::Other),
         ] {
@@ -286,6 +295,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#, -32602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#, -32602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, -32602),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"URI":"a"}}"#, -32602),
             (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
             (r#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#, -32600),
         ] {

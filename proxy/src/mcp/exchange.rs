@@ -76,10 +76,10 @@ impl UpstreamCall {
         Self { method, headers, body, head_within: forever, idle: forever }
     }
 
-    /// The method and the name of the body are said again in headers.
+    /// The method and the name of the body, as far as they are said again in headers.
     #[must_use]
-    pub fn mirroring(mut self, method: &str, name: Option<&str>) -> Self {
-        let mirrored = [(&METHOD, encoded(method)), (&NAME, name.and_then(encoded))];
+    pub fn mirroring(mut self, method: Option<&str>, name: Option<&str>) -> Self {
+        let mirrored = [(&METHOD, method.and_then(encoded)), (&NAME, name.and_then(encoded))];
         self.headers.extend(mirrored.into_iter().filter_map(|(name, value)| Some((name.clone(), value?))));
         self
     }

@@ -12,8 +12,15 @@ pub static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// As the protocol has it.
 const MISMATCH: i64 = -32020;
 
-/// Whether the client says it twice; an error where it says something else.
-pub fn is_mirrored(headers: &HeaderMap, message: &ClientMessage) -> Result<bool, Fault> {
+/// What a client says twice. The server gets no more: that one is missing is for it to refuse.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mirrored {
+    pub method: bool,
+    pub name: bool,
+}
+
+/// An error where a header says something else than the body.
+pub fn mirrored(headers: &HeaderMap, message: &ClientMessage) -> Result<Mirrored, Fault> {
     let mismatch = |name: &HeaderName| Fault::new(MISMATCH, format!("the header {name} does not agree with the body"));
     let mut methods = headers.get_all(&METHOD).iter();
     let mut names = headers.get_all(&NAME).iter();
@@ -25,7 +32,7 @@ pub fn is_mirrored(headers: &HeaderMap, message: &ClientMessage) -> Result<bool,
     {
         return Err(mismatch(&NAME));
     }
-    Ok(headers.contains_key(&METHOD))
+    Ok(Mirrored { method: headers.contains_key(&METHOD), name: headers.contains_key(&NAME) })
 }
 
 /// A value in letters that a header may hold; others are in base64, and marked so.
@@ -60,8 +67,9 @@ mod tests {
         let name = encoded("écho").unwrap();
         assert_eq!(name, "=?base64?w6ljaG8=?=");
         for (pairs, expected) in [
-            (vec![], Ok(false)),
-            (vec![(&METHOD, HeaderValue::from_static("tools/call")), (&NAME, name.clone())], Ok(true)),
+            (vec![], Ok((false, false))),
+            (vec![(&METHOD, HeaderValue::from_static("tools/call")), (&NAME, name.clone())], Ok((true, true))),
+            (vec![(&METHOD, HeaderValue::from_static("tools/call"))], Ok((true, false))),
             (vec![(&METHOD, HeaderValue::from_static("tools/list"))], Err(MISMATCH)),
             (vec![(&NAME, HeaderValue::from_static("delete"))], Err(MISMATCH)),
             (vec![(&NAME, name.clone()), (&NAME, HeaderValue::from_static("delete"))], Err(MISMATCH)),
@@ -71,7 +79,8 @@ mod tests {
             for (name, value) in &pairs {
                 headers.append((*name).clone(), value.clone());
             }
-            assert_eq!(is_mirrored(&headers, &message).map_err(|fault| fault.code), expected, "{pairs:?}");
+            let found = mirrored(&headers, &message).map(|found| (found.method, found.name));
+            assert_eq!(found.map_err(|fault| fault.code), expected, "{pairs:?}");
         }
         assert_eq!(encoded("echo").unwrap(), "echo");
     }

@@ -71,7 +71,7 @@ async fn rules_that_nobody_could_follow_are_refused() {
         (json!({ "introspection": "http://10.0.0.1/x" }), "configurations.jwt_validation.introspection"),
     ] {
         let integration = json!({
-            "name": "t", "url": "https://a.test/mcp", "auth_type": "none", "transport": "http",
+            "name": "t", "url": "https://mcp.example.com/mcp", "auth_type": "none", "transport": "http",
             "configurations": { "jwt_validation": rules },
         });
         let answer = stack.administrator().post("/mcp-integrations", &integration).await;

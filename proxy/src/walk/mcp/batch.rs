@@ -6,7 +6,7 @@ use super::answers::{CallFailure, gone, noted, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
-use crate::mcp::{ClientMessage, LONGEST_ANSWER, Outcome, fault_body};
+use crate::mcp::{ClientMessage, LONGEST_ANSWER, Mirrored, Outcome, fault_body};
 use crate::metrics::Lane;
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
@@ -81,7 +81,7 @@ impl Engine {
         session: Option<&[u8]>,
         message: &ClientMessage,
     ) -> Result<Bytes, ()> {
-        let answered = match self.prepare_message(client, own, asked, session, message, false).await {
+        let answered = match self.prepare_message(client, own, asked, session, message, Mirrored::default()).await {
             Err(failure) => Err(failure),
             Ok(ready) => {
                 let began = Instant::now();

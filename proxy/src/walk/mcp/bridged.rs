@@ -6,7 +6,9 @@ use super::answers::{CallFailure, HEARTBEAT, gone, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
-use crate::mcp::{Asked, Bridge, ClientMessage, Fault, INVALID_REQUEST, McpEndpoint, SESSION_ID, UpstreamCall};
+use crate::mcp::{
+    Asked, Bridge, ClientMessage, Fault, INVALID_REQUEST, McpEndpoint, Mirrored, SESSION_ID, UpstreamCall,
+};
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
@@ -74,7 +76,7 @@ impl Engine {
             Err(delivered) => return delivered,
         };
         let message = &received.said;
-        let ready = match self.prepare_message(client, visit, asked, None, message, false).await {
+        let ready = match self.prepare_message(client, visit, asked, None, message, Mirrored::default()).await {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, message.id.as_deref(), &failure).await,
         };

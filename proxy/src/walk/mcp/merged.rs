@@ -8,8 +8,8 @@ use super::merged_upstream::GREETING;
 use crate::answer::beside;
 use crate::identity::identify::Principal;
 use crate::mcp::{
-    Asked, ClientMessage, Fault, INVALID_PARAMS, McpTarget, MergedPlace, MergedSession, RESOURCE_NOT_FOUND, SESSION_ID,
-    SessionOwner, UpstreamCall, may_be_seen, merged_name, merged_place, merged_uri, split_name, split_uri,
+    Asked, ClientMessage, Fault, INVALID_PARAMS, McpTarget, MergedPlace, MergedSession, Mirrored, RESOURCE_NOT_FOUND,
+    SESSION_ID, SessionOwner, UpstreamCall, may_be_seen, merged_name, merged_place, merged_uri, split_name, split_uri,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
@@ -162,7 +162,10 @@ impl Engine {
             }
         };
         match opened {
-            Ok(opened) => self.single(client, visit, &one, opened.as_deref().map(str::as_bytes), &message, false).await,
+            Ok(opened) => {
+                self.single(client, visit, &one, opened.as_deref().map(str::as_bytes), &message, Mirrored::default())
+                    .await
+            }
             Err(failure) => self.tell_failure(client, visit, id, &failure).await,
         }
     }

@@ -7,8 +7,8 @@ use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{
-    Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, McpEndpoint, Outcome, PROTOCOL_VERSION,
-    SESSION_ID, UpstreamCall, filtered, is_mirrored, outcome_of,
+    Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, McpEndpoint, Mirrored, Outcome,
+    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, filtered, mirrored, outcome_of,
 };
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
@@ -45,8 +45,8 @@ impl Engine {
             Err(delivered) => return delivered,
         };
         match &received.said.messages[..] {
-            [message] if !received.said.is_batch => match is_mirrored(&client.head().headers, message) {
-                Ok(is_mirrored) => self.single(client, visit, asked, session, message, is_mirrored).await,
+            [message] if !received.said.is_batch => match mirrored(&client.head().headers, message) {
+                Ok(mirrored) => self.single(client, visit, asked, session, message, mirrored).await,
                 Err(fault) => {
                     visit.observer.log = None;
                     let id = message.id.as_deref();
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// `is_mirrored`: the client says in headers what the body says, and the server may want it so.
+    /// `mirrored`: what the client says in headers besides the body, and the server may want so.
     pub(super) async fn single(
         &self,
         client: &mut impl Downstream,
@@ -65,10 +65,10 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
         message: &ClientMessage,
-        is_mirrored: bool,
+        mirrored: Mirrored,
     ) -> Delivered {
         let id = message.id.as_deref();
-        let ready = match self.prepare_message(client, visit, asked, session, message, is_mirrored).await {
+        let ready = match self.prepare_message(client, visit, asked, session, message, mirrored).await {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, id, &failure).await,
         };
@@ -131,7 +131,7 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
         message: &ClientMessage,
-        is_mirrored: bool,
+        mirrored: Mirrored,
     ) -> Result<ReadyCall, CallFailure> {
         match message.asked.call().filter(|_| message.id.is_some()) {
             None => visit.observer.log = None,
@@ -158,8 +158,9 @@ impl Engine {
         let idle = if message.asked == Asked::Listen { self.mcp.stream_idle } else { self.mcp.call_timeout };
         let mut call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
             .within(self.mcp.call_timeout, idle);
-        if is_mirrored {
-            call = call.mirroring(&message.method, message.asked.call());
+        if mirrored != Mirrored::default() {
+            let method = mirrored.method.then_some(message.method.as_str());
+            call = call.mirroring(method, message.asked.call().filter(|_| mirrored.name));
         }
         if let Some(log) = &mut visit.observer.log {
             log.sends_to_service(endpoint.authority(), endpoint.path(), call.headers());
