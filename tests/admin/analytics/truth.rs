@@ -264,7 +264,7 @@ async fn groups_are_what_their_calls_add_up_to() {
         p99_latency,success_rate,error_count,cache_hit_rate,last_seen,first_seen";
     let spoken_of: HashSet<&str> = truth.world.feedback.iter().map(|given| given.trace.as_str()).collect();
     for n in 0..rounds(4) {
-        let asked = question(&mut random, n + 14);
+        let asked = question(&mut random, n + 17);
         let calls = truth.calls(&asked);
         for (name, value) in dimensions {
             for path in [format!("/analytics/groups/{name}"), format!("/logs/groups/{name}")] {
