@@ -85,6 +85,9 @@ async fn walk_every_kind_of_provider_stays_in_its_organisation() {
     ] {
         let set = rival.put(super::AUTH_SETTINGS, &settings).await;
         assert_eq!(set.status, 200, "{kind}: {}", set.text());
+        // Nobody is known there by an account of before.
+        const FORGET: &str = "DELETE FROM user_identities WHERE organisation_id = $1";
+        service.database.client().await.execute(FORGET, &[&other.organisation_id]).await.unwrap();
         // An account of the first organisation with its own address, with one of the owner's, and with one of theirs.
         for (subject, email, is_moved, status) in [
             ("ada", "ada@home.test", false, 403),
