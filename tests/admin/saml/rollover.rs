@@ -75,7 +75,7 @@ async fn our_own_key_is_replaced_without_a_gap() {
 
     assert_eq!(admin.delete(&format!("{KEYS}/standby")).await.status, 200);
     assert_eq!(admin.delete(&format!("{KEYS}/standby")).await.status, 404);
-    assert_eq!(published(&site).await, [new.clone()]);
+    assert_eq!(published(&site).await, std::slice::from_ref(&new));
     assert_eq!((sign_in(&site, &old).await, sign_in(&site, &new).await), (403, 303));
 
     let other = site.service.organisation().await;
