@@ -2,6 +2,7 @@
 
 use super::measure::Measure;
 use super::period::{Step, slot_of};
+use super::rolled::Rolled;
 use super::row;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -42,6 +43,8 @@ pub struct Counted {
     condition: SlotCondition,
     step: Option<Step>,
     has_percentiles: bool,
+    /// Nothing but requests of users is asked for, which is the first thing that slots say of one.
+    is_of_requests: bool,
     /// By the beginning of a slot of the graph, in seconds since 1970; without a graph there is one.
     slots: BTreeMap<i64, ByValue>,
     held: usize,
@@ -74,6 +77,7 @@ impl Counted {
             condition: SlotCondition::All,
             step,
             has_percentiles: rolled().any(|one| one.is_percentile()),
+            is_of_requests: dimension == SlotDimension::User && rolled().all(Rolled::is_of_requests),
             slots: BTreeMap::new(),
             held: 0,
             different: rolled().any(|one| one.divided_by().is_some()).then(Different::default),
@@ -107,7 +111,20 @@ impl Counted {
             if is_asked { wanted } else { Wanted::Nothing }
         };
         let (at, before) = (at(slot, self.step), self.held);
+        let is_of_requests = self.is_of_requests && condition == SlotCondition::All;
         let is_whole = match &mut self.different {
+            Some(different) if is_of_requests => {
+                let sums = different.slots.entry(at).or_default();
+                let count = |own: &str, requests: u64| {
+                    if wants(own, requests) != Wanted::Nothing {
+                        sums.figures.requests += requests;
+                        sums.figures.user_requests += if own.is_empty() { 0 } else { requests };
+                        sums.add(Some(own).filter(|name| !name.is_empty()), &mut different.numbers);
+                    }
+                    Wanted::Nothing
+                };
+                usage_slots::read_some(stored, slot, count, |_, _| {})?
+            }
             Some(different) => {
                 let sums = different.slots.entry(at).or_default();
                 usage_slots::read_some(stored, slot, wants, |own, figures| {

@@ -47,6 +47,11 @@ impl Rolled {
         }
     }
 
+    /// Whether it is made of nothing but numbers of requests, by user.
+    pub fn is_of_requests(self) -> bool {
+        matches!(self, Self::Requests | Self::Users | Self::UserRequests | Self::RequestsPerUser)
+    }
+
     pub fn is_percentile(self) -> bool {
         matches!(self, Self::Latency(_))
     }
