@@ -141,7 +141,7 @@ pub fn read_some(
         match wanted {
             Wanted::Everything => take_sketch(&mut left, &mut figures.sketch)?,
             Wanted::Nothing | Wanted::Sums => {
-                figures.sketch.buckets.clear();
+                figures.sketch.clear();
                 let buckets = take(&mut left)?;
                 skip(&mut left, buckets.checked_mul(2).ok_or_else(damaged)?)?;
             }
@@ -169,12 +169,12 @@ fn put_figures(bytes: &mut Vec<u8>, figures: &Figures, slot: DateTime<Utc>) {
     let first = figures.first_seen - slot.timestamp_micros();
     put(bytes, first.max(0).unsigned_abs().into());
     put(bytes, (figures.last_seen - figures.first_seen).max(0).unsigned_abs().into());
-    put(bytes, sketch.buckets.len() as u128);
+    put(bytes, sketch.buckets().count() as u128);
     let mut last = -1;
-    for (bucket, calls) in &sketch.buckets {
+    for (bucket, calls) in sketch.buckets() {
         put(bytes, (bucket - last).max(0).unsigned_abs().into());
-        put(bytes, (*calls).into());
-        last = *bucket;
+        put(bytes, calls.into());
+        last = bucket;
     }
 }
 
@@ -202,12 +202,14 @@ fn take_figures(left: &mut &[u8], into: &mut Figures, slot: DateTime<Utc>) -> Re
 }
 
 fn take_sketch(left: &mut &[u8], into: &mut Sketch) -> Result<(), RowError> {
-    into.buckets.clear();
+    into.clear();
     let mut last: i16 = -1;
     for _ in 0..take(left)? {
         let step = i16::try_from(take(left)?).map_err(|_| damaged())?;
         last = last.checked_add(step).ok_or_else(damaged)?;
-        into.buckets.push((last, take(left)?));
+        if !into.push(last, take(left)?) {
+            return Err(damaged());
+        }
     }
     Ok(())
 }

@@ -1,16 +1,23 @@
 //! How response times are spread: how many calls lie in each of fixed buckets. Times of one bucket are within 1 % of the one it stands
 //! for, and sketches are merged by adding.
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// As a list while it has few buckets, and as a table once others were added to it that make it many: adding to a list moves it.
+#[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// Numbers of buckets, rising, and how many calls are in each.
-    pub(super) buckets: Vec<(i16, u64)>,
+    few: Vec<(i16, u64)>,
+    /// How many calls are in each, from the first bucket there is; empty while there are few.
+    many: Vec<u64>,
 }
 
 /// A bucket is so many times as wide as the one before.
 const STEP: f64 = 1.02;
-/// One that is so many times shorter is added bucket by bucket.
-const SEARCHED: usize = 16;
+/// What takes no time has a bucket of its own.
+const FIRST_BUCKET: i16 = -1;
+/// That of the longest time that is a number of milliseconds.
+const LAST_BUCKET: i16 = 1086;
+/// A list is not made longer than this.
+const FEW: usize = 32;
 
 impl Sketch {
     pub fn add(&mut self, millis: i32) {
@@ -18,64 +25,75 @@ impl Sketch {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        if other.buckets.len() < self.buckets.len() / SEARCHED {
-            return other.buckets.iter().for_each(|(bucket, calls)| self.add_calls(*bucket, *calls));
+        if self.few.is_empty() && self.many.is_empty() {
+            self.few.extend_from_slice(&other.few);
+            self.many.extend_from_slice(&other.many);
+            return;
         }
-        // From the last to the first, into the room behind, so that nothing is moved twice.
-        let (mut mine, mut theirs) = (self.buckets.len(), other.buckets.len());
-        let mut end = mine + self.missing(other);
-        self.buckets.resize(end, (0, 0));
-        while theirs > 0 {
-            let (bucket, calls) = other.buckets[theirs - 1];
-            let own = mine.checked_sub(1).map(|last| self.buckets[last]);
-            let merged = match own {
-                Some(own) if own.0 > bucket => own,
-                Some(own) if own.0 == bucket => (bucket, own.1 + calls),
-                _ => (bucket, calls),
-            };
-            theirs -= usize::from(merged.0 == bucket);
-            mine -= usize::from(own.is_some_and(|own| own.0 == merged.0));
-            end -= 1;
-            self.buckets[end] = merged;
+        if self.few.len() + other.few.len() > FEW || !other.many.is_empty() {
+            self.widen();
         }
+        other.buckets().for_each(|(bucket, calls)| self.add_calls(bucket, calls));
     }
 
     /// Takes away what was added before.
     pub fn subtract(&mut self, other: &Self) {
-        let mut at = 0;
-        for (bucket, calls) in &other.buckets {
-            while self.buckets.get(at).is_some_and(|(one, _)| one < bucket) {
-                at += 1;
-            }
-            if let Some((one, sum)) = self.buckets.get_mut(at)
-                && one == bucket
-            {
-                *sum = sum.saturating_sub(*calls);
+        for (bucket, calls) in other.buckets() {
+            if let Some(sum) = self.many.get_mut(place(bucket)) {
+                *sum = sum.saturating_sub(calls);
+            } else if let Ok(place) = self.few.binary_search_by_key(&bucket, |(one, _)| *one) {
+                self.few[place].1 = self.few[place].1.saturating_sub(calls);
             }
         }
-        self.buckets.retain(|(_, calls)| *calls > 0);
+        self.few.retain(|(_, calls)| *calls > 0);
     }
 
-    /// How many buckets only the other has.
-    fn missing(&self, other: &Self) -> usize {
-        let mut own = self.buckets.iter().map(|(bucket, _)| *bucket).peekable();
-        let is_missing = |(bucket, _): &&(i16, u64)| {
-            while own.next_if(|one| one < bucket).is_some() {}
-            own.peek() != Some(bucket)
-        };
-        other.buckets.iter().filter(is_missing).count()
+    /// Buckets that have calls, rising.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = (i16, u64)> {
+        let many = (FIRST_BUCKET..).zip(self.many.iter().copied()).filter(|(_, calls)| *calls > 0);
+        self.few.iter().copied().chain(many)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.few.clear();
+        self.many.clear();
+    }
+
+    /// Adds a bucket behind all others. False for one that cannot be.
+    pub(super) fn push(&mut self, bucket: i16, calls: u64) -> bool {
+        let can_be = (FIRST_BUCKET..=LAST_BUCKET).contains(&bucket);
+        if can_be {
+            self.few.push((bucket, calls));
+        }
+        can_be
+    }
+
+    fn widen(&mut self) {
+        if self.many.is_empty() {
+            let few = std::mem::take(&mut self.few);
+            self.many = vec![0; few.last().map_or(0, |(bucket, _)| place(*bucket)) + 1];
+            few.into_iter().for_each(|(bucket, calls)| self.add_calls(bucket, calls));
+        }
     }
 
     fn add_calls(&mut self, bucket: i16, calls: u64) {
-        match self.buckets.binary_search_by_key(&bucket, |(one, _)| *one) {
-            Ok(place) => self.buckets[place].1 += calls,
-            Err(place) => self.buckets.insert(place, (bucket, calls)),
+        if self.many.is_empty() {
+            match self.few.binary_search_by_key(&bucket, |(one, _)| *one) {
+                Ok(place) => self.few[place].1 += calls,
+                Err(place) => self.few.insert(place, (bucket, calls)),
+            }
+            return;
         }
+        let place = place(bucket);
+        if place >= self.many.len() {
+            self.many.resize(place + 1, 0);
+        }
+        self.many[place] += calls;
     }
 
     /// The time that so many percent of calls do not exceed, between the two calls that it stands between. 0 of nothing.
     pub fn percentile(&self, percent: u8) -> f64 {
-        let calls: u64 = self.buckets.iter().map(|(_, calls)| calls).sum();
+        let calls: u64 = self.buckets().map(|(_, calls)| calls).sum();
         if calls == 0 {
             return 0.0;
         }
@@ -87,19 +105,31 @@ impl Sketch {
     /// The time of a call by its place among all, from 0.
     fn at(&self, place: u64) -> f64 {
         let mut passed = 0;
-        for (bucket, calls) in &self.buckets {
+        for (bucket, calls) in self.buckets() {
             passed += calls;
             if passed > place {
-                return millis(*bucket);
+                return millis(bucket);
             }
         }
         0.0
     }
 }
 
-/// What takes no time has a bucket of its own.
+impl PartialEq for Sketch {
+    fn eq(&self, other: &Self) -> bool {
+        self.buckets().eq(other.buckets())
+    }
+}
+
+impl Eq for Sketch {}
+
+/// Of a bucket in a table.
+fn place(bucket: i16) -> usize {
+    usize::from((bucket - FIRST_BUCKET).max(0).unsigned_abs())
+}
+
 fn bucket(millis: i32) -> i16 {
-    if millis <= 0 { -1 } else { (f64::from(millis).ln() / STEP.ln()).ceil() as i16 }
+    if millis <= 0 { FIRST_BUCKET } else { (f64::from(millis).ln() / STEP.ln()).ceil() as i16 }
 }
 
 /// The number that is nearest to all of a bucket.
@@ -117,6 +147,7 @@ mod tests {
             let stands_for = millis(bucket(time));
             assert!((stands_for - f64::from(time)).abs() <= f64::from(time) * 0.01, "{time}: {stands_for}");
         }
+        assert_eq!((bucket(i32::MIN), bucket(i32::MAX)), (FIRST_BUCKET, LAST_BUCKET));
         assert_eq!(millis(bucket(0)), 0.0);
     }
 
@@ -127,8 +158,11 @@ mod tests {
             (0..own).map(|n| n * 37 % 1000).for_each(|time| one.add(time));
             (0..other).map(|n| n * 53 % 1100).for_each(|time| two.add(time));
             (0..own).map(|n| n * 37 % 1000).chain((0..other).map(|n| n * 53 % 1100)).for_each(|time| both.add(time));
+            let before = one.clone();
             one.merge(&two);
             assert_eq!(one, both, "{own} and {other}");
+            one.subtract(&two);
+            assert_eq!(one, before, "{own} and {other}");
             one.subtract(&two);
             two.subtract(&both);
             let first = (0..own).map(|n| n * 37 % 1000).fold(Sketch::default(), |mut first, time| {
