@@ -101,4 +101,5 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("query.role", "Only people of this role."),
     ("query.type", "Only objects of this kind."),
     ("query.workspace_id", "Id or slug of a workspace. A workspace's own key may leave it out."),
+    ("previous.summary", "The same figures of the period before."),
 ];
