@@ -111,7 +111,7 @@ async fn every_column_that_could_be_sealed_is_known_to_the_rotation() {
     // Keys are wrapped and not sealed; records of calls, tags of purges, lines of batches and figures are bytes of another
     // kind, and a certificate is for everybody.
     let others = ["batch_rows", "cache_purges", "data_keys", "rejected_records", "usage_slots"];
-    found.retain(|(table, column)| !others.contains(&table.as_str()) && column != "certificate");
+    found.retain(|(table, column)| !others.contains(&table.as_str()) && !column.ends_with("certificate"));
     let mut known: Vec<_> = SEALED.iter().map(|one| (one.table.to_owned(), one.column.to_owned())).collect();
     known.sort_unstable();
     assert_eq!(found, known);
