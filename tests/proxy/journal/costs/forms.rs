@@ -148,7 +148,8 @@ impl Maker<'_> {
     }
 
     fn messages(&self) -> Vec<Call> {
-        let usage = self.usage.as_object().unwrap();
+        let mut usage = self.usage.as_object().unwrap().clone();
+        usage.insert("service_tier".into(), json!(self.tier()));
         let message = json!({ "id": "m", "type": "message", "role": "assistant", "model": self.rule, "content": [],
                               "usage": usage });
         // What was read is said at the start, what was written and done at the end.
