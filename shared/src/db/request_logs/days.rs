@@ -48,7 +48,9 @@ pub async fn workspaces_of(client: &impl GenericClient, day: NaiveDate) -> Resul
 /// Drops a day with all its rows. Waits no longer than `patience` (as SQL says it) for those who read or write logs: they wait
 /// behind it meanwhile.
 pub async fn drop_day(client: &impl GenericClient, day: NaiveDate, patience: &str) -> Result<(), Error> {
-    client.batch_execute(&format!("SET LOCAL lock_timeout = '{patience}'; DROP TABLE {}", table_of(day))).await
+    client.execute("SELECT set_config('lock_timeout', $1, true)", &[&patience]).await?;
+    // Of a date alone: names cannot be bound.
+    client.batch_execute(&format!("DROP TABLE {}", table_of(day))).await
 }
 
 /// The first moment of the day after.
