@@ -408,11 +408,7 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
             splitter: Splitter::default(),
             ending: WireDialect::of_format(call.format).ending(),
         }),
-        false => {
-            let body = with_results(soft_denial::body(call, message.as_deref()), call, None);
-            head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
-            HeldStart::Plain(body)
-        }
+        false => HeldStart::Plain(with_results(soft_denial::body(call, message.as_deref()), call, None)),
     };
     let mut steps = Steps::default();
     if let Some(frames) = frames {
