@@ -22,8 +22,8 @@ pub use merged::MergedRequest;
 use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
-    Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata,
-    SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
+    Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, OpeningStreams,
+    ResourceMetadata, SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -49,6 +49,7 @@ pub struct McpGateway {
     pub circuits: McpCircuits,
     pub lists: ListCache,
     pub bridges: Arc<Bridges>,
+    pub opening: OpeningStreams,
     pub changed: Arc<ChangedLists>,
     pub metadata: ResourceMetadata,
     /// Longest silence before and inside the answer to a call.
@@ -65,6 +66,7 @@ impl McpGateway {
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
             bridges: Arc::default(),
+            opening: OpeningStreams::default(),
             changed: Arc::default(),
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
