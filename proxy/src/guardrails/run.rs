@@ -188,7 +188,7 @@ fn run_hook(
         now = Instant::now();
         let took = now - check_began + said.took;
         if answers.counts(place, index) {
-            meters.checked(check.id, &check.meters, (&verdict).into(), took);
+            meters.checked(check.number, (&verdict).into(), took);
         }
         results.push(CheckResult {
             id: check.id,
@@ -224,7 +224,7 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::meters::CheckMeters;
+    use super::super::meters::CheckNumber;
     use super::*;
     use http::{HeaderName, HeaderValue};
     use serde_json::json;
@@ -322,7 +322,7 @@ mod tests {
                     id: "t",
                     check: Box::new(Claims { extracts }),
                     fails_on_error: false,
-                    meters: CheckMeters::default(),
+                    number: CheckNumber::from_id("t"),
                 })
                 .into();
             let body = chat("x");
