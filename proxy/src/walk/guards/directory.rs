@@ -2,6 +2,7 @@
 
 use super::{DefaultHooks, GuardrailDirectory, SavedContent, SavedGuardrail};
 use crate::identity::identify::Principal;
+use crate::runtime::seldom_log::{SeldomLog, plain};
 use crate::snapshot::Snapshot;
 use shared::model::Guardrail;
 use std::sync::Arc;
@@ -21,7 +22,11 @@ impl GuardrailDirectory for Snapshot {
             }),
             // Its current one, rather than none.
             None => {
-                tracing::warn!(guardrail = name, version = wanted, "a config pins a version that does not exist");
+                static LOG: SeldomLog = SeldomLog::new();
+                LOG.warn(|unsaid| {
+                    let (workspace, guardrail, version) = (workspace.id.uuid(), plain(name), plain(wanted));
+                    tracing::warn!(%workspace, guardrail, version, unsaid, "a config pins a version that does not exist");
+                });
                 Some(current(guardrail))
             }
         }
@@ -34,7 +39,11 @@ impl GuardrailDirectory for Snapshot {
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks> {
         let found = self.default_guardrails(&caller.workspace)?;
         for name in &found.missing {
-            tracing::warn!(guardrail = name, "a default names a guardrail that does not exist");
+            static LOG: SeldomLog = SeldomLog::new();
+            LOG.warn(|unsaid| {
+                let (workspace, guardrail) = (caller.workspace.id.uuid(), plain(name));
+                tracing::warn!(%workspace, guardrail, unsaid, "a default names a guardrail that does not exist");
+            });
         }
         let all = |list: Vec<Arc<Guardrail>>| list.into_iter().map(current).collect();
         Some(DefaultHooks { input: all(found.input), output: all(found.output) })
