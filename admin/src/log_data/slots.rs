@@ -12,9 +12,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
 use shared::db::usage_slots::{
-    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, Wanted,
+    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, ValueMap, Wanted,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -196,7 +196,7 @@ impl Slots {
         Ok(is_worth_it.then_some(SlotPlan { dimension, pieces, stretches }))
     }
 
-    /// Slots as they are stored, to be read more than once. None when they are too much to be held.
+    /// Slots to be read more than once. None when they are too much to be held.
     async fn stored(
         &self,
         db: &impl GenericClient,
@@ -208,11 +208,8 @@ impl Slots {
         pin_mut!(rows);
         let (mut stored, mut held) = (Vec::new(), 0);
         while let Some(row) = rows.try_next().await? {
-            let one = StoredSlot {
-                slot: row.try_get("slot")?,
-                workspace_id: row.try_get("workspace_id")?,
-                figures: row.try_get("figures")?,
-            };
+            let figures = usage_slots::uncompressed(row.try_get("figures")?)?;
+            let one = StoredSlot { slot: row.try_get("slot")?, workspace_id: row.try_get("workspace_id")?, figures };
             held += one.figures.len();
             if held > MOST_HELD {
                 return Ok(None);
@@ -277,8 +274,8 @@ struct StoredSlot {
     figures: Vec<u8>,
 }
 
-/// Bytes of stored slots that are held for one answer, at most.
-const MOST_HELD: usize = 64 << 20;
+/// Bytes of slots that are held for one answer, at most.
+const MOST_HELD: usize = 96 << 20;
 
 /// Values of a statement that selects slots.
 struct SlotRows {
@@ -308,8 +305,8 @@ fn requests_by_value(
     stored: &[StoredSlot],
     value: ValueOf,
     from_logs: &Counted,
-) -> Result<Option<HashMap<String, u64>>, ApiError> {
-    let mut requests: HashMap<String, u64> = HashMap::new();
+) -> Result<Option<ValueMap<u64>>, ApiError> {
+    let mut requests: ValueMap<u64> = ValueMap::default();
     for one in stored {
         let workspace = if value == ValueOf::Workspace { one.workspace_id.to_string() } else { String::new() };
         let count = |own: &str, more: u64| {
