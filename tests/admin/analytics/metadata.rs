@@ -59,6 +59,10 @@ async fn slots_have_the_groups_that_logs_have() {
     for (name, expected) in names.iter().zip(&from_logs) {
         assert_eq!(groups(&service, name).await, *expected, "{name}");
     }
+    let divided = "CREATE TABLE divided AS SELECT * FROM usage_slots WHERE dimension = 'metadata'";
+    service.sql(&format!("{divided}; DELETE FROM usage_slots WHERE dimension = 'metadata'")).await;
+    assert_eq!(groups(&service, "plan").await, from_logs[0], "slots that another version built");
+    service.sql("INSERT INTO usage_slots SELECT * FROM divided").await;
     // Without the logs, slots alone could know.
     service.sql("TRUNCATE request_logs").await;
     for (name, expected) in names.iter().zip(&from_logs) {
