@@ -23,7 +23,7 @@ pub type ByValue = ValueMap<Figures>;
 pub enum SlotValues {
     Kept(ByValue),
     /// Divided by the names of metadata.
-    ByName(MetadataValues),
+    ByName(Box<MetadataValues>),
     /// More than are worth keeping: whoever asks counts logs.
     TooMany,
 }
@@ -49,7 +49,7 @@ impl SlotValues {
     /// Nothing yet.
     pub fn new(dimension: SlotDimension) -> Self {
         match dimension {
-            SlotDimension::Metadata => Self::ByName(MetadataValues::default()),
+            SlotDimension::Metadata => Self::ByName(Box::default()),
             _ => Self::default(),
         }
     }
