@@ -12,9 +12,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
 use shared::db::usage_slots::{
-    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, Wanted,
+    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, ValueMap, Wanted,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -167,6 +167,12 @@ impl Slots {
                 return Ok(None);
             }
         }
+        // While admins of two versions run, some slots are not divided by metadata yet.
+        let mut all = Counted::new(SlotDimension::All, ValueOf::Nothing, None, &[]);
+        let is_known = self.add_slots(db, SlotDimension::All, &plan.pieces, &mut all).await?;
+        if !is_known || requests_in(&found) != requests_in(&all.by_value()) {
+            return Ok(None);
+        }
         let is_whole = add_logs_by_name(db, filter, &plan.stretches, name, &mut found).await?;
         Ok(is_whole.then_some(found))
     }
@@ -196,7 +202,7 @@ impl Slots {
         Ok(is_worth_it.then_some(SlotPlan { dimension, pieces, stretches }))
     }
 
-    /// Slots as they are stored, to be read more than once. None when they are too much to be held.
+    /// Slots to be read more than once. None when they are too much to be held.
     async fn stored(
         &self,
         db: &impl GenericClient,
@@ -208,11 +214,8 @@ impl Slots {
         pin_mut!(rows);
         let (mut stored, mut held) = (Vec::new(), 0);
         while let Some(row) = rows.try_next().await? {
-            let one = StoredSlot {
-                slot: row.try_get("slot")?,
-                workspace_id: row.try_get("workspace_id")?,
-                figures: row.try_get("figures")?,
-            };
+            let figures = usage_slots::uncompressed(row.try_get("figures")?)?;
+            let one = StoredSlot { slot: row.try_get("slot")?, workspace_id: row.try_get("workspace_id")?, figures };
             held += one.figures.len();
             if held > MOST_HELD {
                 return Ok(None);
@@ -277,8 +280,8 @@ struct StoredSlot {
     figures: Vec<u8>,
 }
 
-/// Bytes of stored slots that are held for one answer, at most.
-const MOST_HELD: usize = 64 << 20;
+/// Bytes of slots that are held for one answer, at most.
+const MOST_HELD: usize = 96 << 20;
 
 /// Values of a statement that selects slots.
 struct SlotRows {
@@ -308,8 +311,8 @@ fn requests_by_value(
     stored: &[StoredSlot],
     value: ValueOf,
     from_logs: &Counted,
-) -> Result<Option<HashMap<String, u64>>, ApiError> {
-    let mut requests: HashMap<String, u64> = HashMap::new();
+) -> Result<Option<ValueMap<u64>>, ApiError> {
+    let mut requests: ValueMap<u64> = ValueMap::default();
     for one in stored {
         let workspace = if value == ValueOf::Workspace { one.workspace_id.to_string() } else { String::new() };
         let count = |own: &str, more: u64| {
@@ -387,6 +390,10 @@ fn stretch_sql(columns: &str, filter: &Filter) -> String {
         "SELECT {columns} FROM request_logs WHERE {} AND created_at >= ${from} AND created_at < ${until}",
         filter.sql()
     )
+}
+
+fn requests_in(values: &ByValue) -> u64 {
+    values.values().map(|figures| figures.requests).sum()
 }
 
 fn add_to(values: &mut ByValue, value: &str, add: impl FnOnce(&mut Figures)) {

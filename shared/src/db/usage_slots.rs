@@ -15,7 +15,7 @@ mod verify;
 pub use counted_call::{COLUMNS, CountedCall};
 pub use figures::{Figures, MONEY_SCALE};
 pub use metadata_values::{USER as USER_NAME, read_name};
-pub use pack::{ByValue, Wanted, read, read_some};
+pub use pack::{ByValue, ValueMap, Wanted, read, read_some, uncompressed};
 pub use sketch::Sketch;
 pub use slot_dimension::SlotDimension;
 pub use slot_size::SlotSize;

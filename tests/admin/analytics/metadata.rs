@@ -59,6 +59,10 @@ async fn slots_have_the_groups_that_logs_have() {
     for (name, expected) in names.iter().zip(&from_logs) {
         assert_eq!(groups(&service, name).await, *expected, "{name}");
     }
+    let divided = "CREATE TABLE divided AS SELECT * FROM usage_slots WHERE dimension = 'metadata'";
+    service.sql(&format!("{divided}; DELETE FROM usage_slots WHERE dimension = 'metadata'")).await;
+    assert_eq!(groups(&service, "plan").await, from_logs[0], "slots that another version built");
+    service.sql("INSERT INTO usage_slots SELECT * FROM divided").await;
     // Without the logs, slots alone could know.
     service.sql("TRUNCATE request_logs").await;
     for (name, expected) in names.iter().zip(&from_logs) {
@@ -105,4 +109,35 @@ async fn what_comes_late_and_what_is_erased_is_in_groups_at_once() {
     let tx = client.transaction().await.unwrap();
     assert_eq!(usage_slots::verify_day(&tx, noon).await.unwrap(), usage_slots::DayVerdict::Sound);
     tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn much_feedback_is_counted_as_little_is() {
+    let service = Service::start().await;
+    let mut client = service.database.client().await;
+    client.batch_execute(KEPT).await.unwrap();
+    let noon: DateTime<Utc> = "2026-01-20T12:00:00Z".parse().unwrap();
+    store(&service, noon, json!({ "metadata": { "plan": "pro" }, "trace_id": "t" })).await;
+    store(&service, noon, json!({ "metadata": { "plan": "free" }, "trace_id": "other", "ai_model": "llama" })).await;
+    reference::refresh(&mut client).await;
+    let mut given = 0;
+    for more in [2, 5000] {
+        service
+            .sql(&format!(
+                "INSERT INTO feedback (id, organisation_id, workspace_id, trace_id, value, created_at)
+                 SELECT gen_random_uuid(), organisation_id, workspace_id, trace_id, 1 + n % 2 * 2, created_at
+                 FROM request_logs, generate_series(1, {more}) AS n WHERE trace_id = 't'"
+            ))
+            .await;
+        given += more;
+        let plans = groups(&service, "plan").await;
+        let told = |n: usize| {
+            ["metadata_value", "requests_with_feedback", "avg_weighted_feedback"].map(|name| &plans[n][name])
+        };
+        assert_eq!(told(0), [&json!("free"), &json!(0), &json!(0)], "{plans}");
+        assert_eq!(told(1), [&json!("pro"), &json!(1), &json!(2)], "{plans}");
+        let models = get(&service.administrator(), "/analytics/graphs/feedbacks/ai-models", ALL).await;
+        let expected = json!([{ "ai_model": "gpt-4o", "total": given, "avg_weighted_feedback": 2 }]);
+        assert_eq!(models["data_points"], expected, "{given}");
+    }
 }

@@ -141,6 +141,8 @@ impl Truth {
         ];
         let mut thoughts: HashMap<&str, Vec<i64>> = HashMap::new();
         self.world.feedback.iter().for_each(|given| thoughts.entry(&given.trace).or_default().push(given.value));
+        let thoughts: HashMap<&str, f64> =
+            thoughts.into_iter().map(|(trace, values)| (trace, average(values.into_iter()))).collect();
         for (name, value) in names {
             let path = format!("/analytics/groups/metadata/{name}");
             let list = self.ask(&path, &format!("{}&order_by=avg_weighted_feedback&page_size=100", asked.query)).await;
@@ -157,8 +159,7 @@ impl Truth {
                 close(&group["avg_tokens"], reference::tokens(of) / of.len() as f64, "tokens of a call");
                 let last = of.iter().map(|call| call.at).max().unwrap();
                 assert_eq!(group["last_seen"], last.to_rfc3339_opts(SecondsFormat::Millis, true), "{name} {group}");
-                let said = of.iter().filter_map(|call| thoughts.get(call.trace.as_str()));
-                let said: Vec<f64> = said.map(|values| average(values.iter().copied())).collect();
+                let said: Vec<f64> = of.iter().filter_map(|call| thoughts.get(call.trace.as_str())).copied().collect();
                 assert_eq!(group["requests_with_feedback"], said.len(), "{group}");
                 let weighted = said.iter().sum::<f64>() / said.len().max(1) as f64;
                 close(&group["avg_weighted_feedback"], weighted, "weighted");

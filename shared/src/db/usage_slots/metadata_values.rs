@@ -100,7 +100,7 @@ impl MetadataValues {
     /// minutes, so that the figures of half an hour are the same from its minutes and from its logs.
     pub fn trim(&mut self) {
         for values in self.names.values_mut() {
-            let NameValues::Kept(kept) = values else { continue };
+            let NameValues::Kept(kept) = &*values else { continue };
             let named = || kept.iter().filter(|(value, _)| !value.is_empty());
             let (different, calls) = (named().count() as u64, named().map(|(_, of)| of.requests).sum::<u64>());
             if different > FEW as u64 && different * 10 > calls * 9 {

@@ -13,15 +13,17 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// Something of each value: they are looked up for every figure of every slot.
+pub type ValueMap<T> = HashMap<String, T, RandomState>;
 /// Figures by value.
-pub type ByValue = HashMap<String, Figures, RandomState>;
+pub type ByValue = ValueMap<Figures>;
 
 /// Of one slot, divided by one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlotValues {
     Kept(ByValue),
     /// Divided by the names of metadata.
-    ByName(MetadataValues),
+    ByName(Box<MetadataValues>),
     /// More than are worth keeping: whoever asks counts logs.
     TooMany,
 }
@@ -47,7 +49,7 @@ impl SlotValues {
     /// Nothing yet.
     pub fn new(dimension: SlotDimension) -> Self {
         match dimension {
-            SlotDimension::Metadata => Self::ByName(MetadataValues::default()),
+            SlotDimension::Metadata => Self::ByName(Box::default()),
             _ => Self::default(),
         }
     }
@@ -146,6 +148,14 @@ pub fn stored(payload: &[u8], packer: &mut Packer) -> Vec<u8> {
     match packed.filter(|packed| packed.len() < payload.len()) {
         Some(packed) => [&[COMPRESSED][..], &packed[..]].concat(),
         None => [&[PLAIN][..], payload].concat(),
+    }
+}
+
+/// The same as if it were not worth compressing, for whoever reads it more than once.
+pub fn uncompressed(stored: Vec<u8>) -> Result<Vec<u8>, RowError> {
+    match stored.first() {
+        Some(&COMPRESSED) => Ok([&[PLAIN][..], &unpacked(&stored)?[..]].concat()),
+        _ => Ok(stored),
     }
 }
 
@@ -385,6 +395,9 @@ mod tests {
             again.merge(&bytes, slot()).unwrap();
             prop_assert_eq!(&again, &values);
             prop_assert_eq!(again.payload(slot()), values.payload(slot()));
+            let mut once_more = SlotValues::default();
+            once_more.merge(&uncompressed(bytes.clone()).unwrap(), slot()).unwrap();
+            prop_assert_eq!(&once_more, &values);
             let mut sums = ByValue::default();
             let wants = |value: &str, _| if value.len().is_multiple_of(2) { Wanted::Nothing } else { Wanted::Sums };
             read_some(&bytes, slot(), wants, |value, figures| drop(sums.insert(value.to_owned(), figures.clone()))).unwrap();
