@@ -1,5 +1,6 @@
 //! A step of a batch that a provider runs: taken in its own module, and what it comes to is made of the batch here.
 
+use super::result_files::LONGEST_LINE;
 use super::{BatchRunner, StepFailure, output_line, persist};
 use crate::batch_day::{DayStep, RowResult, RowSink};
 use crate::batches::record::BatchRecord;
@@ -27,6 +28,7 @@ struct DayRows<'r> {
 
 impl RowSink for DayRows<'_> {
     async fn store(&self, results: Vec<RowResult>) -> Result<(), PostgresAway> {
+        let results: Vec<RowResult> = results.into_iter().map(|result| self.bounded(result)).collect();
         let ids: Vec<String> = results.iter().map(|result| result.custom_id.clone()).collect();
         let states: Vec<i16> =
             results.iter().map(|result| if result.is_answered { ANSWERED } else { FAILED }).collect();
@@ -43,6 +45,19 @@ impl RowSink for DayRows<'_> {
 
     async fn note_started(&self, batch: &BatchRecord) -> Result<Option<String>, PostgresAway> {
         persist(|| self.runner.records.note_started(batch)).await.ok_or(PostgresAway)
+    }
+}
+
+impl DayRows<'_> {
+    /// A line that is too long for a file of results could never be written.
+    fn bounded(&self, result: RowResult) -> RowResult {
+        if result.line.len() <= LONGEST_LINE {
+            return result;
+        }
+        let message = "the answer is longer than a line of an output file may be";
+        let id = format!("{}-{}", self.batch.simple(), result.custom_id);
+        let line = output_line::unanswered(&result.custom_id, &id, "answer_too_long", message, 1);
+        RowResult { is_answered: false, line, ..result }
     }
 }
 

@@ -1,7 +1,8 @@
 //! A batch that is cancelled around the moment at which its provider starts it is stopped there too, whoever noted what.
 
-use super::{begin, ended, id, row, shown};
+use super::{asked, begin, ended, id, jsonl, options, row, shown, upload};
 use crate::families::application;
+use crate::limits::limited_key;
 use harness::{Client, Stack};
 use serde_json::{Value, json};
 
@@ -115,4 +116,27 @@ async fn what_no_provider_made_is_cancelled_once_nothing_can_come_of_it() {
     };
     stack.until("it is cancelled", is_over).await;
     assert_eq!((posted(&stack, "/batches"), posted(&stack, "/cancel")), (1, 0));
+}
+
+#[tokio::test]
+async fn what_runs_for_a_key_that_is_gone_is_stopped_when_another_cancels_it() {
+    let stack = Stack::start().await;
+    // After its start the provider does not tell of the batch for a while.
+    stack.mock.script(json!([{ "times": BEFORE + 1 }, { "status": 503 }])).unwrap();
+    let (key, application_of_key) = limited_key(&stack, json!({})).await;
+    let client = stack.anonymous().with_key(&key);
+    let mut body = asked(&upload(&client, &jsonl(&rows())).await, "24h");
+    body["gateway_options"] = options(&stack);
+    let batch = client.post("/batches", &body).await.json();
+    let is_told = async || shown(&stack, id(&batch)).await["errors"]["data"][0]["code"] == "provider_error";
+    stack.until("it runs at the provider", is_told).await;
+    let made = "SELECT api_key_id::text FROM batches";
+    let key: String = stack.database.client().await.query_one(made, &[]).await.unwrap().get(0);
+    let gone = stack.administrator().delete(&format!("/api-keys/{key}")).await;
+    assert!(gone.status.is_success(), "{}", gone.text());
+    stack.until("the key is refused", async || application_of_key.get("/models").await.status == 401).await;
+    cancel(&application(&stack), &batch).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!((&over["status"], &over["provider_details"]["status"]), (&json!("cancelled"), &json!("cancelled")));
+    assert_eq!(posted(&stack, "/cancel"), 1);
 }
