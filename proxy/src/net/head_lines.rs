@@ -73,9 +73,9 @@ mod tests {
 
     fn lines() -> HeadLines {
         let mut lines = HeadLines::default();
-        lines.push(&header::CONTENT_TYPE, HeaderText::Value(&HeaderValue::from_static("application/json")));
-        lines.push(&HeaderName::from_static("server-timing"), &HeaderValue::from_static("a;dur=1, b: 2"));
-        lines.push(&HeaderName::from_static("x-empty"), HeaderText::Value(&HeaderValue::from_static("")));
+        lines.push(&header::CONTENT_TYPE, HeaderText::Static("application/json"));
+        lines.push(&HeaderName::from_static("server-timing"), HeaderText::Static("a;dur=1, b: 2"));
+        lines.push(&HeaderName::from_static("x-empty"), HeaderText::Static(""));
         lines.push(&HeaderName::from_static("x-bytes"), HeaderText::Value(&HeaderValue::from_bytes(b"\xe9").unwrap()));
         lines
     }
