@@ -41,6 +41,7 @@ use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::net::head_lines::HeadLines;
+use crate::net::header_text::HeaderText;
 use crate::refusal::Refusal;
 use crate::runtime::timeout::with_deadline;
 use crate::visit::Visit;
@@ -141,7 +142,7 @@ async fn whole(
 ) -> Result<Ended, Ended> {
     let (status, mut lines) = (head.status, HeadLines::default());
     for (name, value) in head.headers.iter().filter(|(name, _)| *name != header::CONTENT_LENGTH) {
-        lines.push(name, value);
+        lines.push(name, HeaderText::Value(value));
     }
     visit.answer.status = status.as_u16();
     visit.stamp_lines(&mut lines);

@@ -154,10 +154,11 @@ impl Shipper {
         let mut seen = HashSet::with_capacity_and_hasher(records.len(), RandomState::default());
         let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), ShipOutcome::All);
         let (mut spent, mut joined_ids) = (Vec::new(), Vec::new());
+        let now = Utc::now();
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
-                Ok(record) if !is_possible(record.created_at(), Utc::now()) => {
+                Ok(record) if !is_possible(record.created_at(), now) => {
                     bad.push((frame, "its time is not possible".into()));
                 }
                 Ok(mut record) => {

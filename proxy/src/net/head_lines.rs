@@ -1,6 +1,7 @@
 //! Headers of an answer as HTTP/1.1 spells them. A map hashes each name to find that it is new, and is then read again to
 //! be written; an answer of which every header is known to be the only one of its name needs none.
 
+use super::header_text::HeaderText;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use pingora_http::ResponseHeader;
 
@@ -21,12 +22,13 @@ impl Default for HeadLines {
 
 impl HeadLines {
     /// A header that is not among them yet.
-    pub fn push(&mut self, name: &HeaderName, value: &HeaderValue) {
+    pub fn push(&mut self, name: &HeaderName, text: HeaderText<'_>) {
         // As Pingora spells it.
         let name = if *name == header::CONTENT_TYPE { "Content-Type" } else { name.as_str() };
-        for part in [name.as_bytes(), DELIMITER, value.as_bytes(), END] {
-            self.0.extend_from_slice(part);
-        }
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(DELIMITER);
+        text.push_to(&mut self.0);
+        self.0.extend_from_slice(END);
     }
 
     /// With the blank line that ends a head.
@@ -71,10 +73,10 @@ mod tests {
 
     fn lines() -> HeadLines {
         let mut lines = HeadLines::default();
-        lines.push(&header::CONTENT_TYPE, &HeaderValue::from_static("application/json"));
-        lines.push(&HeaderName::from_static("server-timing"), &HeaderValue::from_static("a;dur=1, b: 2"));
-        lines.push(&HeaderName::from_static("x-empty"), &HeaderValue::from_static(""));
-        lines.push(&HeaderName::from_static("x-bytes"), &HeaderValue::from_bytes(b"\xe9").unwrap());
+        lines.push(&header::CONTENT_TYPE, HeaderText::Static("application/json"));
+        lines.push(&HeaderName::from_static("server-timing"), HeaderText::Static("a;dur=1, b: 2"));
+        lines.push(&HeaderName::from_static("x-empty"), HeaderText::Static(""));
+        lines.push(&HeaderName::from_static("x-bytes"), HeaderText::Value(&HeaderValue::from_bytes(b"\xe9").unwrap()));
         lines
     }
 
