@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
 use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
 use shared::model::guardrail::GuardrailActions;
+use shared::telemetry::{Brief, LogLimit};
 use std::fmt;
 
 pub struct CompiledHook {
@@ -108,7 +109,11 @@ impl CompiledCheck {
         match compile(id, parameters) {
             Ok(check) => Self { id: known, check, fails_on_error, meters: CheckMeters::default() },
             Err(fault) => {
-                tracing::warn!(check = known, %fault, "a check of a guardrail cannot be run");
+                static BROKEN: LogLimit = LogLimit::new();
+                if let Some(skipped) = BROKEN.pass() {
+                    let fault = Brief(&fault);
+                    tracing::warn!(check = known, %fault, skipped, "a check of a guardrail cannot be run");
+                }
                 let check = Box::new(Broken(fault.to_string()));
                 Self { id: known, check, fails_on_error, meters: CheckMeters::default() }
             }

@@ -21,7 +21,7 @@ const BURST: u32 = 20;
 /// One more for each of these.
 const EVERY: Duration = Duration::from_secs(1);
 /// Bytes that a line quotes of a foreign text.
-const LONGEST: usize = 256;
+const LONGEST: usize = 512;
 
 /// How many lines one place in the code may write; a `static` beside it.
 pub struct LogLimit(Mutex<State>);
