@@ -146,4 +146,6 @@ impl Parts {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
