@@ -40,6 +40,7 @@ pub use wire::WireDialect;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::{ClientGone, Downstream};
+use crate::net::head_lines::HeadLines;
 use crate::refusal::Refusal;
 use crate::runtime::timeout::with_deadline;
 use crate::visit::Visit;
@@ -109,8 +110,17 @@ async fn plain(
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     visit.answer.pulse.every = None;
-    client.write_head(client_head(source.take_head(), None, steps, visit)).await?;
+    if let AnswerSource::Stored(stored) = source
+        && stored.is_done()
+        && steps.is_empty()
+        && visit.writes_lines()
+    {
+        return whole(client, stored.head(), first, visit).await;
+    }
     let mut is_last = source.is_done();
+    // What was stored does not say its length.
+    let length = matches!(source, AnswerSource::Stored(_) if is_last).then_some(first.len());
+    client.write_head(client_head(source.take_head(), length, steps, visit)).await?;
     visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
     while !is_last {
@@ -120,6 +130,24 @@ async fn plain(
         visit.plain(&piece, is_last);
         client.write_body(piece, is_last).await?;
     }
+    Ok(Ended::Complete)
+}
+
+/// An answer that is all in memory, and that nobody changes or looks at: its head is written as lines.
+async fn whole(
+    client: &mut impl Downstream,
+    head: &ResponseHeader,
+    body: Bytes,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    let (status, mut lines) = (head.status, HeadLines::default());
+    for (name, value) in head.headers.iter().filter(|(name, _)| *name != header::CONTENT_LENGTH) {
+        lines.push(name, value);
+    }
+    visit.answer.status = status.as_u16();
+    visit.stamp_lines(&mut lines);
+    visit.plain(&body, true);
+    client.write_whole(status, lines, body).await?;
     Ok(Ended::Complete)
 }
 

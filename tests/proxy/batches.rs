@@ -5,6 +5,7 @@ mod day;
 mod provider;
 mod refused;
 mod routes;
+mod stopped;
 mod tenancy;
 
 use crate::families::{FORM_TYPE, application};

@@ -34,7 +34,7 @@ pub enum SlotCondition {
 }
 
 /// Figures that are held for one answer, at most. A question about more is left to Postgres, which has a disk.
-const MOST_FIGURES: usize = 300_000;
+pub const MOST_FIGURES: usize = 300_000;
 
 pub struct Counted {
     dimension: SlotDimension,

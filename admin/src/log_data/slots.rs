@@ -2,7 +2,7 @@
 //! most. Percentiles are then read from sketches. Everything else is counted from logs, and so is what slots do not cover, into
 //! the same sums.
 
-use super::counted::{Counted, SlotCondition, ValueOf};
+use super::counted::{Counted, MOST_FIGURES, SlotCondition, ValueOf};
 use super::cover::{Piece, SlotState, cover};
 use super::measure::Measure;
 use super::period::{Period, Step};
@@ -11,7 +11,9 @@ use crate::http::{ApiError, Query};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
-use shared::db::usage_slots::{self, COLUMNS, CountedCall, Kept, SlotDimension, SlotSize, Wanted};
+use shared::db::usage_slots::{
+    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, Wanted,
+};
 use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -137,6 +139,38 @@ impl Slots {
         Ok(Some(TopCounted { names, top, all: is_more.then_some(all) }))
     }
 
+    /// Figures by the value of a name of metadata, without percentiles; none where slots do not have them, or have too many.
+    pub async fn by_metadata(
+        &self,
+        db: &impl GenericClient,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Option<ByValue>, ApiError> {
+        if name == USER_NAME {
+            let shape = CountedShape { grouped_by: SlotDimension::User, value: ValueOf::User, step: None };
+            let counted = self.count(db, filter, &[], shape).await?;
+            return Ok(counted.map(|counted| counted.by_value().into_owned()));
+        }
+        let shape = CountedShape { grouped_by: SlotDimension::Metadata, value: ValueOf::Own, step: None };
+        if self.only.is_some() || self.condition != SlotCondition::All {
+            return Ok(None);
+        }
+        let Some(plan) = self.plan(db, &[], shape).await? else { return Ok(None) };
+        let mut found = ByValue::default();
+        let asked = SlotRows::new(&plan.pieces);
+        let rows = db.query_raw(&self.sql(plan.dimension), asked.values(&self.tenant)).await?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await? {
+            let add = |value: &str, figures: &Figures| add_to(&mut found, value, |sum| sum.merge_sums(figures));
+            let is_whole = usage_slots::read_name(row.try_get("figures")?, row.try_get("slot")?, name, add)?;
+            if !is_whole || found.len() > MOST_FIGURES {
+                return Ok(None);
+            }
+        }
+        let is_whole = add_logs_by_name(db, filter, &plan.stretches, name, &mut found).await?;
+        Ok(is_whole.then_some(found))
+    }
+
     /// Which slots and which stretches of logs have the answer; none if that is more than is worth it.
     async fn plan(
         &self,
@@ -148,7 +182,10 @@ impl Slots {
         if !measures.iter().all(|measure| measure.rolled.is_some()) {
             return Ok(None);
         }
-        let Some(state) = state(db, self.period).await? else { return Ok(None) };
+        let Some(mut state) = state(db, self.period).await? else { return Ok(None) };
+        if dimension == SlotDimension::Metadata {
+            state.kept = state.kept.with_logs();
+        }
         let (stretches, pieces): (Vec<Piece>, Vec<Piece>) =
             cover(self.period, shape.widest(), &state).into_iter().partition(|piece| piece.size.is_none());
         let from_logs: TimeDelta = stretches.iter().map(|piece| piece.until - piece.from).sum();
@@ -300,14 +337,8 @@ async fn add_logs(
     stretches: &[Piece],
     counted: &mut Counted,
 ) -> Result<bool, ApiError> {
-    let n = filter.values().len();
     // A statement for each, so that Postgres looks at its day alone.
-    let sql = format!(
-        "SELECT {COLUMNS} FROM request_logs WHERE {} AND created_at >= ${} AND created_at < ${}",
-        filter.sql(),
-        n + 1,
-        n + 2
-    );
+    let sql = stretch_sql(COLUMNS, filter);
     for stretch in stretches {
         let mut values = filter.values();
         values.extend([&stretch.from as &(dyn ToSql + Sync), &stretch.until]);
@@ -320,6 +351,49 @@ async fn add_logs(
         }
     }
     Ok(true)
+}
+
+/// The same by the value of a name of metadata.
+async fn add_logs_by_name(
+    db: &impl GenericClient,
+    filter: &Filter,
+    stretches: &[Piece],
+    name: &str,
+    found: &mut ByValue,
+) -> Result<bool, ApiError> {
+    let columns = format!("{COLUMNS}, coalesce(metadata ->> ${}::text, '')", filter.values().len() + 3);
+    let sql = stretch_sql(&columns, filter);
+    for stretch in stretches {
+        let mut values = filter.values();
+        values.extend([&stretch.from as &(dyn ToSql + Sync), &stretch.until, &name]);
+        let rows = db.query_raw(&sql, values).await?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await? {
+            let call = CountedCall::read(&row)?;
+            add_to(found, row.try_get(row.len() - 1)?, |sum| sum.add_sums(&call));
+            if found.len() > MOST_FIGURES {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Selects the logs of a stretch, whose ends are the two values after those of the filter.
+fn stretch_sql(columns: &str, filter: &Filter) -> String {
+    let n = filter.values().len();
+    let (from, until) = (n + 1, n + 2);
+    format!(
+        "SELECT {columns} FROM request_logs WHERE {} AND created_at >= ${from} AND created_at < ${until}",
+        filter.sql()
+    )
+}
+
+fn add_to(values: &mut ByValue, value: &str, add: impl FnOnce(&mut Figures)) {
+    match values.get_mut(value) {
+        Some(sum) => add(sum),
+        None => add(values.entry(value.to_owned()).or_default()),
+    }
 }
 
 /// A filter as slots know it; none for values that they do not have.

@@ -38,19 +38,31 @@ impl RowSink for DayRows<'_> {
     }
 
     async fn note(&self, batch: &BatchRecord) -> Result<bool, PostgresAway> {
-        self.runner.records.save(batch, self.before, self.runner.owner).await
+        self.runner.records.save_step(batch, self.before, self.runner.owner).await
+    }
+
+    async fn note_started(&self, batch: &BatchRecord) -> Result<Option<String>, PostgresAway> {
+        persist(|| self.runner.records.note_started(batch)).await.ok_or(PostgresAway)
     }
 }
 
 impl BatchRunner {
     pub(super) async fn step_day(&self, mut batch: BatchRecord) -> Result<Duration, StepFailure> {
         let before = batch.status;
+        let is_unwanted = before == BatchStatus::Cancelling || Utc::now() >= batch.expires_at;
         let caller = match self.engine.authenticator.holder(batch.api_key, Utc::now()) {
             Ok(caller) => caller,
             Err(refusal) if refusal.status == 503 => return Err(StepFailure),
-            // Nobody could be asked to cancel it.
-            Err(_) if before == BatchStatus::Cancelling => return self.finish(&batch).await,
-            Err(_) if Utc::now() >= batch.expires_at => return self.end_day(batch, BatchStatus::Expired).await,
+            Err(refusal) if is_unwanted => match self.engine.authenticator.former_holder(batch.api_key) {
+                // What the provider runs for a key that may not ask any more is stopped all the same.
+                Some(caller) => caller,
+                None => {
+                    tracing::warn!(batch = %batch.id, error = %refusal.message, "nobody is left to stop a provider's batch");
+                    let end =
+                        if before == BatchStatus::Cancelling { BatchStatus::Cancelled } else { BatchStatus::Expired };
+                    return self.end_day(batch, end).await;
+                }
+            },
             Err(refusal) => {
                 let error = BatchError::new(refusal.code.as_str(), refusal.message.to_string());
                 rows::hold_up(&self.records.pool, batch.id, PAUSE, &error).await?;

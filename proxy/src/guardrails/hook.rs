@@ -1,6 +1,7 @@
 //! A hook made ready: its checks compiled, its actions read.
 
 use super::meters::CheckMeters;
+use super::text_hook::TextHook;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
@@ -17,6 +18,8 @@ pub struct CompiledHook {
     pub checks: Vec<CompiledCheck>,
     /// Another for each that may judge otherwise.
     pub fingerprint: [u8; 16],
+    /// How it is run on a text, where it looks at nothing else.
+    pub on_text: Option<TextHook>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +80,9 @@ impl CompiledHook {
         let all = format!("{id}\n{kind:?}\n{actions:?}\n{}", serde_json::to_string(checks).unwrap_or_default());
         fingerprint.copy_from_slice(&Sha256::digest(all)[..16]);
         let is_enabled = |check: &&Value| check.get("is_enabled").and_then(Value::as_bool) != Some(false);
-        let checks = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
-        Self { id: id.to_owned(), kind, actions, checks, fingerprint }
+        let checks: Vec<_> = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
+        let on_text = TextHook::new(id, kind, &actions, &checks);
+        Self { id: id.to_owned(), kind, actions, checks, fingerprint, on_text }
     }
 
     /// Whether what it cannot read must not pass: it may deny it, or should have replaced something in it.

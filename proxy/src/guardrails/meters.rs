@@ -20,6 +20,34 @@ pub struct CheckMeters {
     seconds: OnceLock<Histogram>,
 }
 
+/// What a check said, as it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckOutcome {
+    Error,
+    Pass,
+    Fail,
+}
+
+impl CheckOutcome {
+    pub fn from_verdict(passes: bool) -> Self {
+        if passes { Self::Pass } else { Self::Fail }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl From<&Verdict> for CheckOutcome {
+    fn from(verdict: &Verdict) -> Self {
+        if verdict.error.is_some() { Self::Error } else { Self::from_verdict(verdict.verdict) }
+    }
+}
+
 impl GuardMeters {
     pub fn new(registry: &Registry) -> anyhow::Result<Self> {
         let meters = Self { is_counting: true, ..Self::unregistered() };
@@ -46,17 +74,12 @@ impl GuardMeters {
         }
     }
 
-    pub fn checked(&self, id: &str, known: &CheckMeters, verdict: &Verdict, took: Duration) {
+    pub fn checked(&self, id: &str, known: &CheckMeters, said: CheckOutcome, took: Duration) {
         if !self.is_counting {
             // What a check knows of its meters must be those that count.
             return;
         }
-        let (place, said) = match (&verdict.error, verdict.verdict) {
-            (Some(_), _) => (0, "error"),
-            (None, true) => (1, "pass"),
-            (None, false) => (2, "fail"),
-        };
-        known.said[place].get_or_init(|| self.checks.with_label_values(&[id, said])).inc();
+        known.said[said as usize].get_or_init(|| self.checks.with_label_values(&[id, said.label()])).inc();
         known.seconds.get_or_init(|| self.seconds.with_label_values(&[id])).observe(took.as_secs_f64());
     }
 

@@ -9,7 +9,7 @@ mod room;
 mod side;
 
 pub use answers::RemoteAnswers;
-pub(super) use answers::{Place, ask};
+pub(super) use answers::{Place, ask, too_costly};
 pub use side::{RemoteSide, SideJob};
 
 use super::hook::CompiledHook;

@@ -4,9 +4,10 @@
 use super::extracted_headers::with_changes;
 use super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::meters::GuardMeters;
+use super::moment::Moment;
 use super::remote::{self, Place, RemoteAnswers};
 use super::results::{CheckResult, HookResult, list};
-use chrono::Utc;
+use super::text_hook::Began;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::{HeaderChange, Hook, Placeholders, Shape, Subject};
@@ -101,12 +102,20 @@ pub fn run_side_with(
     meters: &GuardMeters,
     answers: &mut RemoteAnswers,
 ) -> SideResult {
-    let mut side = SideResult::default();
-    answers.begin(Instant::now() + LONGEST_RUN);
+    let mut side = SideResult { hooks: Vec::with_capacity(hooks.len()), ..SideResult::default() };
+    let begun = Began { instant: Instant::now(), moment: Moment::now() };
+    answers.begin(begun.instant + LONGEST_RUN);
+    // The clock is asked once for each check: when it ends, the next begins.
+    let mut now = begun.instant;
     for (place, hook) in hooks.iter().enumerate() {
+        let began = Began { instant: now, moment: begun.moment.after(now - begun.instant) };
         let result = match is_skipped(hook, inputs) {
-            true => HookResult::skipped(hook, Utc::now()),
-            false => run_hook((place, hook), inputs, body, &mut side, meters, answers),
+            true => HookResult::skipped(hook, began.moment),
+            false => {
+                let (result, ended) = run_hook((place, hook), inputs, body, began, &mut side, meters, answers);
+                now = ended;
+                result
+            }
         };
         if answers.is_waiting() {
             break;
@@ -126,17 +135,20 @@ pub(super) fn is_skipped(hook: &CompiledHook, inputs: GuardInputs<'_>) -> bool {
     is_vain || inputs.shape == Shape::Other && !hook.judges_kinds()
 }
 
+/// What it says, and when it was done.
 fn run_hook(
     (place, hook): (usize, &CompiledHook),
     inputs: GuardInputs<'_>,
     body: &Value,
+    began: Began,
     side: &mut SideResult,
     meters: &GuardMeters,
     answers: &mut RemoteAnswers,
-) -> HookResult {
-    let (began, at) = (Instant::now(), Utc::now());
-    // The clock is asked once for each check: when it ends, the next begins.
-    let mut now = began;
+) -> (HookResult, Instant) {
+    if let (Some(text), Some(on_text)) = (inputs.text, &hook.on_text) {
+        return on_text.run((place, hook), text, began, meters, answers);
+    }
+    let mut now = began.instant;
     let in_order = hook.actions.is_sequential || hook.kind == HookKind::Mutator;
     let may_change = !hook.actions.is_async && inputs.text.is_none();
     let mut results = Vec::with_capacity(hook.checks.len());
@@ -149,7 +161,7 @@ fn run_hook(
         let headers = with_changes(inputs.headers, if in_order { side.extracted.as_slice() } else { &[] });
         let inputs = GuardInputs { headers: &headers, ..inputs };
         let asked = Place { hook: place, check: index, is_again: false };
-        let time = at.timestamp();
+        let time = began.moment.seconds();
         let mut said = remote::ask(check, &subject(inputs, seen, time), answers, asked, check_began);
         if !in_order
             && said.verdict.transformed.is_some()
@@ -176,7 +188,7 @@ fn run_hook(
         now = Instant::now();
         let took = now - check_began + said.took;
         if answers.counts(place, index) {
-            meters.checked(check.id, &check.meters, &verdict, took);
+            meters.checked(check.id, &check.meters, (&verdict).into(), took);
         }
         results.push(CheckResult {
             id: check.id,
@@ -184,10 +196,10 @@ fn run_hook(
             is_transformed,
             fails_on_error: check.fails_on_error,
             took,
-            at: at + (check_began - began),
+            at: began.moment.after(check_began - began.instant),
         });
     }
-    HookResult::new(hook, &results, now - began + waited, at)
+    (HookResult::new(hook, &results, now - began.instant + waited, began.moment), now)
 }
 
 /// What a check judges at this time.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 /// A counter of the record's organisation, by its key in `usage_counters`, and the lease that was taken from. How much is
 /// what the row says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Charge<'a> {
     pub sort: CounterKind,
     pub scope_id: &'a str,

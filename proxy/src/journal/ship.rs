@@ -24,6 +24,7 @@ use super::traces::Traces;
 use super::uncounted_tokens::UncountedCalls;
 use crate::limits;
 use chrono::{DateTime, TimeDelta, Utc};
+use foldhash::fast::RandomState;
 use intents::CallKey;
 use row::LogRow;
 use shared::{db, settings};
@@ -150,7 +151,7 @@ impl Shipper {
         // A promise that a later version wrote is noted by one that can read it, before anything behind it is.
         let Some(promised) = self.intents(segment, records) else { return Ok(ShipOutcome::UpToNewer) };
         let mut rows = Vec::with_capacity(records.len());
-        let mut seen = HashSet::with_capacity(records.len());
+        let mut seen = HashSet::with_capacity_and_hasher(records.len(), RandomState::default());
         let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), ShipOutcome::All);
         let (mut spent, mut joined_ids) = (Vec::new(), Vec::new());
         for frame in records.iter() {
@@ -207,6 +208,9 @@ impl Shipper {
         rows: &[(LogRow<'_>, &[u8])],
         bad: &[(&[u8], String)],
     ) -> Result<(), Unshipped> {
+        if promised.is_empty() {
+            return self.store(segment, rows, bad).await.map(drop);
+        }
         let mut over: HashSet<_> = rows.iter().map(|(row, _)| row.call_key()).collect();
         self.note(promised, &over).await?;
         let rejected = self.store(segment, rows, bad).await?;

@@ -3,6 +3,7 @@
 
 use super::server_timing::timing;
 use super::{RoutingState, Visit};
+use crate::net::head_lines::HeadLines;
 use crate::request::headers::PREFIX;
 use crate::routing::warnings::joined;
 use http::response::Parts;
@@ -82,6 +83,11 @@ impl Visit {
                 head.insert(name, value);
             }
         });
+    }
+
+    /// The same for an answer that has none of them.
+    pub fn stamp_lines(&mut self, lines: &mut HeadLines) {
+        self.stamps(|name, value| lines.push(&name, &value));
     }
 
     fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {

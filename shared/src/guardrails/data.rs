@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 /// As many characters of a text are shown in a result.
 const EXCERPT: usize = 100;
 /// Bytes of what most checks say.
-const USUAL: usize = 512;
+pub const USUAL: usize = 512;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
@@ -54,32 +54,10 @@ impl Default for DataWriter {
     }
 }
 
-/// What was written before, when all of it was known: the beginning of an object with its first field.
-impl From<&str> for DataWriter {
-    fn from(begun: &str) -> Self {
-        let mut text = String::with_capacity(USUAL);
-        text.push_str(begun);
-        Self { text }
-    }
-}
-
 impl DataWriter {
     /// As far as it is written.
     pub fn begun(self) -> String {
         self.text
-    }
-
-    /// More that was written before.
-    #[must_use]
-    pub fn then(mut self, written: &str) -> Self {
-        self.text.push_str(written);
-        self
-    }
-
-    #[must_use]
-    pub fn then_number(mut self, number: u64) -> Self {
-        put_number(&mut self.text, number);
-        self
     }
 
     fn name(&mut self, name: &str) {
@@ -141,14 +119,7 @@ impl DataWriter {
     #[must_use]
     pub fn excerpt(mut self, text: &str) -> Self {
         self.name("textExcerpt");
-        match excerpt_end(text) {
-            None => put_text(&mut self.text, text),
-            Some(end) => {
-                self.text.push('"');
-                put_escaped(&mut self.text, &text[..end]);
-                self.text.push_str("...\"");
-            }
-        }
+        put_excerpt(&mut self.text, text);
         self
     }
 
@@ -164,6 +135,24 @@ impl fmt::Write for Escaping<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         put_escaped(self.0, text);
         Ok(())
+    }
+}
+
+/// The last field of an object that has others, and its end: the first hundred characters.
+pub fn end_with_excerpt(out: &mut String, text: &str) {
+    out.push_str(",\"textExcerpt\":");
+    put_excerpt(out, text);
+    out.push('}');
+}
+
+fn put_excerpt(out: &mut String, text: &str) {
+    match excerpt_end(text) {
+        None => put_text(out, text),
+        Some(end) => {
+            out.push('"');
+            put_escaped(out, &text[..end]);
+            out.push_str("...\"");
+        }
     }
 }
 
@@ -211,7 +200,8 @@ pub fn put_number(out: &mut String, number: u64) {
             break;
         }
     }
-    out.extend(digits[at..].iter().copied().map(char::from));
+    // Digits are always text.
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// Letters that JSON writes otherwise are few: what stands between them is copied at once.
@@ -274,10 +264,16 @@ mod tests {
             assert_eq!(*written.value(), tree);
         }
         assert_eq!(*DataWriter::default().finish().value(), json!({}));
-        let begun = DataWriter::default().flag("a", true).begun();
-        let written = DataWriter::from(begun.as_str()).then(",\"n\":").then_number(u64::MAX).flag("b", false).finish();
-        assert_eq!(*written.value(), json!({ "a": true, "n": u64::MAX, "b": false }));
-        assert_eq!(*DataWriter::from("{\"n\":").then_number(0).finish().value(), json!({ "n": 0 }));
+        assert_eq!(DataWriter::default().flag("a", true).begun(), "{\"a\":true");
+    }
+
+    #[test]
+    fn numbers_are_written_in_digits() {
+        for number in [0, 7, 10, 194, u64::from(u32::MAX), u64::MAX] {
+            let mut out = String::from("n=");
+            put_number(&mut out, number);
+            assert_eq!(out, format!("n={number}"));
+        }
     }
 
     #[test]
@@ -294,6 +290,9 @@ mod tests {
             assert_eq!(excerpt(&text), expected);
             let written = DataWriter::default().excerpt(&text).finish();
             assert_eq!(*written.value(), json!({ "textExcerpt": expected }));
+            let mut written = String::from("{\"a\":1");
+            end_with_excerpt(&mut written, &text);
+            assert_eq!(written, json!({ "a": 1, "textExcerpt": expected }).to_string());
         }
     }
 }

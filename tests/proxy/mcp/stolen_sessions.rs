@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 async fn is_of_no_use(client: &Client, path: &str) {
     let called = client.post(path, &call(1, "echo", "x")).await;
     assert_eq!((called.status.as_u16(), &called.json()["error"]["code"]), (404, &json!(-32001)), "{}", called.text());
-    // All servers of a workspace together have no stream to listen to.
-    assert_eq!(client.get(path).await.status, if path == "/mcp" { 405 } else { 404 });
+    assert_eq!(client.get(path).await.status, 404);
     assert_eq!(client.delete(path).await.status, 404);
 }
 

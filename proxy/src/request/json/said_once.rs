@@ -2,7 +2,7 @@
 //! reader takes the first and another the last, and some refuse what others read. What cannot be told at a glance counts as
 //! said otherwise: who wants to know reads it into values.
 
-use super::Scan;
+use super::{Scan, specials};
 
 /// Objects and lists inside each other. Readers that build values go deeper.
 const DEEPEST: usize = 64;
@@ -11,13 +11,13 @@ const MOST_NAMES: usize = 48;
 /// Longer numbers, and those with exponents, may be more than a reader can hold.
 const LONGEST_NUMBER: usize = 32;
 
-/// Whether a value says everything once.
+/// Whether a value says everything once, of one that was checked.
 pub fn says_all_once(value: &str) -> bool {
     Walk::new(value).whole().is_some()
 }
 
 /// What the last message of a list says, as it is written, if the list says everything once and the message is one text and
-/// nothing else.
+/// nothing else. Of a list that was checked.
 pub fn last_plain_content(messages: &str) -> Option<&str> {
     if !messages.starts_with('[') {
         return None;
@@ -38,7 +38,7 @@ struct Walk<'t> {
 
 impl<'t> Walk<'t> {
     fn new(text: &'t str) -> Self {
-        Self { scan: Scan { text, at: 0 }, members: Vec::with_capacity(8), plain_content: None }
+        Self { scan: Scan { text, at: 0 }, members: Vec::new(), plain_content: None }
     }
 
     fn whole(&mut self) -> Option<()> {
@@ -112,18 +112,22 @@ impl<'t> Walk<'t> {
     /// As it is written, and whether with escapes. Halves of letters have no meaning by themselves, and readers differ about them.
     fn string(&mut self) -> Option<(&'t str, bool)> {
         let from = self.scan.at;
-        self.scan.string().ok()?;
-        let written = &self.scan.text[from..self.scan.at];
-        let (mut rest, mut has_escapes) = (written.as_bytes(), false);
-        while let Some(at) = memchr::memchr(b'\\', rest) {
-            if let [b'\\', b'u', b'd' | b'D', ..] = &rest[at..] {
+        self.scan.expect(b'"').ok()?;
+        let text = self.scan.text.as_bytes();
+        let mut has_escapes = false;
+        loop {
+            let end = end_of_run(text, self.scan.at)?;
+            self.scan.at = end + 1;
+            if text.get(end) == Some(&b'"') {
+                return Some((&self.scan.text[from..self.scan.at], has_escapes));
+            }
+            if let [b'u', b'd' | b'D', ..] = text.get(self.scan.at..)? {
                 return None;
             }
             has_escapes = true;
-            // What is escaped may be a backslash.
-            rest = rest.get(at + 2..)?;
+            // What is escaped may be a quote or a backslash.
+            self.scan.at += 1;
         }
-        Some((written, has_escapes))
     }
 
     fn number(&mut self) -> Option<()> {
@@ -132,6 +136,20 @@ impl<'t> Walk<'t> {
         let written = &self.scan.text.as_bytes()[from..self.scan.at];
         (written.len() <= LONGEST_NUMBER && !written.iter().any(|byte| matches!(byte, b'e' | b'E'))).then_some(())
     }
+}
+
+/// The next quote or backslash: nothing else ends a run in a string that was checked. Short runs, as names are, take a word or
+/// two.
+fn end_of_run(text: &[u8], mut at: usize) -> Option<usize> {
+    for _ in 0..2 {
+        let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { break };
+        let special = specials(u64::from_le_bytes(*word));
+        if special != 0 {
+            return Some(at + special.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    memchr::memchr2(b'"', b'\\', text.get(at..)?).map(|end| at + end)
 }
 
 /// Of a message that has nothing else to be looked at.
