@@ -129,6 +129,20 @@ async fn nothing_secret_of_the_client_reaches_a_webhook_nor_its_own_secret_the_c
         );
         assert!(!head.contains("sk-config") && !asked.body.to_string().contains("sk-config"));
     }
+    nowhere_told(&stack, 1, "token-of-the-hook").await;
+}
+
+/// Neither in what the logs of so many calls keep of hooks nor in the lines of the proxy.
+async fn nowhere_told(stack: &Stack, calls: usize, secret: &str) {
+    const TOLD: &str = "SELECT hook_results FROM request_logs WHERE hook_results::text LIKE '%before_request_hooks%'";
+    let database = stack.database.client().await;
+    let told = async || database.query(TOLD, &[]).await.unwrap();
+    stack.until("the calls are logged", async || told().await.len() >= calls).await;
+    for row in told().await {
+        let told: Value = row.get(0);
+        assert!(!told.to_string().contains(secret), "{told}");
+    }
+    assert!(!stack.proxy.log().contains(secret), "{}", stack.proxy.log());
 }
 
 #[tokio::test]
@@ -255,6 +269,7 @@ async fn a_vendor_is_asked_with_the_stored_credential_which_is_nowhere_told() {
     let asked = service.asked().pop().unwrap();
     assert!(asked.head.to_ascii_lowercase().contains("authorization: bearer key-of-the-vendor"), "{}", asked.head);
     assert_eq!(asked.body, json!({ "policyId": 7, "direction": "IN", "content": "hello" }));
+    nowhere_told(&stack, service.asked().len(), "key-of-the-vendor").await;
 }
 
 #[tokio::test]
