@@ -30,5 +30,5 @@ pub use release::{HeldBack, Release};
 pub use remote::{ModelAsker, RemoteAsker, RemoteSide, SideJob, has_remote};
 pub use results::{HookResult, both_sides};
 pub use rewrite::Rewriting;
-pub use run::{GuardInputs, SideResult, run_side};
+pub use run::{GuardInputs, SideResult, both_sides_logged, run_side};
 pub use unique_keys::parse_unique;

@@ -50,7 +50,7 @@ pub trait ModelAsker: Send + Sync {
 
 /// Whether somebody else must be asked.
 pub fn has_remote(hooks: &[Arc<CompiledHook>]) -> bool {
-    hooks.iter().flat_map(|hook| &hook.checks).any(|check| check.check.remote().is_some())
+    hooks.iter().flat_map(|hook| hook.checks.iter()).any(|check| check.check.remote().is_some())
 }
 
 #[cfg(test)]

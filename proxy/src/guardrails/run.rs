@@ -77,10 +77,35 @@ impl SideResult {
         list(self.hooks.iter().map(HookResult::logged))
     }
 
+    /// The same without its brackets, at the end of a text.
+    fn put_logged(&self, out: &mut String) {
+        for (place, hook) in self.hooks.iter().enumerate() {
+            if place > 0 {
+                out.push(',');
+            }
+            out.push_str(&hook.logged());
+        }
+    }
+
     /// The same, each by itself.
     pub fn logged_each(&self) -> Vec<String> {
         self.hooks.iter().map(|hook| hook.logged().into_owned()).collect()
     }
+}
+
+/// What the hooks of both sides said, as the log tells it: `both_sides` of what is `logged` of them.
+pub fn both_sides_logged(before: &SideResult, after: Option<&SideResult>) -> String {
+    const BESIDE: usize = 96;
+    let size = before.size() + after.map_or(0, SideResult::size);
+    let mut out = String::with_capacity(size + BESIDE);
+    out.push_str("{\"before_request_hooks\":[");
+    before.put_logged(&mut out);
+    out.push_str("],\"after_request_hooks\":[");
+    if let Some(after) = after {
+        after.put_logged(&mut out);
+    }
+    out.push_str("]}");
+    out
 }
 
 /// Runs hooks on a body: the request's before it is sent, the answer's before it is passed on. Nobody else is asked
@@ -188,7 +213,7 @@ fn run_hook(
         now = Instant::now();
         let took = now - check_began + said.took;
         if answers.counts(place, index) {
-            meters.checked(check.id, &check.meters, (&verdict).into(), took);
+            meters.checked(check.number, (&verdict).into(), took);
         }
         results.push(CheckResult {
             id: check.id,
@@ -224,7 +249,8 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::meters::CheckMeters;
+    use super::super::meters::CheckNumber;
+    use super::super::results::both_sides;
     use super::*;
     use http::{HeaderName, HeaderValue};
     use serde_json::json;
@@ -295,6 +321,18 @@ mod tests {
         assert_eq!(verdicts, [true, false, true]);
     }
 
+    #[test]
+    fn the_log_tells_both_sides_as_they_are_told_one_by_one() {
+        let hook = |id: &str| json!({ "id": id, "checks": [none_of("x")], "deny": true, "audit": true });
+        let before = run(json!([hook("a"), hook("b")]), &chat("an x"));
+        let after = run(json!([hook("c")]), &chat("y"));
+        assert!(before.logged().contains("\"audit\":true"), "{}", before.logged());
+        for (before, after) in [(&before, Some(&after)), (&after, None), (&SideResult::default(), Some(&before))] {
+            let told = both_sides(&before.logged(), after.map(SideResult::logged).as_deref().unwrap_or("[]"));
+            assert_eq!(both_sides_logged(before, after), told);
+        }
+    }
+
     /// Makes a header of a claim, or passes where the header is what was claimed.
     struct Claims {
         extracts: bool,
@@ -322,7 +360,7 @@ mod tests {
                     id: "t",
                     check: Box::new(Claims { extracts }),
                     fails_on_error: false,
-                    meters: CheckMeters::default(),
+                    number: CheckNumber::from_id("t"),
                 })
                 .into();
             let body = chat("x");

@@ -100,7 +100,7 @@ impl TextHook {
                 }
             };
             if answers.counts(place, index) {
-                meters.checked(check.id, &check.meters, outcome, took);
+                meters.checked(check.number, outcome, took);
             }
         }
         if !passes {

@@ -1,6 +1,7 @@
 //! What a check found, as JSON for its result. Checks that many requests meet write it as text at once: a tree of it would only
 //! be made to be written.
 
+use super::lanes::least;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -191,17 +192,19 @@ pub fn put_value(out: &mut String, value: &Value) {
 }
 
 pub fn put_number(out: &mut String, number: u64) {
-    let (mut digits, mut at, mut left) = ([0_u8; 20], 20, number);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
+    let digit = |number: u64| char::from(b'0' + (number % 10) as u8);
+    if number < 1000 {
+        // As nearly all that are written.
+        if number >= 100 {
+            out.push(digit(number / 100));
         }
+        if number >= 10 {
+            out.push(digit(number / 10));
+        }
+        return out.push(digit(number));
     }
-    // Digits are always text.
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    // A `String` takes whatever is written.
+    let _ = write!(out, "{number}");
 }
 
 /// Letters that JSON writes otherwise are few: what stands between them is copied at once.
@@ -228,17 +231,15 @@ fn put_escaped(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// The first letter that JSON does not write as it is. Sixteen at a time, which compilers do with one vector.
+/// The first letter that JSON does not write as it is. It is looked for piece by piece: one behind the other would else cost the
+/// square of a text.
 fn special(text: &[u8]) -> Option<usize> {
-    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    let (chunks, rest) = text.as_chunks::<16>();
-    let is_any = |chunk: &[u8; 16]| chunk.iter().fold(false, |found, byte| found | is_special(*byte));
-    let plain = chunks.iter().position(is_any);
-    let (from, within): (usize, &[u8]) = match plain {
-        Some(at) => (at * 16, &chunks[at]),
-        None => (chunks.len() * 16, rest),
-    };
-    within.iter().position(|byte| is_special(*byte)).map(|at| from + at)
+    const PIECE: usize = 128;
+    // Nought for those, and for no other.
+    let distance = |byte: u8| (byte ^ b'"').min(byte ^ b'\\').min(byte.saturating_sub(0x1f));
+    let has_one = |piece: &[u8]| least(piece, b' ', distance) == 0;
+    let (at, piece) = text.chunks(PIECE).enumerate().find(|(_, piece)| has_one(piece))?;
+    piece.iter().position(|byte| distance(*byte) == 0).map(|within| at * PIECE + within)
 }
 
 #[cfg(test)]
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_in_digits() {
-        for number in [0, 7, 10, 194, u64::from(u32::MAX), u64::MAX] {
+        for number in [0, 7, 10, 99, 100, 194, 999, 1000, u64::from(u32::MAX), u64::MAX] {
             let mut out = String::from("n=");
             put_number(&mut out, number);
             assert_eq!(out, format!("n={number}"));

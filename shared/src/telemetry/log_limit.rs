@@ -61,7 +61,8 @@ impl LogLimit {
     }
 }
 
-/// A text of somebody else's, as long as a log line may quote it.
+/// A text of somebody else's, as a log line may quote it: its beginning, without control characters, so that it begins no line of
+/// its own where lines are plain text.
 pub struct Brief<T>(pub T);
 
 impl<T: Display> Display for Brief<T> {
@@ -83,13 +84,15 @@ struct Start<'a, 'b> {
 
 impl Write for Start<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = text.floor_char_boundary(self.room);
-        self.out.write_str(&text[..end])?;
-        if end < text.len() {
-            self.room = 0;
-            return Err(fmt::Error);
+        for piece in text.split(char::is_control) {
+            let end = piece.floor_char_boundary(self.room);
+            self.out.write_str(&piece[..end])?;
+            if end < piece.len() {
+                self.room = 0;
+                return Err(fmt::Error);
+            }
+            self.room -= end;
         }
-        self.room -= end;
         Ok(())
     }
 }
@@ -136,6 +139,7 @@ mod tests {
         ] {
             assert_eq!(Brief(&text).to_string(), shown);
         }
+        assert_eq!(Brief("pg-1\r\n{\"level\":\"ERROR\"}\u{1b}[2J").to_string(), "pg-1{\"level\":\"ERROR\"}[2J");
         assert_eq!(Brief(format_args!("{}{}", "x".repeat(LONGEST), "")).to_string(), "x".repeat(LONGEST));
         assert_eq!(Brief(format_args!("{}{}", "x".repeat(LONGEST), 'y')).to_string(), "x".repeat(LONGEST) + "…");
     }
