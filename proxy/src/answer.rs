@@ -48,6 +48,7 @@ use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use shared::telemetry::{Brief, LogLimit};
 use std::pin::pin;
 
 #[derive(Debug)]
@@ -195,7 +196,11 @@ async fn break_off(
     broken: Broken,
 ) -> Result<Ended, Ended> {
     let Broken { class, refusal } = broken;
-    tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
+    static BROKEN_OFF: LogLimit = LogLimit::new();
+    if let Some(skipped) = BROKEN_OFF.pass() {
+        let (request_id, class, why) = (visit.id(), class.label(), Brief(&refusal.message));
+        tracing::warn!(request_id, class, %why, skipped, "a stream broke off");
+    }
     visit.answer.error_code = Some(refusal.code);
     let event = refusal.event(visit.request.dialect, visit.id(), visit.tried_provider());
     visit.ends_with(&event);

@@ -37,6 +37,7 @@ use crate::walk::Engine;
 use chrono::Utc;
 use shared::batches::{BatchError, BatchStatus};
 use shared::settings::{BatchSettings, Database};
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -70,7 +71,10 @@ struct StepFailure;
 
 impl StepFailure {
     fn because(error: impl std::fmt::Display) -> Self {
-        tracing::warn!(%error, "a step of a batch could not be done now");
+        static FAILED: LogLimit = LogLimit::new();
+        if let Some(skipped) = FAILED.pass() {
+            tracing::warn!(error = %Brief(error), skipped, "a step of a batch could not be done now");
+        }
         Self
     }
 }

@@ -17,6 +17,7 @@ use openssl::pkey::PKey;
 use openssl::sign::Signer;
 use serde_json::json;
 use shared::cloud::{Http as _, Request};
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -59,7 +60,11 @@ impl BatchRunner {
             }
             Err(error) => {
                 self.meters.notices_failed.inc();
-                tracing::warn!(error, batch = %batch.id, tries = batch.completion_tries, "a batch's notice was not taken");
+                static NOT_TAKEN: LogLimit = LogLimit::new();
+                if let Some(skipped) = NOT_TAKEN.pass() {
+                    let (error, tries) = (Brief(error), batch.completion_tries);
+                    tracing::warn!(%error, batch = %batch.id, tries, skipped, "a batch's notice was not taken");
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use shared::batches::BatchStatus;
 use shared::seal::{SealError, Sealed, Sealer};
 use shared::settings::Database;
+use shared::telemetry::LogLimit;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -75,7 +76,10 @@ impl BatchRecords {
                     Ok(sealed) => Some(sealed.to_vec()),
                     Err(SealError::Database(error)) => return Err(error),
                     Err(error) => {
-                        tracing::warn!(%error, "the options of a batch cannot be sealed");
+                        static UNSEALED: LogLimit = LogLimit::new();
+                        if let Some(skipped) = UNSEALED.pass() {
+                            tracing::warn!(%error, skipped, "the options of a batch cannot be sealed");
+                        }
                         return Ok(Insertion::NotSealed);
                     }
                 },
@@ -121,7 +125,10 @@ impl BatchRecords {
             Ok(opened) => opened,
             Err(SealError::Database(error)) => return Err(PostgresAway::because(shared::db::explain(&error))),
             Err(error) => {
-                tracing::warn!(%error, "the options of a batch do not open");
+                static UNOPENED: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNOPENED.pass() {
+                    tracing::warn!(%error, skipped, "the options of a batch do not open");
+                }
                 lent.give_back();
                 return Ok(None);
             }

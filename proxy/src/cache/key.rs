@@ -169,4 +169,6 @@ impl Parts {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

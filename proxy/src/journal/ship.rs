@@ -27,6 +27,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use foldhash::fast::RandomState;
 use intents::CallKey;
 use row::LogRow;
+use shared::telemetry::{Brief, LogLimit};
 use shared::{db, settings};
 use std::collections::HashSet;
 use std::io;
@@ -231,7 +232,10 @@ impl Shipper {
                 Err(Undecodable::Newer) => return None,
                 Err(error) => {
                     self.meters.rejected.inc();
-                    tracing::error!(segment, %error, "what a call was promised cannot be read");
+                    static UNREAD: LogLimit = LogLimit::new();
+                    if let Some(skipped) = UNREAD.pass() {
+                        tracing::error!(segment, %error, skipped, "what a call was promised cannot be read");
+                    }
                 }
             }
         }
@@ -350,7 +354,11 @@ async fn reject(
     let is_new = rejected.map_err(|_| Unshipped::no_answer())?.map_err(|error| Unshipped { error })?;
     if is_new {
         meters.rejected.inc();
-        tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
+        static SET_ASIDE: LogLimit = LogLimit::new();
+        if let Some(skipped) = SET_ASIDE.pass() {
+            let reason = Brief(reason);
+            tracing::error!(segment, %reason, skipped, "a log was set aside because it cannot be stored");
+        }
     }
     Ok(())
 }

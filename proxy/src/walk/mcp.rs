@@ -40,6 +40,7 @@ use shared::guardrails::HeaderChange;
 use shared::id::UserId;
 use shared::seal::Sealer;
 use shared::settings::McpSettings;
+use shared::telemetry::LogLimit;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -188,7 +189,14 @@ impl Engine {
     fn report_changes(&self, target: &McpTarget) {
         if target.visible.take_change() {
             let (integration, slug) = (target.integration.id, &target.integration.slug);
-            tracing::warn!(integration = slug, "an MCP server tells something else of its tools than was approved");
+            static CHANGED: LogLimit = LogLimit::new();
+            if let Some(skipped) = CHANGED.pass() {
+                tracing::warn!(
+                    integration = slug,
+                    skipped,
+                    "an MCP server tells something else of its tools than was approved"
+                );
+            }
             self.mcp.changed.note(integration, Instant::now());
         }
     }
