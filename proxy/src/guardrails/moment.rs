@@ -39,6 +39,11 @@ impl Moment {
         i64::try_from(self.0 / SECOND).unwrap_or(i64::MAX)
     }
 
+    /// Milliseconds since 1970, which is all that is written.
+    pub fn millis(self) -> u64 {
+        self.0 / MILLISECOND
+    }
+
     /// At the end of a text.
     pub fn put(self, out: &mut String) {
         let (second, nanos) = (self.0 / SECOND, self.0 % SECOND);

@@ -16,6 +16,8 @@ pub const USUAL_CHECK: usize = 512;
 /// How results begin, of hooks and of checks.
 pub const PASSED: &str = "{\"verdict\":true";
 pub const FAILED: &str = "{\"verdict\":false";
+/// Between how long something took and when it began.
+pub const CREATED_AT: &str = ",\"created_at\":\"";
 
 #[derive(Debug)]
 pub struct HookResult {
@@ -124,7 +126,10 @@ impl CheckResult {
             json.push('}');
         }
         put_check_id(json, self.id);
-        put_check_end(json, self.took, self.at, self.fails_on_error);
+        put_number(json, millis(self.took));
+        json.push_str(CREATED_AT);
+        self.at.put(json);
+        json.push_str(check_end(self.fails_on_error));
     }
 }
 
@@ -135,15 +140,12 @@ pub fn put_check_id(json: &mut String, id: &str) {
     json.push_str(",\"execution_time\":");
 }
 
-/// What is behind that.
-pub fn put_check_end(json: &mut String, took: Duration, at: Moment, fails_on_error: bool) {
-    put_number(json, millis(took));
-    json.push_str(",\"created_at\":\"");
-    at.put(json);
-    json.push_str(match fails_on_error {
+/// What is behind the time that a check began.
+pub fn check_end(fails_on_error: bool) -> &'static str {
+    match fails_on_error {
         true => "\",\"log\":null,\"fail_on_error\":true}",
         false => "\",\"log\":null,\"fail_on_error\":false}",
-    });
+    }
 }
 
 /// A list of what hooks said.
@@ -183,7 +185,7 @@ fn feedback(hook: &CompiledHook, checks: &[CheckResult]) -> Value {
     json!({ "value": value, "weight": weight, "metadata": metadata })
 }
 
-fn millis(took: Duration) -> u64 {
+pub fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -5,18 +5,30 @@ use super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::meters::{CheckOutcome, GuardMeters};
 use super::moment::Moment;
 use super::remote::{RemoteAnswers, too_costly};
-use super::results::{CheckResult, FAILED, HookResult, PASSED, USUAL_CHECK, USUAL_HOOK, put_check_end, put_check_id};
-use shared::guardrails::{Verdict, put_text};
+use super::results::{CREATED_AT, CheckResult, FAILED, HookResult, PASSED, USUAL_CHECK, USUAL_HOOK};
+use super::results::{check_end, millis, put_check_id};
+use shared::guardrails::{Verdict, put_number, put_text};
 use shared::model::guardrail::GuardrailActions;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// What is known of its results. The verdict is that of what passes, as nearly everything does.
 pub struct TextHook {
     /// Up to its checks.
     head: String,
-    /// Of each check, what stands between its data and its time.
-    behind_data: Vec<String>,
+    checks: Vec<CheckText>,
 }
+
+/// What is known of the result of a check.
+struct CheckText {
+    /// Behind its data, up to how long it took.
+    behind_data: String,
+    /// The same up to when it began, of one that took no time, as most do.
+    behind_quick: String,
+}
+
+/// How a check begins, behind another.
+const CHECK_HEAD: &str = ",{\"verdict\":true,\"data\":";
 
 /// When a hook began.
 #[derive(Clone, Copy)]
@@ -39,12 +51,13 @@ impl TextHook {
         let mut head = format!("{PASSED},\"id\":");
         put_text(&mut head, id);
         head.push_str(",\"transformed\":false,\"checks\":[");
-        let behind_data = |check: &CompiledCheck| {
-            let mut text = String::from(",\"transformed\":false");
-            put_check_id(&mut text, check.id);
-            text
+        let known = |check: &CompiledCheck| {
+            let mut behind_data = String::from(",\"transformed\":false");
+            put_check_id(&mut behind_data, check.id);
+            let behind_quick = format!("{behind_data}0{CREATED_AT}");
+            CheckText { behind_data, behind_quick }
         };
-        Some(Self { head, behind_data: checks.iter().map(behind_data).collect() })
+        Some(Self { head, checks: checks.iter().map(known).collect() })
     }
 
     /// Runs it, and says when it was done.
@@ -60,15 +73,12 @@ impl TextHook {
         json.push_str(&self.head);
         let mut now = began.instant;
         let (mut passes, mut is_forbidden) = (true, false);
-        for ((index, check), behind_data) in hook.checks.iter().enumerate().zip(&self.behind_data) {
+        let mut begun = WrittenMoment::default();
+        for ((index, check), known) in hook.checks.iter().enumerate().zip(&self.checks) {
             let check_began = now;
             let at = began.moment.after(check_began - began.instant);
-            if index > 0 {
-                json.push(',');
-            }
-            let from = json.len();
-            json.push_str(PASSED);
-            json.push_str(",\"data\":");
+            let from = json.len() + usize::from(index > 0);
+            json.push_str(&CHECK_HEAD[usize::from(index == 0)..]);
             let said = match answers.is_late(check_began) {
                 true => Err(too_costly(check)),
                 false => match check.check.judge(text, &mut json) {
@@ -86,8 +96,16 @@ impl TextHook {
                         json.replace_range(from..from + PASSED.len(), FAILED);
                     }
                     passes &= verdict;
-                    json.push_str(behind_data);
-                    put_check_end(&mut json, took, at, check.fails_on_error);
+                    match millis(took) {
+                        0 => json.push_str(&known.behind_quick),
+                        took => {
+                            json.push_str(&known.behind_data);
+                            put_number(&mut json, took);
+                            json.push_str(CREATED_AT);
+                        }
+                    }
+                    begun.put(&mut json, at);
+                    json.push_str(check_end(check.fails_on_error));
                     CheckOutcome::from_verdict(verdict)
                 }
                 Err(verdict) => {
@@ -109,6 +127,24 @@ impl TextHook {
         json.push_str("],\"feedback\":null");
         let took: Duration = now - began.instant;
         (HookResult::ended(hook, json, passes, is_forbidden, took, began.moment), now)
+    }
+}
+
+/// Where in a result a moment is written. Checks begin in the same millisecond as those before them, and are told so.
+#[derive(Default)]
+struct WrittenMoment {
+    millis: Option<u64>,
+    place: Range<usize>,
+}
+
+impl WrittenMoment {
+    fn put(&mut self, json: &mut String, at: Moment) {
+        let from = json.len();
+        if self.millis == Some(at.millis()) {
+            return json.extend_from_within(self.place.clone());
+        }
+        at.put(json);
+        *self = Self { millis: Some(at.millis()), place: from..json.len() };
     }
 }
 
