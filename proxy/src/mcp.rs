@@ -6,6 +6,7 @@
 //! for whoever opened it.
 
 mod asker;
+mod bridge_memory;
 mod bridges;
 mod changed_lists;
 mod circuits;
@@ -27,7 +28,7 @@ mod signed_identity;
 mod visible;
 
 pub use asker::{Asker, NoCredential};
-pub use bridges::{Bridge, Bridges};
+pub use bridges::{Bridge, BridgeOwner, Bridges, HeldMessage};
 pub use changed_lists::ChangedLists;
 pub use circuits::McpCircuits;
 pub use client_message::{Asked, ClientMessage, Incoming, parse};
