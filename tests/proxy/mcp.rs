@@ -10,6 +10,7 @@ mod credentials;
 mod endless;
 mod faults;
 mod foreign_tokens;
+mod guard_headers;
 mod merged;
 mod newest;
 mod pins;

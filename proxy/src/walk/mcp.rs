@@ -32,12 +32,15 @@ use crate::routing::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use answers::CallFailure;
-use http::Method;
+use http::{HeaderMap, Method};
+use parking_lot::Mutex;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use shared::guardrails::HeaderChange;
 use shared::id::UserId;
 use shared::seal::Sealer;
 use shared::settings::McpSettings;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,7 +85,20 @@ pub struct McpRequest {
     user: Option<UserId>,
     metadata: Map<String, Value>,
     plan: Arc<Plan>,
+    headers: ClientHeaders,
+    /// What checks of the arguments made of what a token claims, for those of the result.
+    claimed: Mutex<Vec<HeaderChange>>,
     target: McpTarget,
+}
+
+/// What the client sent, for guardrails. It is never written out: keys are in it.
+#[derive(Clone)]
+struct ClientHeaders(Arc<HeaderMap>);
+
+impl fmt::Debug for ClientHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientHeaders")
+    }
 }
 
 impl McpRequest {
@@ -116,13 +132,17 @@ impl Engine {
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         let plan = self.planner.follow(found, headers, &metadata, visit);
+        let headers = ClientHeaders(Arc::new(head.headers.clone()));
         Ok(match target {
-            Some(target) => NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, target })),
+            Some(target) => {
+                let claimed = Mutex::default();
+                NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, headers, claimed, target }))
+            }
             None => {
                 let mut targets = McpTarget::all(&self.snapshot, &caller, user);
                 // A session of the older transport is a connection, which none of its own could carry.
                 targets.retain(|target| target.integration.transport != "sse");
-                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, targets }))
+                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, headers, targets }))
             }
         })
     }

@@ -2,9 +2,9 @@
 //! their addresses. It answers what is asked of itself, asks all of them for lists, and passes a call on to the one that it
 //! is for, where it is like any call.
 
-use super::McpRequest;
 use super::answers::{CallFailure, gone, write_whole};
 use super::merged_upstream::GREETING;
+use super::{ClientHeaders, McpRequest};
 use crate::answer::beside;
 use crate::identity::identify::Principal;
 use crate::mcp::{
@@ -19,6 +19,7 @@ use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use parking_lot::Mutex;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value, json};
 use shared::id::UserId;
@@ -41,6 +42,7 @@ pub struct MergedRequest {
     pub(super) user: Option<UserId>,
     pub(super) metadata: Map<String, Value>,
     pub(super) plan: Arc<Plan>,
+    pub(super) headers: ClientHeaders,
     pub(super) targets: Vec<McpTarget>,
 }
 
@@ -52,6 +54,8 @@ impl MergedRequest {
             user: self.user,
             metadata: self.metadata.clone(),
             plan: self.plan.clone(),
+            headers: self.headers.clone(),
+            claimed: Mutex::default(),
             target: target.clone(),
         }
     }
