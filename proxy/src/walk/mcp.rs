@@ -186,10 +186,10 @@ impl Engine {
 
     /// After a list has passed: what it told otherwise than was approved is for admin to know.
     fn report_changes(&self, target: &McpTarget) {
-        if target.visible.take_change() {
+        if let Some(told) = target.visible.take_changes() {
             let (integration, slug) = (target.integration.id, &target.integration.slug);
             tracing::warn!(integration = slug, "an MCP server tells something else of its tools than was approved");
-            self.mcp.changed.note(integration, Instant::now());
+            self.mcp.changed.note(integration, told, Instant::now());
         }
     }
 
