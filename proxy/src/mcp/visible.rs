@@ -65,6 +65,15 @@ pub struct Visible {
 }
 
 impl Visible {
+    /// Whether the same may be seen.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let are_pinned_alike = match (&self.pins, &other.pins) {
+            (Some(own), Some(other)) => own.is_same(other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        are_pinned_alike && self.off == other.off
+    }
+
     /// Whether lists may be passed on unread.
     pub fn is_everything(&self) -> bool {
         self.off.iter().all(Option::is_none) && self.pins.is_none()

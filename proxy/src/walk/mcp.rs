@@ -10,6 +10,7 @@ mod guard_call;
 mod listen;
 mod mapped_headers;
 mod merged;
+mod merged_listen;
 mod merged_upstream;
 mod receive_messages;
 mod single;
@@ -139,9 +140,7 @@ impl Engine {
                 NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, headers, claimed, target }))
             }
             None => {
-                let mut targets = McpTarget::all(&self.snapshot, &caller, user);
-                // A session of the older transport is a connection, which none of its own could carry.
-                targets.retain(|target| target.integration.transport != "sse");
+                let targets = self.merged_targets(&caller, user);
                 NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, headers, targets }))
             }
         })
