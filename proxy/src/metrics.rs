@@ -2,7 +2,7 @@
 //! carries a key or user id. What requests add to here is kept per thread, and the seldom rest by the library. Models
 //! are labels of what calls used alone, which is counted apart from requests (`journal::spend_meters`).
 
-mod numbers;
+pub mod numbers;
 mod providers;
 
 pub use providers::ProviderNumber;

@@ -15,6 +15,7 @@ mod data;
 mod declared_tools;
 mod fault;
 mod json_in_text;
+mod lanes;
 mod parameters;
 mod pattern;
 pub mod remote;

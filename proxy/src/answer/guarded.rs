@@ -36,8 +36,8 @@ pub struct Guarded {
     is_success: bool,
     is_json: bool,
     is_stream: bool,
-    /// What the hooks of the answer said.
-    output: Option<SideResult>,
+    /// What the hooks of the answer said, where there are any.
+    output: Option<Box<SideResult>>,
     denial: Option<Box<Refusal>>,
     /// What the hooks said that denied it.
     denied: Option<Box<SideResult>>,
@@ -93,14 +93,12 @@ impl Guarded {
 
     /// A whole answer with a success status.
     fn answer(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+        if self.call.output.is_empty() && self.call.input.placeholders.is_empty() {
+            return Ok(self.with_told(body.clone(), body, None));
+        }
         let call = self.call.clone();
         let headers = HeaderMap::new();
-        let has_hooks = !call.output.is_empty() || !call.input.placeholders.is_empty();
-        let parsed: Option<Value> = match has_hooks {
-            true => serde_json::from_slice(&body).ok(),
-            false => None,
-        };
-        match parsed {
+        match serde_json::from_slice::<Value>(&body).ok() {
             Some(answer) => {
                 if let Some(remote) = call.asker() {
                     let answer = Arc::new(answer);
@@ -116,27 +114,27 @@ impl Guarded {
             None if call.output.iter().any(|hook| hook.must_read()) => {
                 Err(Unusable("it is not JSON, and a guardrail must judge it".into()))
             }
-            None => Ok(self.with_told(body.clone(), Answered::Plain(body), SideResult::default())),
+            None => Ok(self.with_told(body.clone(), body, None)),
         }
     }
 
     /// What becomes of a body that hooks have judged.
     fn judged_body(&mut self, body: Bytes, answer: &Value, mut side: SideResult) -> Result<Bytes, Unusable> {
         let call = self.call.clone();
-        let came = Answered::Plain(body.clone());
+        let came = body.clone();
         if let Some(place) = side.denied_by {
             if !call.output[place].actions.softens {
                 let denied = self.deny(Box::new(side));
-                self.told = Some(came);
+                self.told = Some(Answered::Plain(came));
                 return Err(denied);
             }
             call.meters.denies("output");
             let message = call.output[place].actions.message.clone();
             let soft = soft_denial::body(&call, message.as_deref());
             let soft = with_results(soft, &call, Some(&side));
-            self.told = Some(came);
+            self.told = Some(Answered::Plain(came));
             side.is_failed = false;
-            self.output = Some(side);
+            self.output = Some(Box::new(side));
             return Ok(soft);
         }
         let passed = side.transformed.take();
@@ -149,18 +147,18 @@ impl Guarded {
             }),
         };
         let body = restored.or(passed).map_or(body, |json| Bytes::from(json.to_string()));
-        Ok(self.with_told(body, came, side))
+        Ok(self.with_told(body, came, Some(Box::new(side))))
     }
 
-    /// A body with what its hooks said.
-    fn with_told(&mut self, body: Bytes, came: Answered, side: SideResult) -> Bytes {
-        self.told = Some(came);
-        let side = self.output.insert(side);
+    /// A body with what its hooks said of the one that came.
+    fn with_told(&mut self, body: Bytes, came: Bytes, side: Option<Box<SideResult>>) -> Bytes {
+        self.told = Some(if self.call.is_looked_at_later() { Answered::Plain(came) } else { Answered::Nothing });
+        self.output = side;
         // What was put back belongs to this request alone, and others are sent alike without it.
         if self.call.input.placeholders.is_empty() {
             self.kept = KeptBody::Instead(body.clone());
         }
-        if self.call.tells_results() { with_results(body, &self.call, Some(&*side)) } else { body }
+        if self.call.tells_results() { with_results(body, &self.call, self.output.as_deref()) } else { body }
     }
 
     /// The text of a stream is whole: others are asked about it, if they must be.
@@ -174,7 +172,7 @@ impl Guarded {
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
         if let Some(side) = report {
             self.told = Some(self.said());
-            self.output = Some(side);
+            self.output = Some(Box::new(side));
         }
         match released {
             Release::Pass(bytes) => Ok(bytes),
@@ -186,7 +184,7 @@ impl Guarded {
     /// Events that passed, as the client gets them.
     fn dress(&mut self, passed: &Bytes) -> Result<Bytes, Unusable> {
         match &mut self.stream {
-            Some(stream) => stream.dress(passed, &self.call, self.output.as_ref()),
+            Some(stream) => stream.dress(passed, &self.call, self.output.as_deref()),
             None => Ok(passed.clone()),
         }
     }
@@ -318,7 +316,7 @@ impl ResponseStep for Guarded {
 
     fn told(&mut self, is_logged: bool) -> Option<HookLog> {
         let answered = self.told.take()?;
-        let said = self.denied.as_deref().or(self.output.as_ref());
+        let said = self.denied.as_deref().or(self.output.as_deref());
         Some(self.call.log(said, answered, is_logged))
     }
 

@@ -40,7 +40,7 @@ fn answer(call: &GuardedCall, message: Option<&str>) -> Answer {
 fn options(call: &GuardedCall) -> AnswerOptions<'static> {
     AnswerOptions {
         is_strict: call.is_strict,
-        id: call.request_id.clone().into(),
+        id: call.request_id.to_string().into(),
         created: chrono::Utc::now().timestamp().unsigned_abs(),
         model: call.model().into_owned().into(),
         provider: "gateway".into(),

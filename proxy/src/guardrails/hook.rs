@@ -1,21 +1,27 @@
 //! A hook made ready: its checks compiled, its actions read.
 
-use super::meters::CheckMeters;
+use super::meters::{CheckNumber, UNKNOWN};
+use super::text_hook::TextHook;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
 use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
 use shared::model::guardrail::GuardrailActions;
+use shared::telemetry::{Brief, LogLimit};
 use std::fmt;
+use std::sync::Arc;
 
 pub struct CompiledHook {
     /// As results name it.
     pub id: String,
     pub kind: HookKind,
     pub actions: GuardrailActions,
-    pub checks: Vec<CompiledCheck>,
+    /// Shared by all hooks that name a saved guardrail and say other things besides.
+    pub checks: Arc<[CompiledCheck]>,
     /// Another for each that may judge otherwise.
     pub fingerprint: [u8; 16],
+    /// How it is run on a text, where it looks at nothing else.
+    pub on_text: Option<TextHook>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +36,7 @@ pub struct CompiledCheck {
     pub check: Box<dyn Check>,
     /// An error counts as a failure.
     pub fails_on_error: bool,
-    pub meters: CheckMeters,
+    pub number: CheckNumber,
 }
 
 /// In place of a check that cannot be made, so that it is seen and counted instead of silently missing.
@@ -58,26 +64,36 @@ impl CompiledHook {
         Self::new(name(fields).unwrap_or(usual_name), kind, GuardrailActions::read(fields), &checks)
     }
 
-    /// What a saved guardrail says: `{checks, actions}`. The hook that names it may say more.
-    pub fn from_saved(id: &str, content: &Value, named_with: &Map<String, Value>, usual_kind: HookKind) -> Self {
-        let mut fields = content.get("actions").and_then(Value::as_object).cloned().unwrap_or_default();
-        let saved = GuardrailActions::read(&fields);
-        let saved_kind = if fields.contains_key("type") { kind(&fields) } else { usual_kind };
-        // What a config adds can make it stricter, and never more lenient, as a mutator would be: it denies nothing.
-        let is_guardrail = named_with.contains_key("type") && kind(named_with) == HookKind::Guardrail;
-        let kind = if is_guardrail { HookKind::Guardrail } else { saved_kind };
-        fields.extend(named_with.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let checks = content.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        Self::new(id, kind, GuardrailActions::read(&fields).strictest(saved), checks)
+    /// What a saved guardrail says: `{checks, actions}`.
+    pub fn from_saved(id: &str, content: &Value, usual_kind: HookKind) -> Self {
+        let (kind, actions) = named_actions(content, &Map::new(), usual_kind);
+        Self::new(id, kind, actions, written_checks(content))
+    }
+
+    /// The same guardrail as a hook names it that says more. Its checks are those that are ready.
+    pub fn named_with(&self, content: &Value, with: &Map<String, Value>, usual_kind: HookKind) -> Self {
+        let (kind, actions) = named_actions(content, with, usual_kind);
+        Self::with_checks(&self.id, kind, actions, written_checks(content), self.checks.clone())
     }
 
     fn new(id: &str, kind: HookKind, actions: GuardrailActions, checks: &[Value]) -> Self {
-        let mut fingerprint = [0; 16];
-        let all = format!("{id}\n{kind:?}\n{actions:?}\n{}", serde_json::to_string(checks).unwrap_or_default());
-        fingerprint.copy_from_slice(&Sha256::digest(all)[..16]);
         let is_enabled = |check: &&Value| check.get("is_enabled").and_then(Value::as_bool) != Some(false);
-        let checks = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
-        Self { id: id.to_owned(), kind, actions, checks, fingerprint }
+        let compiled = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
+        Self::with_checks(id, kind, actions, checks, compiled)
+    }
+
+    fn with_checks(
+        id: &str,
+        kind: HookKind,
+        actions: GuardrailActions,
+        written: &[Value],
+        checks: Arc<[CompiledCheck]>,
+    ) -> Self {
+        let mut fingerprint = [0; 16];
+        let all = format!("{id}\n{kind:?}\n{actions:?}\n{}", serde_json::to_string(written).unwrap_or_default());
+        fingerprint.copy_from_slice(&Sha256::digest(all)[..16]);
+        let on_text = TextHook::new(id, kind, &actions, &checks);
+        Self { id: id.to_owned(), kind, actions, checks, fingerprint, on_text }
     }
 
     /// Whether what it cannot read must not pass: it may deny it, or should have replaced something in it.
@@ -104,20 +120,41 @@ impl CompiledCheck {
         let id = written.get("id").and_then(Value::as_str).unwrap_or_default();
         let parameters = written.get("parameters").filter(|value| value.is_object()).unwrap_or(&none);
         let fails_on_error = parameters.get("failOnError").and_then(Value::as_bool).unwrap_or(false);
-        let known = check(id).map_or("unknown", |spec| spec.id);
-        match compile(id, parameters) {
-            Ok(check) => Self { id: known, check, fails_on_error, meters: CheckMeters::default() },
-            Err(fault) => {
-                tracing::warn!(check = known, %fault, "a check of a guardrail cannot be run");
-                let check = Box::new(Broken(fault.to_string()));
-                Self { id: known, check, fails_on_error, meters: CheckMeters::default() }
+        let known = check(id).map_or(UNKNOWN, |spec| spec.id);
+        let check = compile(id, parameters).unwrap_or_else(|fault| {
+            static BROKEN: LogLimit = LogLimit::new();
+            if let Some(skipped) = BROKEN.pass() {
+                let fault = Brief(&fault);
+                tracing::warn!(check = known, %fault, skipped, "a check of a guardrail cannot be run");
             }
-        }
+            Box::new(Broken(fault.to_string()))
+        });
+        Self { id: known, check, fails_on_error, number: CheckNumber::from_id(known) }
     }
 
     pub fn judges_kind(&self) -> bool {
         self.id == "default.allowedRequestTypes"
     }
+}
+
+fn written_checks(content: &Value) -> &[Value] {
+    content.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What becomes of a saved guardrail that is named with more said about it.
+fn named_actions(
+    content: &Value,
+    named_with: &Map<String, Value>,
+    usual_kind: HookKind,
+) -> (HookKind, GuardrailActions) {
+    let mut fields = content.get("actions").and_then(Value::as_object).cloned().unwrap_or_default();
+    let saved = GuardrailActions::read(&fields);
+    let saved_kind = if fields.contains_key("type") { kind(&fields) } else { usual_kind };
+    // What a config adds can make it stricter, and never more lenient, as a mutator would be: it denies nothing.
+    let is_guardrail = named_with.contains_key("type") && kind(named_with) == HookKind::Guardrail;
+    let kind = if is_guardrail { HookKind::Guardrail } else { saved_kind };
+    fields.extend(named_with.iter().map(|(name, value)| (name.clone(), value.clone())));
+    (kind, GuardrailActions::read(&fields).strictest(saved))
 }
 
 fn name(fields: &Map<String, Value>) -> Option<&str> {
@@ -159,13 +196,14 @@ mod tests {
     #[test]
     fn a_config_makes_a_saved_guardrail_stricter_and_never_more_lenient() {
         let content = json!({ "checks": [{ "id": "default.notNull" }], "actions": { "deny": true } });
-        let made =
-            |with: Value| CompiledHook::from_saved("pg-1", &content, with.as_object().unwrap(), HookKind::Guardrail);
-        let softened = made(json!({ "deny": false, "async": true, "stream": "hold" }));
+        let made = |content: &Value, with: &Value, kind: HookKind| {
+            CompiledHook::from_saved("pg-1", content, kind).named_with(content, with.as_object().unwrap(), kind)
+        };
+        let softened = made(&content, &json!({ "deny": false, "async": true, "stream": "hold" }), HookKind::Guardrail);
         assert!(softened.actions.denies && !softened.actions.is_async && softened.actions.holds);
         let content =
             json!({ "checks": [{ "id": "default.notNull" }], "actions": { "on_fail": "deny", "stream": "hold" } });
-        let saved = CompiledHook::from_saved("pg-1", &content, &Map::new(), HookKind::Guardrail);
+        let saved = CompiledHook::from_saved("pg-1", &content, HookKind::Guardrail);
         for with in [
             json!({ "type": "mutator" }),
             json!({ "stream": "report" }),
@@ -174,12 +212,13 @@ mod tests {
             json!({ "soft_deny_200": true }),
             json!({ "deny": null, "async": true }),
         ] {
-            let named = CompiledHook::from_saved("pg-1", &content, with.as_object().unwrap(), HookKind::Guardrail);
+            let named = made(&content, &with, HookKind::Guardrail);
             assert_eq!(format!("{named:?}"), format!("{saved:?}"), "{with}");
+            assert_eq!(named.fingerprint, saved.fingerprint, "{with}");
         }
         let lenient = json!({ "checks": [], "actions": { "async": true } });
         let with = json!({ "async": false, "deny": true, "soft_deny_200": true, "message": "No." });
-        let stricter = CompiledHook::from_saved("pg-1", &lenient, with.as_object().unwrap(), HookKind::Mutator);
+        let stricter = made(&lenient, &with, HookKind::Mutator);
         assert_eq!(stricter.actions, GuardrailActions::read(with.as_object().unwrap()));
     }
 

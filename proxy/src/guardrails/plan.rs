@@ -2,9 +2,12 @@
 //! when a request comes, since they change without it.
 
 use super::hook::{CompiledHook, HookKind};
+use arc_swap::ArcSwapOption;
 use serde_json::{Map, Value};
 use shared::config::HookSet;
+use std::fmt;
 use std::sync::Arc;
+use uuid::Uuid;
 
 #[derive(Debug, Default)]
 pub struct GuardPlan {
@@ -28,7 +31,32 @@ pub enum HookRef {
         kind: HookKind,
         /// What the config says besides.
         with: Map<String, Value>,
+        /// What was made of both.
+        made: Arc<MadeHook>,
     },
+}
+
+/// A hook made of one version of a saved guardrail and what a config says besides. It is kept as long as the plan is, and so
+/// bounded and shared out between workspaces as plans are.
+#[derive(Default)]
+pub struct MadeHook(ArcSwapOption<(Uuid, Arc<CompiledHook>)>);
+
+impl MadeHook {
+    /// That of this version, or what `make` makes of it.
+    pub fn find_or(&self, version: Uuid, make: impl FnOnce() -> CompiledHook) -> Arc<CompiledHook> {
+        if let Some((_, hook)) = self.0.load().as_deref().filter(|(of, _)| *of == version) {
+            return hook.clone();
+        }
+        let hook = Arc::new(make());
+        self.0.store(Some(Arc::new((version, hook.clone()))));
+        hook
+    }
+}
+
+impl fmt::Debug for MadeHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MadeHook({:?})", self.0.load())
+    }
 }
 
 impl GuardPlan {
@@ -100,7 +128,7 @@ fn saved(name: &str, fields: &Map<String, Value>, kind: HookKind) -> HookRef {
     let mut with = fields.clone();
     with.shift_remove("id");
     let version = with.shift_remove("guardrail_version_id").and_then(|version| version.as_str().map(str::to_owned));
-    HookRef::Saved { name: name.to_owned(), version, kind, with }
+    HookRef::Saved { name: name.to_owned(), version, kind, with, made: Arc::default() }
 }
 
 #[cfg(test)]
@@ -140,5 +168,17 @@ mod tests {
         );
         assert!(plan.output.is_empty());
         assert!(GuardPlan::new(&HookSet::default(), &HookSet::default()).is_none());
+    }
+
+    #[test]
+    fn a_hook_is_made_once_for_each_version() {
+        let made = MadeHook::default();
+        let hook = json!({ "id": "h" });
+        let make = || CompiledHook::from_hook(hook.as_object().unwrap());
+        let first = made.find_or(Uuid::from_u128(1), make);
+        assert!(Arc::ptr_eq(&first, &made.find_or(Uuid::from_u128(1), || panic!("it is known"))));
+        let second = made.find_or(Uuid::from_u128(2), make);
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&second, &made.find_or(Uuid::from_u128(2), || panic!("it is known"))));
     }
 }

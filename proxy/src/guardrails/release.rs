@@ -76,7 +76,7 @@ impl HeldBack {
     pub fn new(hooks: Vec<Arc<CompiledHook>>, shape: StreamShape) -> Self {
         let is_enforced = hooks.iter().any(|hook| enforces(hook));
         let is_gathered = !hooks.is_empty();
-        let checks = hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| &hook.checks);
+        let checks = hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| hook.checks.iter());
         let window = checks.map(|check| check.check.window()).try_fold(0, |most, window| Some(most.max(window?)));
         Self {
             hooks,
@@ -265,7 +265,7 @@ impl HeldBack {
             text: Some(text),
             is_growing,
         };
-        let checks = self.hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| &hook.checks);
+        let checks = self.hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| hook.checks.iter());
         // Without a window the whole decides, at the end.
         checks.filter(|check| check.check.window().is_some()).all(|check| {
             // Errors are judged at the end too, when there is a text; not those of a bound, which never pass.

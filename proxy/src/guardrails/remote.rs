@@ -9,7 +9,7 @@ mod room;
 mod side;
 
 pub use answers::RemoteAnswers;
-pub(super) use answers::{Place, ask};
+pub(super) use answers::{Place, ask, too_costly};
 pub use side::{RemoteSide, SideJob};
 
 use super::hook::CompiledHook;
@@ -50,7 +50,7 @@ pub trait ModelAsker: Send + Sync {
 
 /// Whether somebody else must be asked.
 pub fn has_remote(hooks: &[Arc<CompiledHook>]) -> bool {
-    hooks.iter().flat_map(|hook| &hook.checks).any(|check| check.check.remote().is_some())
+    hooks.iter().flat_map(|hook| hook.checks.iter()).any(|check| check.check.remote().is_some())
 }
 
 #[cfg(test)]

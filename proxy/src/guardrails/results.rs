@@ -2,7 +2,7 @@
 //! text: the client's answer and the log get the same bytes.
 
 use super::hook::{CompiledHook, HookKind};
-use chrono::{DateTime, Datelike as _, SecondsFormat, Timelike as _, Utc};
+use super::moment::Moment;
 use serde_json::{Value, json};
 use shared::guardrails::{Verdict, put_number, put_text, put_value};
 use shared::model::guardrail::Feedback;
@@ -10,8 +10,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// Bytes of a result without its checks, and of one check beside its data.
-const USUAL_HOOK: usize = 256;
-const USUAL_CHECK: usize = 512;
+pub const USUAL_HOOK: usize = 256;
+pub const USUAL_CHECK: usize = 512;
+
+/// How results begin, of hooks and of checks.
+pub const PASSED: &str = "{\"verdict\":true";
+pub const FAILED: &str = "{\"verdict\":false";
 
 #[derive(Debug)]
 pub struct HookResult {
@@ -31,51 +35,48 @@ pub struct CheckResult {
     pub is_transformed: bool,
     pub fails_on_error: bool,
     pub took: Duration,
-    pub at: DateTime<Utc>,
+    pub at: Moment,
 }
 
 impl HookResult {
-    pub fn new(hook: &CompiledHook, checks: &[CheckResult], took: Duration, at: DateTime<Utc>) -> Self {
-        Self::told(hook, checks, took, at, false)
+    pub fn new(hook: &CompiledHook, checks: &[CheckResult], took: Duration, at: Moment) -> Self {
+        let passes = checks.iter().all(|check| check.verdict.passes(check.fails_on_error));
+        let is_forbidden = checks.iter().any(|check| check.verdict.forbids());
+        let mut json = begun(hook, checks, passes);
+        put_value(&mut json, &feedback(hook, checks));
+        Self::ended(hook, json, passes, is_forbidden, took, at)
     }
 
     /// It did not run.
-    pub fn skipped(hook: &CompiledHook, at: DateTime<Utc>) -> Self {
-        Self::told(hook, &[], Duration::ZERO, at, true)
+    pub fn skipped(hook: &CompiledHook, at: Moment) -> Self {
+        let mut json = begun(hook, &[], true);
+        json.push_str("null");
+        let mut result = Self::ended(hook, json, true, false, Duration::ZERO, at);
+        result.json.pop();
+        result.json.push_str(",\"skipped\":true}");
+        result
     }
 
-    fn told(hook: &CompiledHook, checks: &[CheckResult], took: Duration, at: DateTime<Utc>, is_skipped: bool) -> Self {
-        let verdict = checks.iter().all(|check| check.verdict.passes(check.fails_on_error));
-        let is_forbidden = checks.iter().any(|check| check.verdict.forbids());
+    /// What was written up to the feedback, with the rest.
+    pub(super) fn ended(
+        hook: &CompiledHook,
+        mut json: String,
+        verdict: bool,
+        is_forbidden: bool,
+        took: Duration,
+        at: Moment,
+    ) -> Self {
         let deny = (hook.actions.denies && !verdict || is_forbidden) && !hook.actions.is_async;
-        let created_at = written(at);
-        let mut json = String::with_capacity(USUAL_HOOK + checks.len() * USUAL_CHECK);
-        json.push_str(if verdict { "{\"verdict\":true,\"id\":" } else { "{\"verdict\":false,\"id\":" });
-        put_text(&mut json, &hook.id);
-        json.push_str(match checks.iter().any(|check| check.is_transformed) {
-            true => ",\"transformed\":true,\"checks\":[",
-            false => ",\"transformed\":false,\"checks\":[",
-        });
-        for (place, check) in checks.iter().enumerate() {
-            if place > 0 {
-                json.push(',');
-            }
-            check.write(&mut json, at, &created_at);
-        }
-        json.push_str("],\"feedback\":");
-        put_value(&mut json, &if is_skipped { Value::Null } else { feedback(hook, checks) });
         json.push_str(",\"execution_time\":");
         put_number(&mut json, millis(took));
-        json.push_str(",\"async\":");
-        put_flag(&mut json, hook.actions.is_async);
-        json.push_str(match hook.kind {
-            HookKind::Guardrail => ",\"type\":\"guardrail\",\"created_at\":\"",
-            HookKind::Mutator => ",\"type\":\"mutator\",\"created_at\":\"",
+        json.push_str(match (hook.actions.is_async, hook.kind) {
+            (false, HookKind::Guardrail) => ",\"async\":false,\"type\":\"guardrail\",\"created_at\":\"",
+            (false, HookKind::Mutator) => ",\"async\":false,\"type\":\"mutator\",\"created_at\":\"",
+            (true, HookKind::Guardrail) => ",\"async\":true,\"type\":\"guardrail\",\"created_at\":\"",
+            (true, HookKind::Mutator) => ",\"async\":true,\"type\":\"mutator\",\"created_at\":\"",
         });
-        json.push_str(&created_at);
-        json.push_str("\",\"deny\":");
-        put_flag(&mut json, deny);
-        json.push_str(if is_skipped { ",\"skipped\":true}" } else { "}" });
+        at.put(&mut json);
+        json.push_str(if deny { "\",\"deny\":true}" } else { "\",\"deny\":false}" });
         let is_audited = deny && hook.actions.is_audited;
         Self { verdict, is_async: hook.actions.is_async, deny, is_audited, json }
     }
@@ -89,13 +90,30 @@ impl HookResult {
     }
 }
 
+/// A result up to what its feedback is.
+fn begun(hook: &CompiledHook, checks: &[CheckResult], passes: bool) -> String {
+    let mut json = String::with_capacity(USUAL_HOOK + checks.len() * USUAL_CHECK);
+    json.push_str(if passes { PASSED } else { FAILED });
+    json.push_str(",\"id\":");
+    put_text(&mut json, &hook.id);
+    json.push_str(match checks.iter().any(|check| check.is_transformed) {
+        true => ",\"transformed\":true,\"checks\":[",
+        false => ",\"transformed\":false,\"checks\":[",
+    });
+    for (place, check) in checks.iter().enumerate() {
+        if place > 0 {
+            json.push(',');
+        }
+        check.write(&mut json);
+    }
+    json.push_str("],\"feedback\":");
+    json
+}
+
 impl CheckResult {
-    /// Most begin in the same millisecond as their hook, whose time is written already.
-    fn write(&self, json: &mut String, hook_at: DateTime<Utc>, written_hook_at: &str) {
-        json.push_str(match self.verdict.verdict {
-            true => "{\"verdict\":true,\"data\":",
-            false => "{\"verdict\":false,\"data\":",
-        });
+    pub fn write(&self, json: &mut String) {
+        json.push_str(if self.verdict.verdict { PASSED } else { FAILED });
+        json.push_str(",\"data\":");
         self.verdict.data.write(json);
         json.push_str(if self.is_transformed { ",\"transformed\":true" } else { ",\"transformed\":false" });
         if let Some(error) = &self.verdict.error {
@@ -105,24 +123,27 @@ impl CheckResult {
             put_text(json, &error.message);
             json.push('}');
         }
-        json.push_str(",\"id\":");
-        put_text(json, self.id);
-        json.push_str(",\"execution_time\":");
-        put_number(json, millis(self.took));
-        json.push_str(",\"created_at\":\"");
-        match self.at.timestamp_millis() == hook_at.timestamp_millis() {
-            true => json.push_str(written_hook_at),
-            false => json.push_str(&written(self.at)),
-        }
-        json.push_str(match self.fails_on_error {
-            true => "\",\"log\":null,\"fail_on_error\":true}",
-            false => "\",\"log\":null,\"fail_on_error\":false}",
-        });
+        put_check_id(json, self.id);
+        put_check_end(json, self.took, self.at, self.fails_on_error);
     }
 }
 
-fn put_flag(json: &mut String, flag: bool) {
-    json.push_str(if flag { "true" } else { "false" });
+/// A check's id, up to how long it took.
+pub fn put_check_id(json: &mut String, id: &str) {
+    json.push_str(",\"id\":");
+    put_text(json, id);
+    json.push_str(",\"execution_time\":");
+}
+
+/// What is behind that.
+pub fn put_check_end(json: &mut String, took: Duration, at: Moment, fails_on_error: bool) {
+    put_number(json, millis(took));
+    json.push_str(",\"created_at\":\"");
+    at.put(json);
+    json.push_str(match fails_on_error {
+        true => "\",\"log\":null,\"fail_on_error\":true}",
+        false => "\",\"log\":null,\"fail_on_error\":false}",
+    });
 }
 
 /// A list of what hooks said.
@@ -166,57 +187,22 @@ fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `2026-11-17T12:19:34.123Z`: by hand, since it is written for every hook.
-fn written(at: DateTime<Utc>) -> String {
-    let (date, time) = (at.date_naive(), at.time());
-    let (Ok(year @ 0..=9999), millis @ 0..=999) = (u32::try_from(date.year()), time.nanosecond() / 1_000_000) else {
-        return at.to_rfc3339_opts(SecondsFormat::Millis, true);
-    };
-    let mut text = String::with_capacity(24);
-    for (number, digits, behind) in [
-        (year, 4, '-'),
-        (date.month(), 2, '-'),
-        (date.day(), 2, 'T'),
-        (time.hour(), 2, ':'),
-        (time.minute(), 2, ':'),
-        (time.second(), 2, '.'),
-        (millis, 3, 'Z'),
-    ] {
-        for place in (0..digits).rev() {
-            let digit = number / 10_u32.pow(place) % 10;
-            text.push(char::from(b'0' + digit as u8));
-        }
-        text.push(behind);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_everywhere_else() {
-        for second in [0, 951_827_696, 1_709_251_199, 1_795_000_000, 4_102_444_799, 253_402_300_800] {
-            for nanos in [0, 999_999, 1_000_000, 34_567_890, 999_999_999] {
-                let at = DateTime::from_timestamp(second, nanos).unwrap();
-                assert_eq!(written(at), at.to_rfc3339_opts(SecondsFormat::Millis, true));
-            }
-        }
-    }
-
-    #[test]
     fn a_result_is_json_whatever_its_texts_are() {
         let hook = json!({ "id": "a \"hook\"\n", "deny": true, "type": "mutator" });
         let hook = CompiledHook::from_hook(hook.as_object().unwrap());
-        let at = DateTime::from_timestamp(1_795_000_000, 1_000_000).unwrap();
-        let check = |verdict: Verdict, later: i64| CheckResult {
+        let at = Moment::from_parts(1_795_000_000, 1);
+        let check = |verdict: Verdict, later: u64| CheckResult {
             id: "default.contains",
             verdict,
             is_transformed: false,
             fails_on_error: true,
             took: Duration::from_millis(7),
-            at: at + chrono::TimeDelta::milliseconds(later),
+            at: at.after(Duration::from_millis(later)),
         };
         let checks = [
             check(Verdict::new(true, "It is \"there\".", json!({ "n": [1, null] })), 0),

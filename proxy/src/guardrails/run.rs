@@ -4,9 +4,10 @@
 use super::extracted_headers::with_changes;
 use super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::meters::GuardMeters;
+use super::moment::Moment;
 use super::remote::{self, Place, RemoteAnswers};
 use super::results::{CheckResult, HookResult, list};
-use chrono::Utc;
+use super::text_hook::Began;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::{HeaderChange, Hook, Placeholders, Shape, Subject};
@@ -76,10 +77,35 @@ impl SideResult {
         list(self.hooks.iter().map(HookResult::logged))
     }
 
+    /// The same without its brackets, at the end of a text.
+    fn put_logged(&self, out: &mut String) {
+        for (place, hook) in self.hooks.iter().enumerate() {
+            if place > 0 {
+                out.push(',');
+            }
+            out.push_str(&hook.logged());
+        }
+    }
+
     /// The same, each by itself.
     pub fn logged_each(&self) -> Vec<String> {
         self.hooks.iter().map(|hook| hook.logged().into_owned()).collect()
     }
+}
+
+/// What the hooks of both sides said, as the log tells it: `both_sides` of what is `logged` of them.
+pub fn both_sides_logged(before: &SideResult, after: Option<&SideResult>) -> String {
+    const BESIDE: usize = 96;
+    let size = before.size() + after.map_or(0, SideResult::size);
+    let mut out = String::with_capacity(size + BESIDE);
+    out.push_str("{\"before_request_hooks\":[");
+    before.put_logged(&mut out);
+    out.push_str("],\"after_request_hooks\":[");
+    if let Some(after) = after {
+        after.put_logged(&mut out);
+    }
+    out.push_str("]}");
+    out
 }
 
 /// Runs hooks on a body: the request's before it is sent, the answer's before it is passed on. Nobody else is asked
@@ -101,12 +127,20 @@ pub fn run_side_with(
     meters: &GuardMeters,
     answers: &mut RemoteAnswers,
 ) -> SideResult {
-    let mut side = SideResult::default();
-    answers.begin(Instant::now() + LONGEST_RUN);
+    let mut side = SideResult { hooks: Vec::with_capacity(hooks.len()), ..SideResult::default() };
+    let begun = Began { instant: Instant::now(), moment: Moment::now() };
+    answers.begin(begun.instant + LONGEST_RUN);
+    // The clock is asked once for each check: when it ends, the next begins.
+    let mut now = begun.instant;
     for (place, hook) in hooks.iter().enumerate() {
+        let began = Began { instant: now, moment: begun.moment.after(now - begun.instant) };
         let result = match is_skipped(hook, inputs) {
-            true => HookResult::skipped(hook, Utc::now()),
-            false => run_hook((place, hook), inputs, body, &mut side, meters, answers),
+            true => HookResult::skipped(hook, began.moment),
+            false => {
+                let (result, ended) = run_hook((place, hook), inputs, body, began, &mut side, meters, answers);
+                now = ended;
+                result
+            }
         };
         if answers.is_waiting() {
             break;
@@ -126,17 +160,20 @@ pub(super) fn is_skipped(hook: &CompiledHook, inputs: GuardInputs<'_>) -> bool {
     is_vain || inputs.shape == Shape::Other && !hook.judges_kinds()
 }
 
+/// What it says, and when it was done.
 fn run_hook(
     (place, hook): (usize, &CompiledHook),
     inputs: GuardInputs<'_>,
     body: &Value,
+    began: Began,
     side: &mut SideResult,
     meters: &GuardMeters,
     answers: &mut RemoteAnswers,
-) -> HookResult {
-    let (began, at) = (Instant::now(), Utc::now());
-    // The clock is asked once for each check: when it ends, the next begins.
-    let mut now = began;
+) -> (HookResult, Instant) {
+    if let (Some(text), Some(on_text)) = (inputs.text, &hook.on_text) {
+        return on_text.run((place, hook), text, began, meters, answers);
+    }
+    let mut now = began.instant;
     let in_order = hook.actions.is_sequential || hook.kind == HookKind::Mutator;
     let may_change = !hook.actions.is_async && inputs.text.is_none();
     let mut results = Vec::with_capacity(hook.checks.len());
@@ -149,7 +186,7 @@ fn run_hook(
         let headers = with_changes(inputs.headers, if in_order { side.extracted.as_slice() } else { &[] });
         let inputs = GuardInputs { headers: &headers, ..inputs };
         let asked = Place { hook: place, check: index, is_again: false };
-        let time = at.timestamp();
+        let time = began.moment.seconds();
         let mut said = remote::ask(check, &subject(inputs, seen, time), answers, asked, check_began);
         if !in_order
             && said.verdict.transformed.is_some()
@@ -176,7 +213,7 @@ fn run_hook(
         now = Instant::now();
         let took = now - check_began + said.took;
         if answers.counts(place, index) {
-            meters.checked(check.id, &check.meters, &verdict, took);
+            meters.checked(check.number, (&verdict).into(), took);
         }
         results.push(CheckResult {
             id: check.id,
@@ -184,10 +221,10 @@ fn run_hook(
             is_transformed,
             fails_on_error: check.fails_on_error,
             took,
-            at: at + (check_began - began),
+            at: began.moment.after(check_began - began.instant),
         });
     }
-    HookResult::new(hook, &results, now - began + waited, at)
+    (HookResult::new(hook, &results, now - began.instant + waited, began.moment), now)
 }
 
 /// What a check judges at this time.
@@ -212,7 +249,8 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::meters::CheckMeters;
+    use super::super::meters::CheckNumber;
+    use super::super::results::both_sides;
     use super::*;
     use http::{HeaderName, HeaderValue};
     use serde_json::json;
@@ -283,6 +321,18 @@ mod tests {
         assert_eq!(verdicts, [true, false, true]);
     }
 
+    #[test]
+    fn the_log_tells_both_sides_as_they_are_told_one_by_one() {
+        let hook = |id: &str| json!({ "id": id, "checks": [none_of("x")], "deny": true, "audit": true });
+        let before = run(json!([hook("a"), hook("b")]), &chat("an x"));
+        let after = run(json!([hook("c")]), &chat("y"));
+        assert!(before.logged().contains("\"audit\":true"), "{}", before.logged());
+        for (before, after) in [(&before, Some(&after)), (&after, None), (&SideResult::default(), Some(&before))] {
+            let told = both_sides(&before.logged(), after.map(SideResult::logged).as_deref().unwrap_or("[]"));
+            assert_eq!(both_sides_logged(before, after), told);
+        }
+    }
+
     /// Makes a header of a claim, or passes where the header is what was claimed.
     struct Claims {
         extracts: bool,
@@ -310,7 +360,7 @@ mod tests {
                     id: "t",
                     check: Box::new(Claims { extracts }),
                     fails_on_error: false,
-                    meters: CheckMeters::default(),
+                    number: CheckNumber::from_id("t"),
                 })
                 .into();
             let body = chat("x");

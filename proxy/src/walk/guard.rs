@@ -167,7 +167,7 @@ impl Engine {
             metadata: Map::new(),
             is_strict,
             format: client_format(endpoint),
-            request_id: visit.id().to_owned(),
+            request_id: visit.request.uuid(),
             meters: meters.clone(),
             later: None,
             request_size: body.len(),
@@ -265,7 +265,7 @@ impl Engine {
             metadata: errand.metadata.clone(),
             is_strict,
             format: client_format(endpoint),
-            request_id: visit.id().to_owned(),
+            request_id: visit.request.uuid(),
             meters: self.metrics.guardrails.clone(),
             denying,
             later: later.map(Arc::new),
@@ -412,11 +412,7 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
             splitter: Splitter::default(),
             ending: WireDialect::of_format(call.format).ending(),
         }),
-        false => {
-            let body = with_results(soft_denial::body(call, message.as_deref()), call, None);
-            head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
-            HeldStart::Plain(body)
-        }
+        false => HeldStart::Plain(with_results(soft_denial::body(call, message.as_deref()), call, None)),
     };
     let mut steps = Steps::default();
     if let Some(frames) = frames {

@@ -29,6 +29,7 @@ use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use shared::model::{Guardrail, GuardrailVersion};
 use shared::providers::Family;
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
@@ -205,20 +206,28 @@ impl Guards {
     fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {
         let mut hooks = Vec::with_capacity(plan.side(side).len());
         for hook in plan.side(side) {
-            let (name, version, kind, with) = match hook {
+            let (name, version, kind, with, made) = match hook {
                 HookRef::Ready(hook) => {
                     hooks.push(hook.clone());
                     continue;
                 }
-                HookRef::Saved { name, version, kind, with } => (name, version, *kind, with),
+                HookRef::Saved { name, version, kind, with, made } => (name, version, *kind, with, made),
             };
             match self.directory.find(caller, name, version.as_deref()) {
                 Some(saved) if with.is_empty() => hooks.push(self.ready(&saved, kind)),
                 Some(saved) => {
-                    hooks.push(Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), with, kind)));
+                    hooks.push(made.find_or(saved.version, || {
+                        self.ready(&saved, kind).named_with(saved.content.value(), with, kind)
+                    }))
                 }
                 // It was deleted (decision 50): the rest of the config still holds.
-                None => tracing::warn!(guardrail = name, "a config names a guardrail that does not exist"),
+                None => {
+                    static UNKNOWN: LogLimit = LogLimit::new();
+                    if let Some(skipped) = UNKNOWN.pass() {
+                        let (workspace, guardrail) = (caller.workspace.id.uuid(), Brief(name));
+                        tracing::warn!(%workspace, %guardrail, skipped, "a config names a guardrail that does not exist");
+                    }
+                }
             }
         }
         hooks
@@ -229,7 +238,7 @@ impl Guards {
         if let Some(known) = self.ready.load().get(&key) {
             return known.clone();
         }
-        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), &Map::new(), kind));
+        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), kind));
         self.ready.rcu(|known| {
             let mut more = if known.len() < MOST_READY { (**known).clone() } else { HashMap::new() };
             more.insert(key, hook.clone());

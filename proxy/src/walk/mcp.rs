@@ -41,6 +41,7 @@ use shared::guardrails::HeaderChange;
 use shared::id::UserId;
 use shared::seal::Sealer;
 use shared::settings::McpSettings;
+use shared::telemetry::LogLimit;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -187,7 +188,14 @@ impl Engine {
     fn report_changes(&self, target: &McpTarget) {
         if let Some(told) = target.visible.take_changes() {
             let (integration, slug) = (target.integration.id, &target.integration.slug);
-            tracing::warn!(integration = slug, "an MCP server tells something else of its tools than was approved");
+            static CHANGED: LogLimit = LogLimit::new();
+            if let Some(skipped) = CHANGED.pass() {
+                tracing::warn!(
+                    integration = slug,
+                    skipped,
+                    "an MCP server tells something else of its tools than was approved"
+                );
+            }
             self.mcp.changed.note(integration, told, Instant::now());
         }
     }

@@ -5,12 +5,18 @@ use super::parameters::Parameters;
 use super::remote::RemoteCheck;
 use super::subject::Subject;
 use super::validate::validate_parameters;
-use super::verdict::Verdict;
+use super::verdict::{CheckError, Verdict};
 use super::{FaultKind, table};
 use serde_json::Value;
 
 pub trait Check: Send + Sync {
     fn run(&self, subject: &Subject<'_>) -> Verdict;
+
+    /// What `run` says of a whole text, for checks that look at nothing else and that many requests meet: the verdict, with the
+    /// data written behind what is there already. `None`: `run` must be asked.
+    fn judge(&self, _text: &str, _data: &mut String) -> Option<Result<bool, CheckError>> {
+        None
+    }
 
     /// Whether it looks further into the body than its text (`Subject::text`). Of a request that nobody looks into no tree is
     /// made.

@@ -1,6 +1,7 @@
 //! What a check found, as JSON for its result. Checks that many requests meet write it as text at once: a tree of it would only
 //! be made to be written.
 
+use super::lanes::least;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -8,7 +9,7 @@ use std::fmt::{self, Write as _};
 /// As many characters of a text are shown in a result.
 const EXCERPT: usize = 100;
 /// Bytes of what most checks say.
-const USUAL: usize = 512;
+pub const USUAL: usize = 512;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
@@ -54,32 +55,10 @@ impl Default for DataWriter {
     }
 }
 
-/// What was written before, when all of it was known: the beginning of an object with its first field.
-impl From<&str> for DataWriter {
-    fn from(begun: &str) -> Self {
-        let mut text = String::with_capacity(USUAL);
-        text.push_str(begun);
-        Self { text }
-    }
-}
-
 impl DataWriter {
     /// As far as it is written.
     pub fn begun(self) -> String {
         self.text
-    }
-
-    /// More that was written before.
-    #[must_use]
-    pub fn then(mut self, written: &str) -> Self {
-        self.text.push_str(written);
-        self
-    }
-
-    #[must_use]
-    pub fn then_number(mut self, number: u64) -> Self {
-        put_number(&mut self.text, number);
-        self
     }
 
     fn name(&mut self, name: &str) {
@@ -141,14 +120,7 @@ impl DataWriter {
     #[must_use]
     pub fn excerpt(mut self, text: &str) -> Self {
         self.name("textExcerpt");
-        match excerpt_end(text) {
-            None => put_text(&mut self.text, text),
-            Some(end) => {
-                self.text.push('"');
-                put_escaped(&mut self.text, &text[..end]);
-                self.text.push_str("...\"");
-            }
-        }
+        put_excerpt(&mut self.text, text);
         self
     }
 
@@ -164,6 +136,24 @@ impl fmt::Write for Escaping<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         put_escaped(self.0, text);
         Ok(())
+    }
+}
+
+/// The last field of an object that has others, and its end: the first hundred characters.
+pub fn end_with_excerpt(out: &mut String, text: &str) {
+    out.push_str(",\"textExcerpt\":");
+    put_excerpt(out, text);
+    out.push('}');
+}
+
+fn put_excerpt(out: &mut String, text: &str) {
+    match excerpt_end(text) {
+        None => put_text(out, text),
+        Some(end) => {
+            out.push('"');
+            put_escaped(out, &text[..end]);
+            out.push_str("...\"");
+        }
     }
 }
 
@@ -202,16 +192,19 @@ pub fn put_value(out: &mut String, value: &Value) {
 }
 
 pub fn put_number(out: &mut String, number: u64) {
-    let (mut digits, mut at, mut left) = ([0_u8; 20], 20, number);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
+    let digit = |number: u64| char::from(b'0' + (number % 10) as u8);
+    if number < 1000 {
+        // As nearly all that are written.
+        if number >= 100 {
+            out.push(digit(number / 100));
         }
+        if number >= 10 {
+            out.push(digit(number / 10));
+        }
+        return out.push(digit(number));
     }
-    out.extend(digits[at..].iter().copied().map(char::from));
+    // A `String` takes whatever is written.
+    let _ = write!(out, "{number}");
 }
 
 /// Letters that JSON writes otherwise are few: what stands between them is copied at once.
@@ -238,17 +231,15 @@ fn put_escaped(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// The first letter that JSON does not write as it is. Sixteen at a time, which compilers do with one vector.
+/// The first letter that JSON does not write as it is. It is looked for piece by piece: one behind the other would else cost the
+/// square of a text.
 fn special(text: &[u8]) -> Option<usize> {
-    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    let (chunks, rest) = text.as_chunks::<16>();
-    let is_any = |chunk: &[u8; 16]| chunk.iter().fold(false, |found, byte| found | is_special(*byte));
-    let plain = chunks.iter().position(is_any);
-    let (from, within): (usize, &[u8]) = match plain {
-        Some(at) => (at * 16, &chunks[at]),
-        None => (chunks.len() * 16, rest),
-    };
-    within.iter().position(|byte| is_special(*byte)).map(|at| from + at)
+    const PIECE: usize = 128;
+    // Nought for those, and for no other.
+    let distance = |byte: u8| (byte ^ b'"').min(byte ^ b'\\').min(byte.saturating_sub(0x1f));
+    let has_one = |piece: &[u8]| least(piece, b' ', distance) == 0;
+    let (at, piece) = text.chunks(PIECE).enumerate().find(|(_, piece)| has_one(piece))?;
+    piece.iter().position(|byte| distance(*byte) == 0).map(|within| at * PIECE + within)
 }
 
 #[cfg(test)]
@@ -274,10 +265,16 @@ mod tests {
             assert_eq!(*written.value(), tree);
         }
         assert_eq!(*DataWriter::default().finish().value(), json!({}));
-        let begun = DataWriter::default().flag("a", true).begun();
-        let written = DataWriter::from(begun.as_str()).then(",\"n\":").then_number(u64::MAX).flag("b", false).finish();
-        assert_eq!(*written.value(), json!({ "a": true, "n": u64::MAX, "b": false }));
-        assert_eq!(*DataWriter::from("{\"n\":").then_number(0).finish().value(), json!({ "n": 0 }));
+        assert_eq!(DataWriter::default().flag("a", true).begun(), "{\"a\":true");
+    }
+
+    #[test]
+    fn numbers_are_written_in_digits() {
+        for number in [0, 7, 10, 99, 100, 194, 999, 1000, u64::from(u32::MAX), u64::MAX] {
+            let mut out = String::from("n=");
+            put_number(&mut out, number);
+            assert_eq!(out, format!("n={number}"));
+        }
     }
 
     #[test]
@@ -294,6 +291,9 @@ mod tests {
             assert_eq!(excerpt(&text), expected);
             let written = DataWriter::default().excerpt(&text).finish();
             assert_eq!(*written.value(), json!({ "textExcerpt": expected }));
+            let mut written = String::from("{\"a\":1");
+            end_with_excerpt(&mut written, &text);
+            assert_eq!(written, json!({ "a": 1, "textExcerpt": expected }).to_string());
         }
     }
 }

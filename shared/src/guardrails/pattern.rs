@@ -5,6 +5,7 @@
 //! engine would go on slowly. Searches for many places are bounded by their number and by how far each may look.
 
 mod javascript;
+mod required;
 
 use super::fault::{Fault, FaultKind};
 use javascript::translate;
@@ -13,6 +14,7 @@ use regex_automata::hybrid::regex::{Cache, Regex as LazyRegex};
 use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Input, Match};
+use required::RequiredBytes;
 use std::ops::Range;
 
 const LONGEST_PATTERN: usize = 4096;
@@ -36,6 +38,7 @@ pub struct Pattern {
     lazy: LazyRegex,
     /// For the groups inside a match, and for texts so short that it cannot take long.
     groups: regex::Regex,
+    required: Option<RequiredBytes>,
     /// Bytes of the longest match, where there is one, and it does not matter how far away the ends of the text are.
     pub longest: Option<usize>,
     /// Replace every match, not the first alone.
@@ -108,11 +111,15 @@ impl Pattern {
             .dfa(automaton)
             .build(&pattern);
         let lazy = lazy.map_err(|_| unusable("is too large".into()))?;
-        Ok(Self { lazy, groups, longest, is_global: flags.is_global })
+        let required = RequiredBytes::find(lazy.forward().get_nfa());
+        Ok(Self { lazy, groups, required, longest, is_global: flags.is_global })
     }
 
     /// The first match.
     pub fn find(&self, text: &str) -> Result<Option<Range<usize>>, TooCostly> {
+        if self.is_ruled_out(text) {
+            return Ok(None);
+        }
         if self.is_quick(text) {
             return Ok(self.groups.find(text).map(|found| found.range()));
         }
@@ -121,11 +128,19 @@ impl Pattern {
     }
 
     pub fn is_match(&self, text: &str) -> Result<bool, TooCostly> {
+        if self.is_ruled_out(text) {
+            return Ok(false);
+        }
         if self.is_quick(text) {
             return Ok(self.groups.is_match(text));
         }
         let mut cache = self.lazy.create_cache();
         self.search(&mut cache, Input::new(text).earliest(true)).map(|found| found.is_some())
+    }
+
+    /// Whether there is no match, as can be told without a search.
+    fn is_ruled_out(&self, text: &str) -> bool {
+        self.required.as_ref().is_some_and(|required| required.are_missing(text.as_bytes()))
     }
 
     fn is_quick(&self, text: &str) -> bool {
@@ -140,6 +155,9 @@ impl Pattern {
 
     /// Every match, none over another; an error when there are more than `MOST_MATCHES`.
     pub fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>, TooCostly> {
+        if self.is_ruled_out(text) {
+            return Ok(Vec::new());
+        }
         let mut cache = self.lazy.create_cache();
         let mut found: Vec<Range<usize>> = Vec::new();
         let mut at = 0;

@@ -1,7 +1,8 @@
 //! What a check says.
 
 use super::checks::placeholders::Placeholders;
-use super::data::{Data, DataWriter, excerpt};
+use super::data::{Data, DataWriter, USUAL, excerpt};
+use super::subject::Subject;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
@@ -43,6 +44,16 @@ pub enum ErrorKind {
     Unreplaced,
 }
 
+impl CheckError {
+    pub fn no_text() -> Self {
+        Self { name: "NoText", message: "there is no text to check".to_owned(), kind: ErrorKind::Unable }
+    }
+
+    pub fn too_costly(why: impl Into<String>) -> Self {
+        Self { name: "TooCostly", message: why.into(), kind: ErrorKind::Bound }
+    }
+}
+
 impl Verdict {
     /// Data is an object; the explanation joins it.
     pub fn new(verdict: bool, explanation: impl Into<String>, data: Value) -> Self {
@@ -58,6 +69,16 @@ impl Verdict {
     /// The same with data that is written already; the explanation is in it.
     pub fn written(verdict: bool, data: DataWriter) -> Self {
         Self::with_data(verdict, data.finish())
+    }
+
+    /// What a check says of the text of a subject that it judges.
+    pub fn judged(subject: &Subject<'_>, judge: impl FnOnce(&str, &mut String) -> Result<bool, CheckError>) -> Self {
+        let Ok(text) = subject.text() else { return Self::too_many_texts() };
+        let mut data = String::with_capacity(USUAL);
+        match judge(&text, &mut data) {
+            Ok(verdict) => Self::with_data(verdict, Data::Text(data)),
+            Err(error) => Self::failed(error),
+        }
     }
 
     fn with_data(verdict: bool, data: Data) -> Self {
@@ -91,10 +112,15 @@ impl Verdict {
     }
 
     fn of_kind(kind: ErrorKind, name: &'static str, message: impl Into<String>) -> Self {
+        Self::failed(CheckError { name, message: message.into(), kind })
+    }
+
+    /// It could not look.
+    pub fn failed(error: CheckError) -> Self {
         Self {
             verdict: false,
             data: Data::Tree(Value::Null),
-            error: Some(CheckError { name, message: message.into(), kind }),
+            error: Some(error),
             transformed: None,
             placeholders: Placeholders::default(),
             headers: Vec::new(),
@@ -103,7 +129,7 @@ impl Verdict {
 
     /// There is no text to look at.
     pub fn no_text() -> Self {
-        Self::error("NoText", "there is no text to check")
+        Self::failed(CheckError::no_text())
     }
 
     #[must_use]

@@ -3,7 +3,7 @@
 use super::later::{Answered, AsyncHooks, AsyncRun};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, both_sides, has_remote,
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, both_sides, both_sides_logged, has_remote,
 };
 use crate::journal::{HookLog, LateWork};
 use crate::request::body::Fields;
@@ -45,7 +45,7 @@ pub struct GuardedCall {
     pub is_strict: bool,
     /// How the client is answered where a denial is an ordinary answer.
     pub format: WireFormat,
-    pub request_id: String,
+    pub request_id: Uuid,
     pub meters: Arc<GuardMeters>,
     /// Those that nobody waits for.
     pub later: Option<Arc<AsyncHooks>>,
@@ -134,7 +134,7 @@ impl GuardedCall {
     /// The same for the log, with what is still to be done. Nothing is written where nobody logs it.
     pub fn log(&self, output: Option<&SideResult>, answered: Answered, is_logged: bool) -> HookLog {
         let results = match is_logged {
-            true => both_sides(&self.input.logged(), output.map(SideResult::logged).as_deref().unwrap_or(NONE)),
+            true => both_sides_logged(&self.input, output),
             false => String::new(),
         };
         let late = self.later.clone().and_then(|hooks| AsyncRun::new(hooks, answered));

@@ -4,13 +4,12 @@
 //! their turn, and counts as body while there is one.
 
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, HookResult, RemoteSide, SideJob, has_remote, parse_unique, run_side,
+    CompiledHook, GuardInputs, GuardMeters, HookResult, Moment, RemoteSide, SideJob, has_remote, parse_unique, run_side,
 };
 use crate::journal::{HookLists, LateWork};
 use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::runtime::heavy::heavy;
 use bytes::Bytes;
-use chrono::Utc;
 use futures::future::BoxFuture;
 use http::HeaderMap;
 use serde_json::{Map, Value};
@@ -192,5 +191,5 @@ impl LateWork for AsyncRun {
 }
 
 fn skipped(hooks: &[Arc<CompiledHook>]) -> Vec<String> {
-    hooks.iter().map(|hook| HookResult::skipped(hook, Utc::now()).json).collect()
+    hooks.iter().map(|hook| HookResult::skipped(hook, Moment::now()).json).collect()
 }

@@ -55,6 +55,11 @@ impl RemoteAnswers {
         self.until = Some(until);
     }
 
+    /// Whether it must be over at this time.
+    pub fn is_late(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+
     pub fn put(&mut self, place: Place, said: RemoteVerdict) {
         self.known.insert(place, said);
     }
@@ -87,7 +92,7 @@ pub fn ask(
     place: Place,
     now: Instant,
 ) -> RemoteVerdict {
-    let is_late = answers.until.is_some_and(|until| until <= now);
+    let is_late = answers.is_late(now);
     let by_itself = || {
         let verdict = if is_late { too_costly(check) } else { check.check.run(subject) };
         RemoteVerdict { verdict, took: Duration::ZERO, size: 0, _held: None }
@@ -106,7 +111,7 @@ pub fn ask(
 }
 
 /// There is no time left for it. What it did not look at does not pass for that, nor does what it did not replace.
-fn too_costly(check: &CompiledCheck) -> Verdict {
+pub fn too_costly(check: &CompiledCheck) -> Verdict {
     let why = "the checks before it took as long as all of them may";
     match check.check.replace("", true) {
         Some(_) => Verdict::unreplaced("TooCostly", why),

@@ -1,8 +1,11 @@
 //! Whether every reader of a text reads the same in it: one pass that builds nothing. Of a name that an object has twice one
 //! reader takes the first and another the last, and some refuse what others read. What cannot be told at a glance counts as
 //! said otherwise: who wants to know reads it into values.
+//!
+//! The text was checked before, as all fields of a request are: what cannot stand in JSON is not looked for again.
 
-use super::Scan;
+use super::specials;
+use std::ops::Range;
 
 /// Objects and lists inside each other. Readers that build values go deeper.
 const DEEPEST: usize = 64;
@@ -13,42 +16,61 @@ const LONGEST_NUMBER: usize = 32;
 
 /// Whether a value says everything once.
 pub fn says_all_once(value: &str) -> bool {
-    Walk::new(value).whole().is_some()
+    let mut walk = Walk::new(value);
+    walk.blank();
+    walk.value(DEEPEST).is_some() && walk.is_at_end()
 }
 
 /// What the last message of a list says, as it is written, if the list says everything once and the message is one text and
 /// nothing else.
 pub fn last_plain_content(messages: &str) -> Option<&str> {
-    if !messages.starts_with('[') {
+    let mut walk = Walk::new(messages);
+    if walk.peek() != Some(b'[') {
         return None;
     }
-    let mut walk = Walk::new(messages);
     walk.list(DEEPEST)?;
-    walk.scan.end().ok()?;
-    walk.plain_content
+    let content = walk.plain_content.take().filter(|_| walk.is_at_end())?;
+    messages.get(content)
 }
 
 struct Walk<'t> {
-    scan: Scan<'t>,
-    /// Those of all objects that are open, with their values.
-    members: Vec<(&'t str, &'t str)>,
-    /// Of the value that ended last, where it was such an object.
-    plain_content: Option<&'t str>,
+    text: &'t [u8],
+    at: usize,
+    /// Those of all objects that are open.
+    names: Vec<&'t [u8]>,
+    /// What the value that ended last says, where it was a message of one text and nothing else.
+    plain_content: Option<Range<usize>>,
 }
 
 impl<'t> Walk<'t> {
     fn new(text: &'t str) -> Self {
-        Self { scan: Scan { text, at: 0 }, members: Vec::with_capacity(8), plain_content: None }
+        Self { text: text.as_bytes(), at: 0, names: Vec::new(), plain_content: None }
     }
 
-    fn whole(&mut self) -> Option<()> {
-        self.scan.blank();
-        self.value(DEEPEST)?;
-        self.scan.end().ok()
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        self.blank();
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn blank(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn is_at_end(&mut self) -> bool {
+        self.blank();
+        self.at == self.text.len()
     }
 
     fn value(&mut self, depth: usize) -> Option<()> {
-        match self.scan.peek()? {
+        match self.peek()? {
             b'"' => self.string().map(|_| ()),
             b'{' => self.object(depth.checked_sub(1)?),
             b'[' => {
@@ -56,92 +78,151 @@ impl<'t> Walk<'t> {
                 self.plain_content = None;
                 Some(())
             }
-            b'-' | b'0'..=b'9' => self.number(),
-            b't' => self.scan.word("true").ok(),
-            b'f' => self.scan.word("false").ok(),
-            b'n' => self.scan.word("null").ok(),
-            _ => None,
+            b't' | b'n' => self.pass(4),
+            b'f' => self.pass(5),
+            _ => self.number(),
         }
     }
 
+    fn pass(&mut self, count: usize) -> Option<()> {
+        self.at += count;
+        Some(())
+    }
+
+    /// Passes an opening bracket; false if it closes at once.
+    fn opens(&mut self, close: u8) -> bool {
+        self.at += 1;
+        self.blank();
+        let closes = self.peek() == Some(close);
+        self.at += usize::from(closes);
+        !closes
+    }
+
     fn list(&mut self, depth: usize) -> Option<()> {
-        if !self.scan.opens(b']') {
+        if !self.opens(b']') {
             return Some(());
         }
         loop {
-            // That of the item before.
-            self.plain_content = None;
-            self.value(depth)?;
-            self.scan.blank();
-            match self.scan.next().ok()? {
-                b',' => self.scan.blank(),
+            let from = self.at;
+            self.plain_content = self.usual_message();
+            if self.plain_content.is_none() {
+                self.at = from;
+                self.value(depth)?;
+            }
+            match self.next()? {
+                b',' => self.blank(),
                 b']' => return Some(()),
                 _ => return None,
             }
         }
     }
 
+    /// What a message says that is written as most are: its role, then its content, one text, and nothing else. Else nothing is
+    /// known of what stands here.
+    fn usual_message(&mut self) -> Option<Range<usize>> {
+        self.expect(b"{")?;
+        self.expect(b"\"role\"")?;
+        self.expect(b":")?;
+        self.string()?;
+        self.blank();
+        self.expect(b",")?;
+        self.expect(b"\"content\"")?;
+        self.expect(b":")?;
+        let (inside, _) = self.string()?;
+        self.blank();
+        self.expect(b"}")?;
+        Some(inside.start - 1..inside.end + 1)
+    }
+
+    /// Passes these bytes, and blanks behind them.
+    #[inline(always)]
+    fn expect<const LENGTH: usize>(&mut self, bytes: &[u8; LENGTH]) -> Option<()> {
+        if self.text.get(self.at..)?.first_chunk::<LENGTH>() != Some(bytes) {
+            return None;
+        }
+        self.at += LENGTH;
+        self.blank();
+        Some(())
+    }
+
     fn object(&mut self, depth: usize) -> Option<()> {
-        let begin = self.members.len();
-        let mut is_open = self.scan.opens(b'}');
+        let text = self.text;
+        let begin = self.names.len();
+        let (mut is_plain, mut content) = (true, None);
+        let mut is_open = self.opens(b'}');
         while is_open {
             let (name, has_escapes) = self.string()?;
-            let others = &self.members[begin..];
+            let name = text.get(name)?;
+            let others = &self.names[begin..];
             // Written with escapes it could be another name than it seems.
-            if has_escapes || others.len() == MOST_NAMES || others.iter().any(|(other, _)| *other == name) {
+            if has_escapes || others.len() == MOST_NAMES || others.contains(&name) {
                 return None;
             }
-            self.scan.blank();
-            self.scan.expect(b':').ok()?;
-            self.scan.blank();
-            let value = self.scan.at;
+            self.names.push(name);
+            if self.next()? != b':' {
+                return None;
+            }
+            self.blank();
+            let value = self.at;
             self.value(depth)?;
-            self.members.push((name, &self.scan.text[value..self.scan.at]));
-            self.scan.blank();
-            match self.scan.next().ok()? {
-                b',' => self.scan.blank(),
+            match name {
+                b"role" | b"name" => {}
+                b"content" => content = Some(value..self.at).filter(|_| text.get(value) == Some(&b'"')),
+                _ => is_plain = false,
+            }
+            match self.next()? {
+                b',' => self.blank(),
                 b'}' => is_open = false,
                 _ => return None,
             }
         }
-        self.plain_content = plain_content(&self.members[begin..]);
-        self.members.truncate(begin);
+        self.plain_content = content.filter(|_| is_plain);
+        self.names.truncate(begin);
         Some(())
     }
 
-    /// As it is written, and whether with escapes. Halves of letters have no meaning by themselves, and readers differ about them.
-    fn string(&mut self) -> Option<(&'t str, bool)> {
-        let from = self.scan.at;
-        self.scan.string().ok()?;
-        let written = &self.scan.text[from..self.scan.at];
-        let (mut rest, mut has_escapes) = (written.as_bytes(), false);
-        while let Some(at) = memchr::memchr(b'\\', rest) {
-            if let [b'\\', b'u', b'd' | b'D', ..] = &rest[at..] {
-                return None;
+    /// What stands between the quotes, and whether it has escapes. Halves of letters have no meaning by themselves, and readers
+    /// differ about them.
+    fn string(&mut self) -> Option<(Range<usize>, bool)> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let (from, mut has_escapes) = (self.at + 1, false);
+        self.at = from;
+        loop {
+            let end = end_of_run(self.text, self.at)?;
+            self.at = end + 1;
+            match self.text.get(end..)? {
+                [b'"', ..] => return Some((from..end, has_escapes)),
+                [b'\\', b'u', b'd' | b'D', ..] => return None,
+                _ => {}
             }
             has_escapes = true;
-            // What is escaped may be a backslash.
-            rest = rest.get(at + 2..)?;
+            // What is escaped may be a quote or a backslash.
+            self.at += 1;
         }
-        Some((written, has_escapes))
     }
 
     fn number(&mut self) -> Option<()> {
-        let from = self.scan.at;
-        self.scan.number().ok()?;
-        let written = &self.scan.text.as_bytes()[from..self.scan.at];
-        (written.len() <= LONGEST_NUMBER && !written.iter().any(|byte| matches!(byte, b'e' | b'E'))).then_some(())
+        let rest = self.text.get(self.at..)?;
+        let length = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'.')).unwrap_or(rest.len());
+        self.at += length;
+        ((1..=LONGEST_NUMBER).contains(&length) && !matches!(self.peek(), Some(b'e' | b'E'))).then_some(())
     }
 }
 
-/// Of a message that has nothing else to be looked at.
-fn plain_content<'t>(message: &[(&'t str, &'t str)]) -> Option<&'t str> {
-    let is_plain = |(name, _): &(&str, &str)| matches!(*name, "\"role\"" | "\"content\"" | "\"name\"");
-    if !message.iter().all(is_plain) {
-        return None;
+/// The next quote or backslash: nothing else ends a run. Short runs, as names are, take a word or two.
+#[inline]
+fn end_of_run(text: &[u8], mut at: usize) -> Option<usize> {
+    for _ in 0..2 {
+        let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { break };
+        let special = specials(u64::from_le_bytes(*word));
+        if special != 0 {
+            return Some(at + special.trailing_zeros() as usize / 8);
+        }
+        at += 8;
     }
-    let content = message.iter().find(|(name, _)| *name == "\"content\"");
-    content.map(|(_, value)| *value).filter(|value| value.starts_with('"'))
+    memchr::memchr2(b'"', b'\\', text.get(at..)?).map(|end| at + end)
 }
 
 #[cfg(test)]
@@ -184,6 +265,11 @@ mod tests {
     fn the_last_message_is_told_where_it_is_one_text() {
         for (messages, expected) in [
             (r#"[{"role":"user","content":"a"}]"#, Some("\"a\"")),
+            (r#"[ { "role" : "user" , "content" : "a" } , { "role":"user" , "content":"b" } ]"#, Some("\"b\"")),
+            (r#"[{"role":"user","content":"a"},{"content":"b","role":"user"}]"#, Some("\"b\"")),
+            (r#"[{"role":"user","content":"a"},{"role":"user","content":"b","name":"n"}]"#, Some("\"b\"")),
+            (r#"[{"role":"user","content":"\ud83d\ude42"}]"#, None),
+            (r#"[{"role":"user","content":"a","role":"user"}]"#, None),
             (r#" [ { "content" : "a\n" , "role" : "user" , "name":"n" } ] "#, None),
             (r#"[{"role":"user","content":"a"},{"role":"user","content":"b\n"}]"#, Some("\"b\\n\"")),
             (r#"[{"role":"user","content":"a"},{"role":"user","content":[{"content":"b"}]}]"#, None),

@@ -4,6 +4,7 @@ use super::{DefaultHooks, GuardrailDirectory, SavedContent, SavedGuardrail};
 use crate::identity::identify::Principal;
 use crate::snapshot::Snapshot;
 use shared::model::Guardrail;
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -21,7 +22,11 @@ impl GuardrailDirectory for Snapshot {
             }),
             // Its current one, rather than none.
             None => {
-                tracing::warn!(guardrail = name, version = wanted, "a config pins a version that does not exist");
+                static UNKNOWN: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNKNOWN.pass() {
+                    let (workspace, guardrail, version) = (workspace.id.uuid(), Brief(name), Brief(wanted));
+                    tracing::warn!(%workspace, %guardrail, %version, skipped, "a config pins a version that does not exist");
+                }
                 Some(current(guardrail))
             }
         }
@@ -34,7 +39,11 @@ impl GuardrailDirectory for Snapshot {
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks> {
         let found = self.default_guardrails(&caller.workspace)?;
         for name in &found.missing {
-            tracing::warn!(guardrail = name, "a default names a guardrail that does not exist");
+            static UNKNOWN: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNKNOWN.pass() {
+                let (workspace, guardrail) = (caller.workspace.id.uuid(), Brief(name));
+                tracing::warn!(%workspace, %guardrail, skipped, "a default names a guardrail that does not exist");
+            }
         }
         let all = |list: Vec<Arc<Guardrail>>| list.into_iter().map(current).collect();
         Some(DefaultHooks { input: all(found.input), output: all(found.output) })

@@ -5,7 +5,7 @@ use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{CheckError, Verdict};
 
 struct CharacterCount(Counted);
 
@@ -21,14 +21,24 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     Ok(Box::new(CharacterCount(Counted::new(parameters, &NAMES))))
 }
 
+impl CharacterCount {
+    fn judge_text(&self, text: &str, data: &mut String) -> Result<bool, CheckError> {
+        if text.is_empty() {
+            return Err(CheckError::no_text());
+        }
+        // Every byte of ASCII is one of them.
+        let count = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
+        Ok(self.0.judge(count as u64, text, data))
+    }
+}
+
 impl Check for CharacterCount {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
-        if text.is_empty() {
-            return Verdict::no_text();
-        }
-        let count = text.encode_utf16().count() as u64;
-        self.0.judge(count, &text)
+        Verdict::judged(subject, |text, data| self.judge_text(text, data))
+    }
+
+    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+        Some(self.judge_text(text, data))
     }
 
     fn reads_body(&self) -> bool {

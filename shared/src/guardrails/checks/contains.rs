@@ -5,7 +5,7 @@ use crate::guardrails::data::DataWriter;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{CheckError, Verdict};
 use memchr::memmem::Finder;
 
 struct Contains {
@@ -23,22 +23,17 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     };
     let words = parameters.texts("words").into_iter().map(finder).collect();
     let mut check = Contains { words, operator, none_told: String::new() };
-    check.none_told = check.told(&vec![false; check.words.len()]).begun();
+    check.none_told = check.told(&vec![false; check.words.len()]);
     Ok(Box::new(check))
 }
 
 impl Check for Contains {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
-        let is_there: Vec<bool> = self.words.iter().map(|(_, finder)| finder.find(text.as_bytes()).is_some()).collect();
-        let (is_any, is_all) = (is_there.contains(&true), !is_there.contains(&false));
-        let verdict = match self.operator.as_str() {
-            "all" => is_all,
-            "none" => !is_any,
-            _ => is_any,
-        };
-        let data = if is_any { self.told(&is_there) } else { DataWriter::from(self.none_told.as_str()) };
-        Verdict::written(verdict, data)
+        Verdict::judged(subject, |text, data| Ok(self.judge_text(text, data)))
+    }
+
+    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+        Some(Ok(self.judge_text(text, data)))
     }
 
     fn reads_body(&self) -> bool {
@@ -53,17 +48,40 @@ impl Check for Contains {
 }
 
 impl Contains {
-    fn told(&self, is_there: &[bool]) -> DataWriter {
+    fn judge_text(&self, text: &str, data: &mut String) -> bool {
+        let is_there = |(_, finder): &(String, Finder<'static>)| finder.find(text.as_bytes()).is_some();
+        let Some(first) = self.words.iter().position(is_there) else {
+            data.push_str(&self.none_told);
+            return self.passes(false, self.words.is_empty());
+        };
+        let are_there: Vec<bool> = (0..).zip(&self.words).map(|(at, word)| at >= first && is_there(word)).collect();
+        data.push_str(&self.told(&are_there));
+        self.passes(true, !are_there.contains(&false))
+    }
+
+    fn passes(&self, is_any: bool, is_all: bool) -> bool {
+        match self.operator.as_str() {
+            "all" => is_all,
+            "none" => !is_any,
+            _ => is_any,
+        }
+    }
+
+    /// A whole object.
+    fn told(&self, is_there: &[bool]) -> String {
         let those = |wanted: bool| {
             let words = self.words.iter().zip(is_there);
             words.filter(move |(_, is_there)| **is_there == wanted).map(|((word, _), _)| word.as_str())
         };
         let (found, all) = (those(true).count(), self.words.len());
-        DataWriter::default()
+        let mut told = DataWriter::default()
             .texts("foundWords", those(true))
             .texts("missingWords", those(false))
             .text("operator", &self.operator)
             .explanation(format_args!("The text has {found} of {all} words; {} of them must be there.", self.operator))
+            .begun();
+        told.push('}');
+        told
     }
 }
 

@@ -1,9 +1,8 @@
 //! What the checks say that count something in a text. All of it but the count and the text is known when a check is made, and
 //! is written then.
 
-use crate::guardrails::data::DataWriter;
+use crate::guardrails::data::{end_with_excerpt, put_number};
 use crate::guardrails::parameters::Parameters;
-use crate::guardrails::verdict::Verdict;
 
 /// How many of something a text may have.
 pub struct Counted {
@@ -43,10 +42,16 @@ impl Counted {
         Self { least, most, not, told }
     }
 
-    pub fn judge(&self, count: u64, text: &str) -> Verdict {
+    /// The verdict; what it says is written.
+    pub fn judge(&self, count: u64, text: &str, data: &mut String) -> bool {
         let [begin, middle, end] = &self.told;
-        let data = DataWriter::from(begin.as_str()).then_number(count).then(middle).then_number(count).then(end);
-        Verdict::written((self.least..=self.most).contains(&count) != self.not, data.excerpt(text))
+        data.push_str(begin);
+        put_number(data, count);
+        data.push_str(middle);
+        put_number(data, count);
+        data.push_str(end);
+        end_with_excerpt(data, text);
+        (self.least..=self.most).contains(&count) != self.not
     }
 }
 

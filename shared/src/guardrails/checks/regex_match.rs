@@ -1,12 +1,12 @@
 //! `regexMatch`: the pattern is found in the text.
 
 use crate::guardrails::check::Check;
-use crate::guardrails::data::{DataWriter, excerpt};
+use crate::guardrails::data::{DataWriter, end_with_excerpt, excerpt};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::Pattern;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{CheckError, Verdict};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -28,21 +28,11 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for RegexMatch {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
-        if text.is_empty() {
-            return Verdict::no_text();
-        }
-        let found = match self.pattern.find(&text) {
-            // It could be longer, or none at all, with what follows.
-            Ok(found) => found.filter(|place| !subject.is_growing || place.end < text.len()),
-            Err(costly) => return Verdict::bound("TooCostly", costly.to_string()),
-        };
-        let verdict = found.is_some() != self.not;
-        let data = match found {
-            None => DataWriter::from(self.none_told.as_str()),
-            Some(place) => self.told(Some(&self.details(&text, place))),
-        };
-        Verdict::written(verdict, data.excerpt(&text))
+        Verdict::judged(subject, |text, data| self.judge_text(text, subject.is_growing, data))
+    }
+
+    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+        Some(self.judge_text(text, false, data))
     }
 
     fn reads_body(&self) -> bool {
@@ -57,6 +47,24 @@ impl Check for RegexMatch {
 }
 
 impl RegexMatch {
+    fn judge_text(&self, text: &str, is_growing: bool, data: &mut String) -> Result<bool, CheckError> {
+        if text.is_empty() {
+            return Err(CheckError::no_text());
+        }
+        let found = match self.pattern.find(text) {
+            // It could be longer, or none at all, with what follows.
+            Ok(found) => found.filter(|place| !is_growing || place.end < text.len()),
+            Err(costly) => return Err(CheckError::too_costly(costly.to_string())),
+        };
+        let is_found = found.is_some();
+        match found {
+            None => data.push_str(&self.none_told),
+            Some(place) => data.push_str(&self.told(Some(&self.details(text, place))).begun()),
+        }
+        end_with_excerpt(data, text);
+        Ok(is_found != self.not)
+    }
+
     /// All but the text; with what was found of it, if it was.
     fn told(&self, details: Option<&Value>) -> DataWriter {
         DataWriter::default()

@@ -5,7 +5,7 @@ use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{CheckError, Verdict};
 
 struct SentenceCount(Counted);
 
@@ -21,12 +21,21 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     Ok(Box::new(SentenceCount(Counted::new(parameters, &NAMES))))
 }
 
+impl SentenceCount {
+    fn judge_text(&self, text: &str, data: &mut String) -> Result<bool, CheckError> {
+        // Pieces between the marks, less one: as others count, so that `a..b` are two.
+        let count = text.bytes().filter(|byte| matches!(byte, b'.' | b'!' | b'?')).count() as u64;
+        Ok(self.0.judge(count, text, data))
+    }
+}
+
 impl Check for SentenceCount {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
-        // Pieces between the marks, less one: as others count, so that `a..b` are two.
-        let count = text.chars().filter(|letter| matches!(letter, '.' | '!' | '?')).count() as u64;
-        self.0.judge(count, &text)
+        Verdict::judged(subject, |text, data| self.judge_text(text, data))
+    }
+
+    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+        Some(self.judge_text(text, data))
     }
 
     fn reads_body(&self) -> bool {

@@ -3,9 +3,10 @@
 use crate::guardrails::check::Check;
 use crate::guardrails::checks::counted::{CountNames, Counted};
 use crate::guardrails::fault::Fault;
+use crate::guardrails::lanes::{least, padded};
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{CheckError, Verdict};
 
 struct WordCount(Counted);
 
@@ -21,14 +22,22 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     Ok(Box::new(WordCount(Counted::new(parameters, &NAMES))))
 }
 
+impl WordCount {
+    fn judge_text(&self, text: &str, data: &mut String) -> Result<bool, CheckError> {
+        if text.trim().is_empty() {
+            return Err(CheckError::no_text());
+        }
+        Ok(self.0.judge(words(text) as u64, text, data))
+    }
+}
+
 impl Check for WordCount {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
-        if text.trim().is_empty() {
-            return Verdict::no_text();
-        }
-        let count = words(&text) as u64;
-        self.0.judge(count, &text)
+        Verdict::judged(subject, |text, data| self.judge_text(text, data))
+    }
+
+    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+        Some(self.judge_text(text, data))
     }
 
     fn reads_body(&self) -> bool {
@@ -37,22 +46,32 @@ impl Check for WordCount {
 }
 
 /// No more than a byte can count.
-const CHUNK: usize = 240;
+const BLOCK: usize = 128;
 
 /// What stands between spaces. Bytes say it as well where there is nothing but ASCII.
 fn words(text: &str) -> usize {
-    if !text.is_ascii() {
-        return text.split_whitespace().count();
+    let bytes = text.as_bytes();
+    // From the blank to the end of ASCII, as a line of text is: then there is one kind of space.
+    if least(bytes, b' ', |byte| !byte.wrapping_sub(b' ')) >= !(0x7f - b' ') {
+        return begins(bytes, |byte| byte == b' ');
     }
-    let Some((first, behind)) = text.as_bytes().split_first() else { return 0 };
-    let is_space = |byte: u8| (byte == b' ') | (byte.wrapping_sub(b'\t') < 5);
-    let begins = |before: &[u8], bytes: &[u8]| {
-        // What a byte can count, of whole vectors: compilers do that with few instructions.
+    match text.is_ascii() {
+        true => begins(bytes, |byte| (byte == b' ') | (byte.wrapping_sub(b'\t') < 5)),
+        false => text.split_whitespace().count(),
+    }
+}
+
+/// How often something begins that is no space.
+#[inline(always)]
+fn begins(bytes: &[u8], is_space: impl Fn(u8) -> bool + Copy) -> usize {
+    let (Some((first, behind)), Some((_, before))) = (bytes.split_first(), bytes.split_last()) else { return 0 };
+    let count = |before: &[u8; BLOCK], bytes: &[u8; BLOCK]| {
         let begins = before.iter().zip(bytes).map(|(before, byte)| u8::from(is_space(*before) & !is_space(*byte)));
         usize::from(begins.sum::<u8>())
     };
-    let pairs = text.as_bytes().chunks(CHUNK).zip(behind.chunks(CHUNK));
-    usize::from(!is_space(*first)) + pairs.map(|(before, bytes)| begins(before, bytes)).sum::<usize>()
+    let ((before, first_rest), (behind, rest)) = (before.as_chunks(), behind.as_chunks());
+    let whole: usize = before.iter().zip(behind).map(|(before, bytes)| count(before, bytes)).sum();
+    usize::from(!is_space(*first)) + whole + count(&padded(first_rest, b'.'), &padded(rest, b'.'))
 }
 
 #[cfg(test)]
@@ -76,6 +95,10 @@ mod tests {
             "a\u{0}b",
             &"a b  ".repeat(500),
             &"a ".repeat(240),
+            &"a ".repeat(64),
+            &" a".repeat(65),
+            &"a\n".repeat(200),
+            "a\u{7f}b \u{80}",
         ] {
             assert_eq!(words(text), text.split_whitespace().count(), "{text:?}");
         }

@@ -1,0 +1,197 @@
+//! A hook whose checks look at nothing but a text, as most do: what it says is written while they run, and what is known of it
+//! beforehand was written when it was made ready. It is what `results` would write.
+
+use super::hook::{CompiledCheck, CompiledHook, HookKind};
+use super::meters::{CheckOutcome, GuardMeters};
+use super::moment::Moment;
+use super::remote::{RemoteAnswers, too_costly};
+use super::results::{CheckResult, FAILED, HookResult, PASSED, USUAL_CHECK, USUAL_HOOK, put_check_end, put_check_id};
+use shared::guardrails::{Verdict, put_text};
+use shared::model::guardrail::GuardrailActions;
+use std::time::{Duration, Instant};
+
+/// What is known of its results. The verdict is that of what passes, as nearly everything does.
+pub struct TextHook {
+    /// Up to its checks.
+    head: String,
+    /// Of each check, what stands between its data and its time.
+    behind_data: Vec<String>,
+}
+
+/// When a hook began.
+#[derive(Clone, Copy)]
+pub struct Began {
+    pub instant: Instant,
+    pub moment: Moment,
+}
+
+impl TextHook {
+    /// None for a hook that takes more to be run, or to be told of.
+    pub fn new(id: &str, kind: HookKind, actions: &GuardrailActions, checks: &[CompiledCheck]) -> Option<Self> {
+        let has_feedback = actions.on_success.is_some() || actions.on_fail.is_some();
+        let judges_text = |check: &CompiledCheck| check.check.judge("", &mut String::new()).is_some();
+        if kind != HookKind::Guardrail || actions.is_async || has_feedback || checks.is_empty() {
+            return None;
+        }
+        if !checks.iter().all(judges_text) {
+            return None;
+        }
+        let mut head = format!("{PASSED},\"id\":");
+        put_text(&mut head, id);
+        head.push_str(",\"transformed\":false,\"checks\":[");
+        let behind_data = |check: &CompiledCheck| {
+            let mut text = String::from(",\"transformed\":false");
+            put_check_id(&mut text, check.id);
+            text
+        };
+        Some(Self { head, behind_data: checks.iter().map(behind_data).collect() })
+    }
+
+    /// Runs it, and says when it was done.
+    pub fn run(
+        &self,
+        (place, hook): (usize, &CompiledHook),
+        text: &str,
+        began: Began,
+        meters: &GuardMeters,
+        answers: &mut RemoteAnswers,
+    ) -> (HookResult, Instant) {
+        let mut json = String::with_capacity(USUAL_HOOK + hook.checks.len() * USUAL_CHECK);
+        json.push_str(&self.head);
+        let mut now = began.instant;
+        let (mut passes, mut is_forbidden) = (true, false);
+        for ((index, check), behind_data) in hook.checks.iter().enumerate().zip(&self.behind_data) {
+            let check_began = now;
+            let at = began.moment.after(check_began - began.instant);
+            if index > 0 {
+                json.push(',');
+            }
+            let from = json.len();
+            json.push_str(PASSED);
+            json.push_str(",\"data\":");
+            let said = match answers.is_late(check_began) {
+                true => Err(too_costly(check)),
+                false => match check.check.judge(text, &mut json) {
+                    Some(Ok(verdict)) => Ok(verdict),
+                    Some(Err(error)) => Err(Verdict::failed(error)),
+                    // It did when the hook was made ready.
+                    None => Err(Verdict::bound("Unjudged", "the text was not judged")),
+                },
+            };
+            now = Instant::now();
+            let took = now - check_began;
+            let outcome = match said {
+                Ok(verdict) => {
+                    if !verdict {
+                        json.replace_range(from..from + PASSED.len(), FAILED);
+                    }
+                    passes &= verdict;
+                    json.push_str(behind_data);
+                    put_check_end(&mut json, took, at, check.fails_on_error);
+                    CheckOutcome::from_verdict(verdict)
+                }
+                Err(verdict) => {
+                    json.truncate(from);
+                    passes &= verdict.passes(check.fails_on_error);
+                    is_forbidden |= verdict.forbids();
+                    let (id, fails_on_error) = (check.id, check.fails_on_error);
+                    CheckResult { id, verdict, is_transformed: false, fails_on_error, took, at }.write(&mut json);
+                    CheckOutcome::Error
+                }
+            };
+            if answers.counts(place, index) {
+                meters.checked(check.number, outcome, took);
+            }
+        }
+        if !passes {
+            json.replace_range(..PASSED.len(), FAILED);
+        }
+        json.push_str("],\"feedback\":null");
+        let took: Duration = now - began.instant;
+        (HookResult::ended(hook, json, passes, is_forbidden, took, began.moment), now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::{GuardInputs, run_side};
+    use super::*;
+    use http::HeaderMap;
+    use serde_json::{Map, Value, json};
+    use shared::guardrails::{Hook, Shape};
+    use std::sync::Arc;
+
+    fn said(hook: CompiledHook, text: &str) -> (Value, bool, bool, bool) {
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape: Shape::Chat,
+            request_type: "chatComplete",
+            request: &Value::Null,
+            metadata: &Map::new(),
+            headers: &HeaderMap::new(),
+            text: Some(text),
+        };
+        let side = run_side(&[Arc::new(hook)], inputs, &Value::Null, &GuardMeters::unregistered());
+        let result = &side.hooks[0];
+        let mut json: Value = serde_json::from_str(&result.json).unwrap();
+        assert_eq!(json.to_string(), result.json, "in its order, and without blanks");
+        untimed(&mut json);
+        (json, result.verdict, result.deny, result.is_audited)
+    }
+
+    /// Times differ from run to run; that they are there does not.
+    fn untimed(json: &mut Value) {
+        for name in ["created_at", "execution_time"] {
+            let time = json[name].take();
+            assert!(
+                time.is_u64() || time.as_str().is_some_and(|text| text.len() == 24 && text.ends_with('Z')),
+                "{time}"
+            );
+        }
+        json.get_mut("checks").and_then(Value::as_array_mut).into_iter().flatten().for_each(untimed);
+    }
+
+    #[test]
+    fn a_hook_says_of_a_text_what_it_says_check_by_check() {
+        let none =
+            |word: &str| json!({ "id": "contains", "parameters": { "words": [word, "é\""], "operator": "none" } });
+        let all = json!({ "id": "contains", "parameters": { "words": ["a", "b"], "operator": "all" } });
+        let pattern = |rule: &str, fails: bool| json!({ "id": "regexMatch", "parameters": { "rule": rule, "not": true, "failOnError": fails } });
+        let words = |most: u64| json!({ "id": "wordCount", "parameters": { "minWords": 1, "maxWords": most } });
+        let others =
+            [json!({ "id": "characterCount" }), json!({ "id": "sentenceCount", "parameters": { "maxSentences": 1 } })];
+        let checks = [
+            json!([none("x"), pattern("[0-9]{4}", false), words(100)]),
+            json!([words(2), none("b"), all]),
+            json!([pattern("b+", true), others[0], others[1]]),
+            json!([words(1)]),
+        ];
+        let long = "a long text, \\ with \"quotes\" 1234. ".repeat(20);
+        for checks in &checks {
+            for text in ["a b", "", " ", "bbb 1234\n\"x\"", "日本語 é\"", &long] {
+                for with in [json!({}), json!({ "deny": true, "audit": true }), json!({ "sequential": true })] {
+                    let mut fields = with.as_object().unwrap().clone();
+                    fields.extend([("id".to_owned(), json!("a \"hook\"")), ("checks".to_owned(), checks.clone())]);
+                    let [quick, mut slow] = [(); 2].map(|()| CompiledHook::from_hook(&fields));
+                    assert!(quick.on_text.is_some());
+                    slow.on_text = None;
+                    assert_eq!(said(quick, text), said(slow, text), "{fields:?} {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_takes_more_is_run_check_by_check() {
+        let words = json!([{ "id": "wordCount" }]);
+        for hook in [
+            json!({ "id": "h", "checks": [] }),
+            json!({ "id": "h", "checks": words, "async": true }),
+            json!({ "id": "h", "checks": words, "type": "mutator" }),
+            json!({ "id": "h", "checks": words, "on_success": { "feedback": { "value": 1 } } }),
+            json!({ "id": "h", "checks": [{ "id": "wordCount" }, { "id": "modelWhitelist", "parameters": { "models": ["m"] } }] }),
+        ] {
+            assert!(CompiledHook::from_hook(hook.as_object().unwrap()).on_text.is_none(), "{hook}");
+        }
+    }
+}
