@@ -10,6 +10,7 @@ mod guard_call;
 mod listen;
 mod mapped_headers;
 mod merged;
+mod merged_listen;
 mod merged_upstream;
 mod receive_messages;
 mod single;
@@ -140,9 +141,7 @@ impl Engine {
                 NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, headers, claimed, target }))
             }
             None => {
-                let mut targets = McpTarget::all(&self.snapshot, &caller, user);
-                // A session of the older transport is a connection, which none of its own could carry.
-                targets.retain(|target| target.integration.transport != "sse");
+                let targets = self.merged_targets(&caller, user);
                 NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, headers, targets }))
             }
         })
@@ -187,7 +186,7 @@ impl Engine {
 
     /// After a list has passed: what it told otherwise than was approved is for admin to know.
     fn report_changes(&self, target: &McpTarget) {
-        if target.visible.take_change() {
+        if let Some(told) = target.visible.take_changes() {
             let (integration, slug) = (target.integration.id, &target.integration.slug);
             static CHANGED: LogLimit = LogLimit::new();
             if let Some(skipped) = CHANGED.pass() {
@@ -197,7 +196,7 @@ impl Engine {
                     "an MCP server tells something else of its tools than was approved"
                 );
             }
-            self.mcp.changed.note(integration, Instant::now());
+            self.mcp.changed.note(integration, told, Instant::now());
         }
     }
 

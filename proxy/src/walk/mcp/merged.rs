@@ -70,6 +70,14 @@ impl MergedRequest {
 }
 
 impl Engine {
+    /// The servers that are behind the merged one of a caller.
+    pub(super) fn merged_targets(&self, caller: &Principal, user: Option<UserId>) -> Vec<McpTarget> {
+        let mut targets = McpTarget::all(&self.snapshot, caller, user);
+        // A session of the older transport is a connection, which none of its own could carry.
+        targets.retain(|target| target.integration.transport != "sse");
+        targets
+    }
+
     pub async fn run_merged_mcp(
         &self,
         client: &mut impl Downstream,
@@ -91,6 +99,7 @@ impl Engine {
         let method = client.head().method.clone();
         match method {
             Method::POST => self.post_merged(client, visit, asked, &session).await,
+            Method::GET => self.listen_merged(client, visit, asked).await,
             Method::DELETE => self.end_merged(client, visit, asked, &session).await,
             _ => {
                 visit.observer.log = None;
@@ -232,7 +241,10 @@ impl Engine {
         };
         let result = json!({
             "protocolVersion": revision,
-            "capabilities": { "tools": {}, "prompts": {}, "resources": {}, "completions": {} },
+            "capabilities": {
+                "tools": { "listChanged": true }, "prompts": { "listChanged": true },
+                "resources": { "listChanged": true }, "completions": {},
+            },
             "serverInfo": { "name": "portcullis", "version": env!("CARGO_PKG_VERSION") },
             "instructions": instructions,
         });
