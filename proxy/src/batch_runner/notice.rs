@@ -19,6 +19,7 @@ use serde_json::json;
 use shared::cloud::{Http as _, Request};
 use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// Of one notice, over about a day.
@@ -133,9 +134,9 @@ async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, Post
     let (left, of_one) = (count(turns.left()), count(turns.most_of_one()));
     let (workspaces, sent) = turns.held();
     let lent = pool.lend().await?;
-    let claimed =
-        lent.client.query(&claim, &[&left, &MOST_TRIES, &FIRST_WAIT_S, &LONGEST_WAIT_S, &of_one, &workspaces, &sent]);
-    let rows = bounded(claimed).await?;
+    let values: [&(dyn ToSql + Sync); 7] =
+        [&left, &MOST_TRIES, &FIRST_WAIT_S, &LONGEST_WAIT_S, &of_one, &workspaces, &sent];
+    let rows = bounded(lent.client.query(&claim, &values)).await?;
     lent.give_back();
     rows.iter().map(BatchRecord::from_row).collect::<Result<_, _>>().map_err(PostgresAway::because)
 }

@@ -199,8 +199,8 @@ impl BatchRecords {
                 provider_batch_id = coalesce(provider_batch_id, $3)
             WHERE id = $1 AND status IN ('in_progress', 'cancelling') RETURNING provider_batch_id";
         let lent = self.pool.lend().await?;
-        let noted = lent.client.query_opt(NOTE, &[&batch.id, &batch.provider_batch, &batch.provider_batch_id]);
-        let row = bounded(noted).await?;
+        let BatchRecord { id, provider_batch, provider_batch_id, .. } = batch;
+        let row = bounded(lent.client.query_opt(NOTE, &[id, provider_batch, provider_batch_id])).await?;
         lent.give_back();
         row.map_or(Ok(None), |row| row.try_get(0)).map_err(PostgresAway::because)
     }
