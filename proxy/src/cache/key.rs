@@ -6,6 +6,8 @@
 
 mod canonical;
 
+#[cfg(test)]
+use super::entry::CacheKey;
 use super::entry::Tags;
 use canonical::canonical;
 use serde_json::{Map, Value};
@@ -93,6 +95,11 @@ impl KeyText {
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.as_bytes()).into()
     }
+}
+
+#[cfg(test)]
+fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
+    KeyText::new(inputs).map(|text| CacheKey { workspace: text.workspace, digest: text.digest() })
 }
 
 fn parts(inputs: &KeyInputs<'_>) -> Option<Parts> {

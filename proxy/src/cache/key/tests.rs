@@ -1,7 +1,7 @@
 //! Which requests meet under one key: equal ones in any spelling, and no others.
 
 use super::*;
-use crate::cache::{Cache, CacheKey};
+use crate::cache::Cache;
 use serde_json::json;
 
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"a"}],"stream":true}"#;
@@ -32,10 +32,6 @@ fn inputs<'k>(body: &str, metadata: &'k Map<String, Value>) -> KeyInputs<'k> {
         hooks: &[],
         partition: Partition::Request { metadata, target: None, headers: &[] },
     }
-}
-
-fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
-    KeyText::new(inputs).map(|text| CacheKey { workspace: text.workspace, digest: text.digest() })
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::journal::Charge;
 use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Transaction};
 use uuid::Uuid;
 
@@ -42,7 +43,8 @@ pub async fn charge<'c>(
          ON CONFLICT (organisation_id, scope, scope_id, unit, period, starts_at)
          DO UPDATE SET value = c.value + excluded.value, last_updated_at = now()"
     );
-    transaction.execute(&add, &[&rows, &places, &scopes, &scope_ids, &units, &periods, &starts, &leases]).await?;
+    let values: [&(dyn ToSql + Sync); 8] = [&rows, &places, &scopes, &scope_ids, &units, &periods, &starts, &leases];
+    transaction.execute(&add, &values).await?;
     // By id, as everybody locks them; a statement of its own, so that the next one sees them as they are then.
     const LOCK: &str = "SELECT FROM limit_leases WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
     transaction.execute(LOCK, &[&leases]).await?;
@@ -51,8 +53,7 @@ pub async fn charge<'c>(
          FROM (SELECT k.lease, s.organisation_id, sum(used.amount) AS amount FROM {CHARGED} GROUP BY 1, 2) AS taken
          WHERE l.id = taken.lease AND l.organisation_id = taken.organisation_id"
     );
-    let taken = transaction.execute(&take, &[&rows, &places, &scopes, &scope_ids, &units, &periods, &starts, &leases]);
-    taken.await.map(drop)
+    transaction.execute(&take, &values).await.map(drop)
 }
 
 /// Rows, for each what it is charged to by its place, and what they are charged to.
