@@ -71,15 +71,16 @@ impl TextHook {
     ) -> (HookResult, Instant) {
         let mut json = String::with_capacity(USUAL_HOOK + hook.checks.len() * USUAL_CHECK);
         json.push_str(&self.head);
-        let mut now = began.instant;
+        // Since it began: now, that is when the last check ended and the next one begins.
+        let (mut now, mut elapsed) = (began.instant, Duration::ZERO);
         let (mut passes, mut is_forbidden) = (true, false);
         let mut begun = WrittenMoment::default();
         for ((index, check), known) in hook.checks.iter().enumerate().zip(&self.checks) {
-            let check_began = now;
-            let at = began.moment.after(check_began - began.instant);
+            let check_began = elapsed;
+            let at = began.moment.after(check_began);
             let from = json.len() + usize::from(index > 0);
             json.push_str(&CHECK_HEAD[usize::from(index == 0)..]);
-            let said = match answers.is_late(check_began) {
+            let said = match answers.is_late(now) {
                 true => Err(too_costly(check)),
                 false => match check.check.judge(text, &mut json) {
                     Some(Ok(verdict)) => Ok(verdict),
@@ -89,7 +90,8 @@ impl TextHook {
                 },
             };
             now = Instant::now();
-            let took = now - check_began;
+            elapsed = now - began.instant;
+            let took = elapsed.saturating_sub(check_began);
             let outcome = match said {
                 Ok(verdict) => {
                     if !verdict {
@@ -125,8 +127,7 @@ impl TextHook {
             json.replace_range(..PASSED.len(), FAILED);
         }
         json.push_str("],\"feedback\":null");
-        let took: Duration = now - began.instant;
-        (HookResult::ended(hook, json, passes, is_forbidden, took, began.moment), now)
+        (HookResult::ended(hook, json, passes, is_forbidden, elapsed, began.moment), now)
     }
 }
 

@@ -106,18 +106,18 @@ impl<'b> Fields<'b> {
         if self.fields.len() > MOST_COMPARED {
             return None;
         }
-        let mut content = None;
+        let mut text = None;
         for (at, Field { name, written }) in self.fields.iter().enumerate() {
             if self.fields[..at].iter().any(|before| before.name == *name) {
                 return None;
             }
             match name.as_ref() {
-                "messages" => content = Some(json::last_plain_content(written.value)?),
+                "messages" => text = Some(json::last_plain_text(written.value)?),
                 _ if !json::says_all_once(written.value) => return None,
                 _ => {}
             }
         }
-        json::read_text(content?)
+        text
     }
 
     /// Goes over all fields, also those of the same name.

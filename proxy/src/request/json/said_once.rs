@@ -4,7 +4,8 @@
 //!
 //! The text was checked before, as all fields of a request are: what cannot stand in JSON is not looked for again.
 
-use super::specials;
+use super::{read_text, specials};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Objects and lists inside each other. Readers that build values go deeper.
@@ -21,17 +22,22 @@ pub fn says_all_once(value: &str) -> bool {
     walk.value(DEEPEST).is_some() && walk.is_at_end()
 }
 
-/// What the last message of a list says, as it is written, if the list says everything once and the message is one text and
-/// nothing else.
-pub fn last_plain_content(messages: &str) -> Option<&str> {
+/// What the last message of a list says, if the list says everything once and the message is one text and nothing else.
+pub fn last_plain_text(messages: &str) -> Option<Cow<'_, str>> {
     let mut walk = Walk::new(messages);
     if walk.peek() != Some(b'[') {
         return None;
     }
     walk.list(DEEPEST)?;
-    let content = walk.plain_content.take().filter(|_| walk.is_at_end())?;
-    messages.get(content)
+    let (inside, has_escapes) = walk.plain_content.take().filter(|_| walk.is_at_end())?;
+    match has_escapes {
+        false => messages.get(inside).map(Cow::Borrowed),
+        true => read_text(messages.get(inside.start.checked_sub(1)?..=inside.end)?),
+    }
 }
+
+/// Where the inside of a string stands, and whether it has escapes.
+type StringPlace = (Range<usize>, bool);
 
 struct Walk<'t> {
     text: &'t [u8],
@@ -39,7 +45,7 @@ struct Walk<'t> {
     /// Those of all objects that are open.
     names: Vec<&'t [u8]>,
     /// What the value that ended last says, where it was a message of one text and nothing else.
-    plain_content: Option<Range<usize>>,
+    plain_content: Option<StringPlace>,
 }
 
 impl<'t> Walk<'t> {
@@ -119,7 +125,7 @@ impl<'t> Walk<'t> {
 
     /// What a message says that is written as most are: its role, then its content, one text, and nothing else. Else nothing is
     /// known of what stands here.
-    fn usual_message(&mut self) -> Option<Range<usize>> {
+    fn usual_message(&mut self) -> Option<StringPlace> {
         self.expect(b"{")?;
         self.expect(b"\"role\"")?;
         self.expect(b":")?;
@@ -128,10 +134,10 @@ impl<'t> Walk<'t> {
         self.expect(b",")?;
         self.expect(b"\"content\"")?;
         self.expect(b":")?;
-        let (inside, _) = self.string()?;
+        let content = self.string()?;
         self.blank();
         self.expect(b"}")?;
-        Some(inside.start - 1..inside.end + 1)
+        Some(content)
     }
 
     /// Passes these bytes, and blanks behind them.
@@ -163,12 +169,13 @@ impl<'t> Walk<'t> {
                 return None;
             }
             self.blank();
-            let value = self.at;
-            self.value(depth)?;
-            match name {
-                b"role" | b"name" => {}
-                b"content" => content = Some(value..self.at).filter(|_| text.get(value) == Some(&b'"')),
-                _ => is_plain = false,
+            match (name, self.peek()) {
+                (b"content", Some(b'"')) => content = Some(self.string()?),
+                (b"role" | b"name" | b"content", _) => self.value(depth)?,
+                _ => {
+                    is_plain = false;
+                    self.value(depth)?;
+                }
             }
             match self.next()? {
                 b',' => self.blank(),
@@ -183,7 +190,7 @@ impl<'t> Walk<'t> {
 
     /// What stands between the quotes, and whether it has escapes. Halves of letters have no meaning by themselves, and readers
     /// differ about them.
-    fn string(&mut self) -> Option<(Range<usize>, bool)> {
+    fn string(&mut self) -> Option<StringPlace> {
         if self.peek() != Some(b'"') {
             return None;
         }
@@ -264,14 +271,14 @@ mod tests {
     #[test]
     fn the_last_message_is_told_where_it_is_one_text() {
         for (messages, expected) in [
-            (r#"[{"role":"user","content":"a"}]"#, Some("\"a\"")),
-            (r#"[ { "role" : "user" , "content" : "a" } , { "role":"user" , "content":"b" } ]"#, Some("\"b\"")),
-            (r#"[{"role":"user","content":"a"},{"content":"b","role":"user"}]"#, Some("\"b\"")),
-            (r#"[{"role":"user","content":"a"},{"role":"user","content":"b","name":"n"}]"#, Some("\"b\"")),
+            (r#"[{"role":"user","content":"a"}]"#, Some("a")),
+            (r#"[ { "role" : "user" , "content" : "a" } , { "role":"user" , "content":"b" } ]"#, Some("b")),
+            (r#"[{"role":"user","content":"a"},{"content":"b","role":"user"}]"#, Some("b")),
+            (r#"[{"role":"user","content":"a"},{"role":"user","content":"b","name":"n"}]"#, Some("b")),
             (r#"[{"role":"user","content":"\ud83d\ude42"}]"#, None),
             (r#"[{"role":"user","content":"a","role":"user"}]"#, None),
             (r#" [ { "content" : "a\n" , "role" : "user" , "name":"n" } ] "#, None),
-            (r#"[{"role":"user","content":"a"},{"role":"user","content":"b\n"}]"#, Some("\"b\\n\"")),
+            (r#"[{"role":"user","content":"a"},{"role":"user","content":"b\n"}]"#, Some("b\n")),
             (r#"[{"role":"user","content":"a"},{"role":"user","content":[{"content":"b"}]}]"#, None),
             (r#"[{"role":"user","content":"a"},{"role":"assistant","content":"b","tool_calls":[]}]"#, None),
             (r#"[{"role":"user","content":"a"},{"role":"user","content":null}]"#, None),
@@ -280,14 +287,14 @@ mod tests {
             (r#"[{"role":"user","content":"a"},"b"]"#, None),
             (r#"[{"role":"user","content":"a"},[]]"#, None),
             (r#"[[{"role":"user","content":"a"}]]"#, None),
-            (r#"[{"role":{"content":"a"},"content":"b"}]"#, Some("\"b\"")),
+            (r#"[{"role":{"content":"a"},"content":"b"}]"#, Some("b")),
             (r#"[{"role":"user","content":"a","content":"b"}]"#, None),
             (r#"[{"role":"user","role":"user"},{"role":"user","content":"b"}]"#, None),
             (r#"{"role":"user","content":"a"}"#, None),
             (r#""a""#, None),
             ("[]", None),
         ] {
-            assert_eq!(last_plain_content(messages), expected, "{messages}");
+            assert_eq!(last_plain_text(messages).as_deref(), expected, "{messages}");
         }
     }
 }
