@@ -44,7 +44,8 @@ impl Engine {
                     return gone(visit);
                 }
             }
-            let next = async { progress.wait_for(|now| now.version != version).await.map(|now| now.version) };
+            let seen = version;
+            let next = async { progress.wait_for(|now| now.version != seen).await.map(|now| now.version) };
             let next = pin!(tokio::time::timeout(self.mcp.stream_idle, next));
             version = match beside(client, visit, next).await {
                 Err(_) => return gone(visit),
