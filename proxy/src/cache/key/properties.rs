@@ -85,7 +85,7 @@ fn written(body: &Value, delivery: &Delivery) -> Vec<u8> {
     format!(" {{ {} }}\n", members.join(" , ")).into_bytes()
 }
 
-fn key_of(drawn: &Drawn, delivery: &Delivery) -> CacheKey {
+fn key_of(drawn: &Drawn, delivery: &Delivery) -> (Uuid, [u8; 32]) {
     let digest = |body: &Value| BodyDigest::of(&written(body, delivery)).unwrap();
     let of_request: Vec<(&str, &[u8])>;
     let partition = match &drawn.partition {
@@ -109,7 +109,8 @@ fn key_of(drawn: &Drawn, delivery: &Delivery) -> CacheKey {
         hooks: &drawn.hooks,
         partition,
     };
-    key(&inputs).unwrap()
+    let text = KeyText::new(&inputs).unwrap();
+    (text.workspace, text.digest())
 }
 
 /// The first with one thing taken from the second, so that they differ in that alone, or not at all.
