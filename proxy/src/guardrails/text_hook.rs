@@ -7,7 +7,7 @@ use super::moment::Moment;
 use super::remote::{RemoteAnswers, too_costly};
 use super::results::{CREATED_AT, CheckResult, FAILED, HookResult, PASSED, USUAL_CHECK, USUAL_HOOK};
 use super::results::{check_end, millis, put_check_id};
-use shared::guardrails::{Verdict, put_number, put_text};
+use shared::guardrails::{JudgedText, Verdict, put_number, put_text};
 use shared::model::guardrail::GuardrailActions;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ impl TextHook {
     /// None for a hook that takes more to be run, or to be told of.
     pub fn new(id: &str, kind: HookKind, actions: &GuardrailActions, checks: &[CompiledCheck]) -> Option<Self> {
         let has_feedback = actions.on_success.is_some() || actions.on_fail.is_some();
-        let judges_text = |check: &CompiledCheck| check.check.judge("", &mut String::new()).is_some();
+        let judges_text = |check: &CompiledCheck| check.check.judge(&JudgedText::new(""), &mut String::new()).is_some();
         if kind != HookKind::Guardrail || actions.is_async || has_feedback || checks.is_empty() {
             return None;
         }
@@ -64,7 +64,7 @@ impl TextHook {
     pub fn run(
         &self,
         (place, hook): (usize, &CompiledHook),
-        text: &str,
+        text: &JudgedText<'_>,
         began: Began,
         meters: &GuardMeters,
         answers: &mut RemoteAnswers,
