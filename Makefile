@@ -39,17 +39,17 @@ test: setup-test ## every test, against a Postgres of its own
 	else exec $(MAKE) --no-print-directory test-clients test-openapi test-deploy; fi
 
 # MCP's conformance suite minds origins: that of one port is let in.
-CONFORMANCE_STACK = port=$$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'); \
+CLIENTS_STACK = port=$$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'); \
 	exec env HEADER_PREFIX_ALIASES=x-portkey- MCP_CONFORMANCE_PORT=$$port MCP_ALLOWED_ORIGINS=http://127.0.0.1:$$port \
 	    $(TARGET)/debug/gateway-dev stack --
 
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
-	@exec env HEADER_PREFIX_ALIASES=x-portkey- $(TARGET)/debug/gateway-dev stack -- tests/clients/run
+	@$(CLIENTS_STACK) tests/clients/run
 
 test-mcp-conformance: setup-test ## only MCP's own conformance suite: what passes at a server directly passes through the gateway
 	@cargo build --locked --workspace $(BINS)
-	@$(CONFORMANCE_STACK) tests/clients/mcp_conformance/run
+	@$(CLIENTS_STACK) tests/clients/mcp_conformance/run
 
 test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)

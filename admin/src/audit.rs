@@ -9,7 +9,7 @@ mod token;
 pub mod verify;
 
 pub use mask::masked;
-pub use token::{token, write_last_token_failures, write_token_failures};
+pub use token::{logout_token, token, write_last_token_failures, write_token_failures};
 
 use crate::app::App;
 use crate::http::ApiError;
@@ -20,6 +20,7 @@ use serde_json::Value;
 use shared::id::Id;
 use shared::model::{ApiKey, KeyKind};
 use shared::routes::AuditName;
+use shared::telemetry::{Brief, LogLimit};
 use std::net::IpAddr;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -150,7 +151,11 @@ pub async fn attempt(app: &App, origin: &RequestOrigin, key: &ApiKey, status: St
         None => tracing::error!(operation = origin.operation.path, "a change was not recorded by its handler"),
     }
     if let Err(error) = written(app, &row).await {
-        tracing::error!(%error, uri = row.uri, "an attempt could not be written to the audit trail");
+        static UNWRITTEN: LogLimit = LogLimit::new();
+        if let Some(skipped) = UNWRITTEN.pass() {
+            let uri = Brief(&row.uri);
+            tracing::error!(%error, %uri, skipped, "an attempt could not be written to the audit trail");
+        }
     }
 }
 

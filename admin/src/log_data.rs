@@ -22,6 +22,7 @@ mod postgres;
 mod question;
 mod rolled;
 pub mod row;
+mod said;
 mod series;
 mod slots;
 pub mod view;

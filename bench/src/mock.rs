@@ -10,6 +10,7 @@ pub mod authority;
 mod batches;
 mod bedrock;
 mod body;
+mod buckets;
 mod cohere;
 mod control;
 pub mod counts;

@@ -40,12 +40,15 @@ pub use wire::WireDialect;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::{ClientGone, Downstream};
+use crate::net::head_lines::HeadLines;
+use crate::net::header_text::HeaderText;
 use crate::refusal::Refusal;
 use crate::runtime::timeout::with_deadline;
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use shared::telemetry::{Brief, LogLimit};
 use std::pin::pin;
 
 #[derive(Debug)]
@@ -108,8 +111,17 @@ async fn plain(
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     visit.answer.pulse.every = None;
-    client.write_head(client_head(source.take_head(), None, steps, visit)).await?;
+    if let AnswerSource::Stored(stored) = source
+        && stored.is_done()
+        && steps.is_empty()
+        && visit.writes_lines()
+    {
+        return whole(client, stored.head(), first, visit).await;
+    }
     let mut is_last = source.is_done();
+    // What was stored does not say its length.
+    let length = matches!(source, AnswerSource::Stored(_) if is_last).then_some(first.len());
+    client.write_head(client_head(source.take_head(), length, steps, visit)).await?;
     visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
     while !is_last {
@@ -119,6 +131,24 @@ async fn plain(
         visit.plain(&piece, is_last);
         client.write_body(piece, is_last).await?;
     }
+    Ok(Ended::Complete)
+}
+
+/// An answer that is all in memory, and that nobody changes or looks at: its head is written as lines.
+async fn whole(
+    client: &mut impl Downstream,
+    head: &ResponseHeader,
+    body: Bytes,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    let (status, mut lines) = (head.status, HeadLines::default());
+    for (name, value) in head.headers.iter().filter(|(name, _)| *name != header::CONTENT_LENGTH) {
+        lines.push(name, HeaderText::Value(value));
+    }
+    visit.answer.status = status.as_u16();
+    visit.stamp_lines(&mut lines);
+    visit.plain(&body, true);
+    client.write_whole(status, lines, body).await?;
     Ok(Ended::Complete)
 }
 
@@ -166,7 +196,11 @@ async fn break_off(
     broken: Broken,
 ) -> Result<Ended, Ended> {
     let Broken { class, refusal } = broken;
-    tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
+    static BROKEN_OFF: LogLimit = LogLimit::new();
+    if let Some(skipped) = BROKEN_OFF.pass() {
+        let (request_id, class, why) = (visit.id(), class.label(), Brief(&refusal.message));
+        tracing::warn!(request_id, class, %why, skipped, "a stream broke off");
+    }
     visit.answer.error_code = Some(refusal.code);
     let event = refusal.event(visit.request.dialect, visit.id(), visit.tried_provider());
     visit.ends_with(&event);

@@ -5,6 +5,7 @@
 //! - `input`: the rows as the provider takes them, judged by guardrails
 //! - `upload`: their way there
 //! - `start`: the provider's batch
+//! - `find`: one that was started without anybody noting it
 //! - `poll`: how it stands, and whether it is to stop
 //! - `output`: its answers, as rows of ours
 //! - `ledger`: what each row cost, in the log and in budgets
@@ -13,6 +14,7 @@
 //! the batch saves. A step that is done again does no harm: rows are stored and logged once, and a provider's batch is looked
 //! for before another is made.
 
+mod find;
 mod input;
 mod ledger;
 mod output;
@@ -32,6 +34,7 @@ use pingora_http::RequestHeader;
 use shared::amount::Amount;
 use shared::batches::{BatchEndpoint, BatchError, BatchStatus};
 use shared::providers::Family;
+use start::StartTries;
 use std::time::Duration;
 use trouble::Trouble;
 
@@ -54,6 +57,10 @@ pub trait RowSink: Sync {
     /// Saves the batch in the middle of a step, before something is done that a later step must know of. False when it is not
     /// to be done any more: the batch was cancelled, or another has it.
     fn note(&self, batch: &BatchRecord) -> impl Future<Output = Result<bool, PostgresAway>> + Send;
+
+    /// Notes which batch the provider runs, even if ours was cancelled or is another's meanwhile. The first that is noted stays:
+    /// its id, and none when ours is over.
+    fn note_started(&self, batch: &BatchRecord) -> impl Future<Output = Result<Option<String>, PostgresAway>> + Send;
 }
 
 /// What a step came to.
@@ -85,6 +92,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// How long after its time a batch waits for a provider that does not end it, or does not answer.
 const GRACE: TimeDelta = TimeDelta::hours(2);
+/// How long one that was cancelled waits to hear whether the provider has it.
+const SEARCH: TimeDelta = TimeDelta::hours(1);
 
 impl Engine {
     /// The next step of a batch that is `in_progress` or `cancelling`, whose input was found good. `caller` is the key that
@@ -102,12 +111,16 @@ impl Engine {
             BatchStatus::Cancelling => (BatchStatus::Cancelled, true),
             _ => (BatchStatus::Expired, now >= batch.expires_at),
         };
-        let is_begun = batch.provider_batch_id.is_some();
-        if is_unwanted && !is_begun {
+        let is_known = batch.provider_batch_id.is_some();
+        if is_unwanted && !is_known && StartTries::noted(batch).is_none() {
             return Ok(DayStep::Over(end));
         }
-        let is_given_up = now >= batch.expires_at + GRACE;
+        // What is unwanted now may be begun without anybody knowing.
+        let is_begun = is_known || is_unwanted;
+        let is_lost = !is_known && batch.cancelling_at.is_some_and(|at| now >= at + SEARCH);
+        let is_given_up = is_lost || now >= batch.expires_at + GRACE;
         let step = match self.day_target(caller, batch).await {
+            Ok(job) if is_unwanted && !is_known => Box::pin(self.stop_unknown(&job, batch, end, rows)).await,
             Ok(job) => Box::pin(self.step_at_provider(&job, batch, rows)).await,
             Err(trouble) => Err(trouble),
         };
@@ -145,7 +158,7 @@ impl Engine {
             return self.poll_day_batch(job, batch, rows).await;
         }
         if batch.provider_input_file_id.is_some() {
-            return self.start_day_batch(job, batch).await;
+            return self.start_day_batch(job, batch, rows).await;
         }
         self.admit_day_batch(job, batch).await?;
         self.upload_day_input(job, batch, rows).await

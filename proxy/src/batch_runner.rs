@@ -8,6 +8,7 @@
 //! - `result_files`: the end of a batch, its output and error files
 //! - `notice`: whoever wants to know is told of the end
 //! - `under_way`: what this process has begun, within bounds
+//! - `turns`: how much is done at once for one workspace
 //!
 //! It lives on the threads of the background, of lower priority than those that serve, and has connections of its own.
 
@@ -18,6 +19,7 @@ mod notice;
 mod output_line;
 mod result_files;
 mod row;
+mod turns;
 mod under_way;
 mod validate;
 mod verdict;
@@ -35,9 +37,11 @@ use crate::walk::Engine;
 use chrono::Utc;
 use shared::batches::{BatchError, BatchStatus};
 use shared::settings::{BatchSettings, Database};
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use turns::Turns;
 use under_way::UnderWay;
 use uuid::Uuid;
 use validate::Validation;
@@ -51,8 +55,12 @@ const EXTEND_EVERY: Duration = Duration::from_secs(20);
 const SURVEY_EVERY: Duration = Duration::from_secs(15);
 /// Batches that are looked at in one go.
 const MOST_DUE: i64 = 100;
-/// Steps of batches at once: inputs that are read, files that are written.
-const STEPS: usize = 2;
+/// Steps of batches at once, in all and of one workspace: inputs that are read, files that are written.
+const STEPS: usize = 3;
+const STEPS_OF_ONE: usize = 2;
+/// The same of those that ask a provider, who may take long to answer.
+const PROVIDER_STEPS: usize = 4;
+const PROVIDER_STEPS_OF_ONE: usize = 2;
 /// After a step that could not be done.
 const STEP_AGAIN: Duration = Duration::from_secs(5);
 
@@ -63,7 +71,10 @@ struct StepFailure;
 
 impl StepFailure {
     fn because(error: impl std::fmt::Display) -> Self {
-        tracing::warn!(%error, "a step of a batch could not be done now");
+        static FAILED: LogLimit = LogLimit::new();
+        if let Some(skipped) = FAILED.pass() {
+            tracing::warn!(error = %Brief(error), skipped, "a step of a batch could not be done now");
+        }
         Self
     }
 }
@@ -103,7 +114,9 @@ pub struct BatchRunner {
     /// Whose leases are this process's.
     owner: Uuid,
     under_way: Arc<UnderWay>,
-    steps: Arc<Semaphore>,
+    steps: Arc<Turns>,
+    provider_steps: Arc<Turns>,
+    notices: Arc<Turns>,
 }
 
 impl BatchRunner {
@@ -121,7 +134,9 @@ impl BatchRunner {
             under_way: Arc::new(UnderWay::new(meters.clone())),
             meters,
             owner: Uuid::now_v7(),
-            steps: Arc::new(Semaphore::new(STEPS)),
+            steps: Turns::new(STEPS, STEPS_OF_ONE),
+            provider_steps: Turns::new(PROVIDER_STEPS, PROVIDER_STEPS_OF_ONE),
+            notices: notice::turns(),
             engine,
         }))
     }
@@ -174,7 +189,8 @@ impl BatchRunner {
     }
 
     async fn begin_step(self: &Arc<Self>, due: DueBatch) -> Result<(), PostgresAway> {
-        let Ok(turn) = self.steps.clone().try_acquire_owned() else { return Ok(()) };
+        let turns = if due.is_at_provider { &self.provider_steps } else { &self.steps };
+        let Some(turn) = turns.take(due.workspace) else { return Ok(()) };
         let Some(batch) = leases::lease_batch(&self.records.pool, due.id, self.owner).await? else { return Ok(()) };
         let (runner, held) = (self.clone(), self.under_way.hold_batch(due.id));
         tokio::spawn(async move {

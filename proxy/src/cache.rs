@@ -1,7 +1,7 @@
 //! Answers that are kept, so that an equal request need not ask a provider again.
 //!
 //! - `key`: what makes two requests equal: what the provider would be sent, and whose request it is
-//! - `known_bodies`: what was worked out of a body that comes again and again
+//! - `known_digests`: what was worked out of requests that come again and again
 //! - `eligible`: whether a request may be answered from here, and for how long its answer is kept
 //! - `entry`: an answer and what is known of it, in memory and as bytes
 //! - `memory`: entries in this process, weighed and fair between workspaces
@@ -18,7 +18,7 @@ pub mod entry;
 pub mod flight;
 pub mod keeper;
 pub mod key;
-pub mod known_bodies;
+pub mod known_digests;
 pub mod memory;
 pub mod purges;
 pub mod remote;

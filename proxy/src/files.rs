@@ -31,6 +31,7 @@ use crate::refusal::Refusal;
 use crate::runtime::small_pool::PostgresAway;
 use shared::log_store::LogStore;
 use shared::settings::{Database, FileSettings};
+use shared::telemetry::{Brief, LogLimit};
 use uuid::Uuid;
 
 /// Whose files they are.
@@ -47,7 +48,10 @@ pub struct FilesAway;
 
 impl FilesAway {
     fn because(error: impl std::fmt::Display) -> Self {
-        tracing::warn!(%error, "the store of files is away");
+        static AWAY: LogLimit = LogLimit::new();
+        if let Some(skipped) = AWAY.pass() {
+            tracing::warn!(error = %Brief(error), skipped, "the store of files is away");
+        }
         Self
     }
 }

@@ -40,6 +40,7 @@ use late_results::LateWorks;
 use parking_lot::Mutex;
 use segment::{ClosedSegment, Mark, Segment};
 use shared::settings::journal::{Fsync, Journal as Settings, WhenFull};
+use shared::telemetry::LogLimit;
 use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
 use std::fs::{DirBuilder, File};
@@ -152,7 +153,11 @@ impl Journal {
             Written::TooLong => {
                 self.meters.too_long.inc();
                 self.meters.lost.inc();
-                tracing::error!(id = %record.id, "a log is longer than any that can be read and was not written");
+                static TOO_LONG: LogLimit = LogLimit::new();
+                if let Some(skipped) = TOO_LONG.pass() {
+                    let id = record.id;
+                    tracing::error!(%id, skipped, "a log is longer than any that can be read and was not written");
+                }
             }
             Written::Waiting(error) => self.failed(&error),
             Written::Lost(error) => {

@@ -2,9 +2,11 @@
 //! shown or called, to whom a session belongs, what goes along as a credential. Bytes are passed on as they came; only what
 //! must be judged is read. The order of a request is in `walk/mcp`.
 //!
-//! Nothing of a session stays in this process: the server's own id travels in ours, sealed for whoever opened it.
+//! Nothing of a session stays in this process but the connections that carry it: the server's own id travels in ours, sealed
+//! for whoever opened it.
 
 mod asker;
+mod bridge_memory;
 mod bridges;
 mod changed_lists;
 mod circuits;
@@ -18,6 +20,7 @@ mod lists;
 mod merged_names;
 mod merged_session;
 mod mirrored_headers;
+mod opening_streams;
 mod outcome;
 mod resource_metadata;
 mod session;
@@ -25,7 +28,7 @@ mod signed_identity;
 mod visible;
 
 pub use asker::{Asker, NoCredential};
-pub use bridges::{Bridge, Bridges};
+pub use bridges::{Bridge, BridgeOwner, Bridges, HeldMessage};
 pub use changed_lists::ChangedLists;
 pub use circuits::McpCircuits;
 pub use client_message::{Asked, ClientMessage, Incoming, parse};
@@ -39,6 +42,7 @@ pub use lists::{LONGEST_LIST, filtered, may_be_seen};
 pub use merged_names::{MergedPlace, merged_name, merged_place, merged_uri, split_name, split_uri};
 pub use merged_session::MergedSession;
 pub use mirrored_headers::{Mirrored, mirrored};
+pub use opening_streams::OpeningStreams;
 pub use outcome::{Outcome, outcome_of};
 pub use resource_metadata::ResourceMetadata;
 pub use session::{SessionOwner, Sessions};

@@ -5,7 +5,6 @@
 pub mod background;
 pub mod heavy;
 pub mod redis_link;
-pub mod seldom_log;
 pub mod settings;
 pub mod small_pool;
 pub(crate) mod stripes;

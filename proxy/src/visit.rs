@@ -142,6 +142,11 @@ impl Visit {
         }
     }
 
+    /// Whether the head that the client gets may be made of lines: nobody looks at it, and no alias can repeat a name.
+    pub fn writes_lines(&self) -> bool {
+        self.request.alias.is_none() && !self.observer.keeps_heads()
+    }
+
     /// The client gets this head.
     pub fn answers(&mut self, head: &HeaderMap) {
         self.observer.answers(self.answer.status, head);

@@ -1,6 +1,10 @@
 //! Log lines: JSON by default, on standard error, so that standard output stays free for what a command answers.
 //! Pingora speaks through the `log` crate; its lines come out here too.
 
+mod log_limit;
+
+pub use log_limit::{Brief, LogLimit};
+
 use crate::settings::Logs;
 use crate::settings::logs::LogFormat;
 use std::fmt;

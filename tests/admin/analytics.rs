@@ -5,6 +5,7 @@ mod bounds;
 mod budgets;
 mod erased;
 mod input;
+mod metadata;
 mod questions;
 mod reference;
 mod saved_filters;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Barrier;
 
 /// What the service does with the next requests.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub enum Says {
     Status(u16, String),
     /// Takes the request and says nothing.
     Silence,
+    /// Says nothing before so many are waiting for it; then this, to each.
+    Together(Arc<Barrier>, Value),
     HangUp,
     Garbage,
     /// A body of this many bytes.
@@ -39,13 +42,15 @@ pub struct GuardService {
 struct Site {
     says: Mutex<Says>,
     asked: Mutex<Vec<AskedGuard>>,
+    /// Connections now, and the most there were at once.
+    connections: Mutex<(usize, usize)>,
 }
 
 impl GuardService {
     pub async fn start(says: Says) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let site = Arc::new(Site { says: Mutex::new(says), asked: Mutex::default() });
+        let site = Arc::new(Site { says: Mutex::new(says), asked: Mutex::default(), connections: Mutex::default() });
         let served = site.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -67,10 +72,21 @@ impl GuardService {
     pub fn asked(&self) -> Vec<AskedGuard> {
         self.site.asked.lock().unwrap().clone()
     }
+
+    /// The most connections that it had at one time.
+    pub fn most_connections(&self) -> usize {
+        self.site.connections.lock().unwrap().1
+    }
 }
 
 async fn serve(mut stream: TcpStream, site: Arc<Site>) {
+    {
+        let mut connections = site.connections.lock().unwrap();
+        connections.0 += 1;
+        connections.1 = connections.1.max(connections.0);
+    }
     while let Some(()) = answer(&mut stream, &site).await {}
+    site.connections.lock().unwrap().0 -= 1;
 }
 
 /// One request; none when the connection is over.
@@ -101,6 +117,10 @@ async fn answer(stream: &mut TcpStream, site: &Site) -> Option<()> {
     let says = site.says.lock().unwrap().clone();
     let (status, more, body) = match says {
         Says::Json(json) => (200, String::new(), json.to_string().into_bytes()),
+        Says::Together(all, json) => {
+            all.wait().await;
+            (200, String::new(), json.to_string().into_bytes())
+        }
         Says::Status(status, text) => (status, String::new(), text.into_bytes()),
         Says::Garbage => (200, String::new(), b"<html>what?</html>".to_vec()),
         Says::Huge(bytes) => (200, String::new(), vec![b' '; bytes]),

@@ -1,10 +1,12 @@
 //! Batches over HTTP: what is asked for and refused, whose they are, and those that a provider runs, for the gateway or for
 //! whoever names it. How the gateway runs rows itself is in `batches_runner`.
 
+mod buckets;
 mod day;
 mod provider;
 mod refused;
 mod routes;
+mod stopped;
 mod tenancy;
 
 use crate::families::{FORM_TYPE, application};

@@ -10,7 +10,8 @@ use harness::stack::Builder;
 use harness::{Answer, Client, Replica, Stack, chat};
 use serde_json::Value;
 use server::RedisServer;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const WRITTEN: &str = "gateway_cache_store_writes_total{result=\"written\"}";
 const UNREADABLE: &str = "gateway_cache_store_reads_total{result=\"unreadable\"}";
@@ -195,6 +196,50 @@ async fn a_redis_that_goes_and_comes_back_costs_misses_and_no_request() {
     assert_eq!(status(&client, "before").await, "HIT", "memory stands in front");
     server.resume();
     until_shared(&stack, &client, &other).await;
+}
+
+/// Asks one question after the other until it is told to stop; how many there were. `ask` fails the test if one fails.
+async fn load(client: Client, number: usize, stop: Arc<AtomicBool>) -> usize {
+    let mut asked = 0;
+    while !stop.load(Ordering::Relaxed) {
+        // Some are asked again, and so looked for in both stores.
+        ask(&client, &format!("load {number} {}", asked % 50)).await;
+        asked += 1;
+    }
+    asked
+}
+
+#[tokio::test]
+async fn under_load_no_request_fails_while_redis_freezes_stops_and_comes_back() {
+    let mut server = RedisServer::start(false);
+    let settings = Stack::builder().proxy("REDIS_URL", server.url()).proxy("CACHE_STORE", "redis");
+    let stack = started(settings).await;
+    let (_replica, other) = replica(&stack).await;
+    let (client, stop) = (keeping(&stack), Arc::new(AtomicBool::new(false)));
+    let clients = [&client, &other, &client, &other];
+    let loads: Vec<_> = clients
+        .into_iter()
+        .enumerate()
+        .map(|(number, client)| tokio::spawn(load(client.clone(), number, stop.clone())))
+        .collect();
+    let fresh = async || {
+        for n in 0..20 {
+            ask(&client, &format!("fresh {n} {}", uuid::Uuid::new_v4())).await;
+        }
+    };
+    fresh().await;
+    server.freeze();
+    fresh().await;
+    server.thaw();
+    fresh().await;
+    server.stop();
+    fresh().await;
+    server.resume();
+    until_shared(&stack, &client, &other).await;
+    stop.store(true, Ordering::Relaxed);
+    for load in loads {
+        assert!(load.await.expect("none of its requests failed") > 0);
+    }
 }
 
 #[tokio::test]

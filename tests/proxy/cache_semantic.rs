@@ -95,13 +95,15 @@ async fn what_differs_in_anything_but_the_words_never_meets() {
     assert_eq!(status(&ask(&client, &chat(REWORDED)).await), "SEMANTIC HIT", "and the first one is still there");
 }
 
-/// The same body under all combinations of tenants and namespaces: each combination meets itself alone.
+/// The same body under all combinations of tenants and namespaces: each combination meets itself alone. Two of the tenants
+/// are workspaces of one organisation.
 #[tokio::test]
 async fn tenants_and_namespaces_never_share_an_answer() {
     let stack = local().await;
     let config = target(&stack, json!({ "cache": "semantic" })).to_string();
     let others = [stack.organisation().await, stack.organisation().await];
-    let keys = [&stack.home.workspace_key, &others[0].workspace_key, &others[1].workspace_key];
+    let sibling = sibling_key(&stack).await;
+    let keys = [&stack.home.workspace_key, &sibling, &others[0].workspace_key, &others[1].workspace_key];
     let clients: Vec<Client> = keys
         .iter()
         .flat_map(|key| {
@@ -120,6 +122,15 @@ async fn tenants_and_namespaces_never_share_an_answer() {
         let answer = ask(client, &chat(REWORDED)).await;
         assert_eq!((status(&answer), &answer.json()["id"]), ("SEMANTIC HIT", id));
     }
+}
+
+/// Of a second workspace of the same organisation, when the proxy knows it.
+async fn sibling_key(stack: &Stack) -> String {
+    let made = stack.home.create("/admin/workspaces", json!({ "name": "Next door" })).await;
+    let key = json!({ "name": "sibling", "workspace_id": made["id"], "scopes": ["completions.write"] });
+    let key = stack.home.create("/api-keys/workspace/service", key).await["key"].as_str().unwrap().to_owned();
+    stack.until_known(&key).await;
+    key
 }
 
 #[tokio::test]

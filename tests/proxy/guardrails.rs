@@ -1,6 +1,7 @@
 //! Guardrails of configs over HTTP: what is denied, marked and told, what the log keeps of it, and what is counted.
 
 mod async_hooks;
+mod defaults;
 mod graded;
 mod inline_images;
 mod matrix;

@@ -10,9 +10,14 @@ mod credentials;
 mod endless;
 mod faults;
 mod foreign_tokens;
+mod guard_headers;
 mod merged;
 mod newest;
+mod people;
 mod pins;
+mod restarts;
+mod same_ids;
+mod stolen_sessions;
 
 use harness::client::whole;
 use harness::{Answer, Client, Stack};
@@ -75,6 +80,12 @@ pub async fn session(client: &Client, path: &str) -> Client {
     let id = answer.header("mcp-session-id").to_owned();
     assert!(!id.is_empty(), "{:?}", answer.headers);
     client.with("mcp-session-id", id).with("mcp-protocol-version", "2025-06-18")
+}
+
+/// The session of a client that `session` made.
+pub fn session_id(client: &Client) -> String {
+    let request = client.request(Method::GET, "/").build().unwrap();
+    request.headers()["mcp-session-id"].to_str().unwrap().to_owned()
 }
 
 pub async fn listen(client: &Client, path: &str, last: &str) -> Answer {

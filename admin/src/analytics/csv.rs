@@ -21,18 +21,23 @@ pub fn response(rows: &[Value]) -> Response {
 
 /// The points of a graph as rows: those of each group where it is divided, and of both times where two are compared.
 pub fn sheet(graph: &Value) -> Vec<Value> {
-    let mut rows = match graph["groups"].as_array() {
+    let rows = match graph["groups"].as_array() {
         Some(groups) => groups.iter().flat_map(|group| points(group, &["value", "is_rest"])).collect(),
         None => points(graph, &[]),
     };
-    if let Some(before) = graph.get("previous") {
-        rows.iter_mut().for_each(|row| row["period"] = "asked".into());
-        let before = points(before, &[]).into_iter().map(|mut row| {
-            row["period"] = "previous".into();
-            row
-        });
-        rows.extend(before);
-    }
+    of_both_times(rows, graph.get("previous").map(|before| points(before, &[])))
+}
+
+/// A summary as a row, and that of the time before.
+pub fn summary_sheet(answer: &Value) -> Vec<Value> {
+    of_both_times(vec![answer["summary"].clone()], answer.get("previous").map(|before| vec![before["summary"].clone()]))
+}
+
+fn of_both_times(mut rows: Vec<Value>, before: Option<Vec<Value>>) -> Vec<Value> {
+    let Some(mut before) = before else { return rows };
+    rows.iter_mut().for_each(|row| row["period"] = "asked".into());
+    before.iter_mut().for_each(|row| row["period"] = "previous".into());
+    rows.append(&mut before);
     rows
 }
 
@@ -91,9 +96,8 @@ mod tests {
             json!({ "timestamp": "2026-01-15", "total": 3, "name": "a, \"b\"" }),
             json!({ "timestamp": "2026-01-16", "total": 0.5, "name": null }),
         ];
-        let text = "name,timestamp,total\r\n\"a, \"\"b\"\"\",2026-01-15,3\r\n,2026-01-16,0.5\r\n";
-        let sorted = |text: &str| text.lines().map(|line| line.len()).collect::<Vec<_>>();
-        assert_eq!(sorted(&written(&rows)), sorted(text), "{}", written(&rows));
+        let text = "timestamp,total,name\r\n2026-01-15,3,\"a, \"\"b\"\"\"\r\n2026-01-16,0.5,\r\n";
+        assert_eq!(written(&rows), text);
         assert_eq!(written(&[]), "\r\n");
     }
 
@@ -115,6 +119,14 @@ mod tests {
             json!({ "total": 5, "period": "previous" }),
         ];
         assert_eq!(sheet(&both), rows);
+    }
+
+    #[test]
+    fn a_sheet_of_a_summary_has_a_row_for_each_time() {
+        assert_eq!(summary_sheet(&json!({ "summary": { "hits": 3 } })), [json!({ "hits": 3 })]);
+        let both = json!({ "summary": { "hits": 3 }, "previous": { "summary": { "hits": 1 } } });
+        let rows = [json!({ "hits": 3, "period": "asked" }), json!({ "hits": 1, "period": "previous" })];
+        assert_eq!(summary_sheet(&both), rows);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Metrics {
                 &registry,
                 IntCounter::new(
                     "gateway_admin_jwt_failures_unrecorded_total",
-                    "Rejected tokens that no audit trail knows, because they are of no organisation.",
+                    "Rejected tokens that no audit trail knows: of no organisation, or more for a logout than it takes.",
                 )?,
             )?,
             job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,

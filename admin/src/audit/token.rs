@@ -8,6 +8,7 @@ use crate::identity::call::RequestOrigin;
 use crate::identity::credential::{Credential, credential};
 use shared::identity::jwt;
 use shared::identity::jwt::failures::Failure;
+use shared::telemetry::{Brief, LogLimit};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -26,7 +27,11 @@ pub async fn token(app: &App, origin: &RequestOrigin, organisation: Option<Uuid>
     };
     let Some(organisation_id) = organisation else {
         app.metrics.unrecorded_tokens.inc();
-        tracing::warn!(reason = %refused, client_ip = %origin.seen.client_ip, "a token of no organisation was rejected");
+        static NOBODYS: LogLimit = LogLimit::new();
+        if let Some(skipped) = NOBODYS.pass() {
+            let (reason, client_ip) = (Brief(refused), origin.seen.client_ip);
+            tracing::warn!(%reason, %client_ip, skipped, "a token of no organisation was rejected");
+        }
         return;
     };
     let mask = jwt::mask(&String::from_utf8_lossy(sent));
@@ -54,6 +59,23 @@ pub async fn token(app: &App, origin: &RequestOrigin, organisation: Option<Uuid>
             request_id: row.request_id,
             client_ip: row.client_ip,
         });
+    }
+}
+
+/// Records that an identity provider's word of a logout was not believed. Whoever knows an organisation's id can send one,
+/// so these rows come out of the same bound; what gets none is counted.
+pub async fn logout_token(app: &App, origin: &RequestOrigin, organisation: Uuid, refused: &ApiError) {
+    if matches!(refused, ApiError::Internal | ApiError::Unavailable) {
+        return;
+    }
+    let may_write = app.tokens.failures.lock().may_write(organisation, Instant::now());
+    let row = AuditRecord {
+        response_status_code: refused.status().as_u16().into(),
+        error: Some(format!("{} {refused}", refused.code()).replace('\0', "\u{fffd}")),
+        ..AuditRecord::for_visitor(origin, organisation)
+    };
+    if !may_write || written(app, &row).await.is_err() {
+        app.metrics.unrecorded_tokens.inc();
     }
 }
 

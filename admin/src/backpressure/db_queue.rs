@@ -4,6 +4,7 @@
 
 use crate::http::ApiError;
 use shared::db::{Pool, Pooled};
+use shared::telemetry::LogLimit;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +37,10 @@ impl DbQueue {
         let place = match tokio::time::timeout(PATIENCE, self.places.acquire()).await {
             Ok(Ok(place)) => place,
             Ok(Err(_)) | Err(_) => {
-                tracing::error!("more callers than the database can serve");
+                static TOO_MANY: LogLimit = LogLimit::new();
+                if let Some(skipped) = TOO_MANY.pass() {
+                    tracing::error!(skipped, "more callers than the database can serve");
+                }
                 return Err(ApiError::Unavailable);
             }
         };

@@ -10,6 +10,7 @@ use shared::db::table::RowError;
 use shared::identity::jwt::Rejection;
 use shared::routes::Scopes;
 use shared::seal::SealError;
+use shared::telemetry::{Brief, LogLimit};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -311,7 +312,11 @@ impl From<tokio_postgres::Error> for ApiError {
                 refused
             }
             None => {
-                tracing::error!(error = shared::db::explain(&error), "a query failed");
+                static FAILED_QUERY: LogLimit = LogLimit::new();
+                if let Some(skipped) = FAILED_QUERY.pass() {
+                    let error = Brief(shared::db::explain(&error));
+                    tracing::error!(%error, skipped, "a query failed");
+                }
                 if is_outage(&error) { Self::Unavailable } else { Self::Internal }
             }
         }
@@ -339,7 +344,10 @@ impl From<bb8::RunError<tokio_postgres::Error>> for ApiError {
         match error {
             bb8::RunError::User(error) => Self::from(error),
             bb8::RunError::TimedOut => {
-                tracing::error!("no connection to Postgres was free or could be made in time");
+                static NO_CONNECTION: LogLimit = LogLimit::new();
+                if let Some(skipped) = NO_CONNECTION.pass() {
+                    tracing::error!(skipped, "no connection to Postgres was free or could be made in time");
+                }
                 Self::Unavailable
             }
         }
@@ -353,7 +361,10 @@ impl From<SealError> for ApiError {
             SealError::NoMasterKey => Self::NoMasterKey,
             SealError::Database(error) => Self::from(error),
             error => {
-                tracing::error!(%error, "a secret cannot be sealed or opened");
+                static UNSEALED: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNSEALED.pass() {
+                    tracing::error!(%error, skipped, "a secret cannot be sealed or opened");
+                }
                 Self::Internal
             }
         }
@@ -372,7 +383,10 @@ impl From<RowError> for ApiError {
 /// For rows that do not read as they should.
 impl From<anyhow::Error> for ApiError {
     fn from(error: anyhow::Error) -> Self {
-        tracing::error!(error = format!("{error:#}"), "a request failed");
+        static FAILED: LogLimit = LogLimit::new();
+        if let Some(skipped) = FAILED.pass() {
+            tracing::error!(error = %Brief(format!("{error:#}")), skipped, "a request failed");
+        }
         Self::Internal
     }
 }

@@ -97,7 +97,7 @@ async fn caller(db: &impl GenericClient, token: VerifiedToken, text: &[u8]) -> R
     let key = acting_key(&token, &row, text)?;
     let standing = key.user_id.map(|_| standing(&row)).transpose()?;
     if standing.is_none() {
-        tracing::info!(person = token.person, organisation_id = %token.organisation_id, "a token of nobody we know");
+        tracing::debug!(organisation_id = %token.organisation_id, "a token of nobody we know");
     }
     Ok(Caller { token: Some(Arc::new(token)), ..Caller::new(key, standing) })
 }

@@ -7,7 +7,7 @@ use super::row;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::db::table::RowError;
-use shared::db::usage_slots::{self, ByValue, CountedCall, Figures, SlotDimension, Wanted};
+use shared::db::usage_slots::{self, ByValue, CountedCall, Figures, SlotDimension, ValueMap, Wanted};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
@@ -34,7 +34,7 @@ pub enum SlotCondition {
 }
 
 /// Figures that are held for one answer, at most. A question about more is left to Postgres, which has a disk.
-const MOST_FIGURES: usize = 300_000;
+pub const MOST_FIGURES: usize = 300_000;
 
 pub struct Counted {
     dimension: SlotDimension,
@@ -55,7 +55,7 @@ pub struct Counted {
 /// Values by number, and which of them each slot has.
 #[derive(Debug, Default)]
 struct Different {
-    numbers: HashMap<String, usize>,
+    numbers: ValueMap<usize>,
     slots: BTreeMap<i64, DifferentSlot>,
 }
 
@@ -261,7 +261,7 @@ impl Counted {
 }
 
 impl DifferentSlot {
-    fn add(&mut self, value: Option<&str>, numbers: &mut HashMap<String, usize>) {
+    fn add(&mut self, value: Option<&str>, numbers: &mut ValueMap<usize>) {
         let Some(value) = value else { return };
         let number = match numbers.get(value) {
             Some(number) => *number,

@@ -57,15 +57,15 @@ pub struct ModelFeedback {
 pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<ModelFeedback>, ApiError> {
     let given = filter(asked)?;
     let calls = asked.view.filter().join(filters::attributes(&asked.query)?);
-    // Trace by trace, by the index of each day: Postgres would rather read all logs.
     let sql = format!(
         "SELECT model, count(*) AS total, round(avg(weighted), 10) AS weighted
          FROM (SELECT weighted, workspace_id AS given_in, trace_id AS given_on FROM {TABLE} WHERE {}) AS said
-         CROSS JOIN LATERAL (SELECT DISTINCT coalesce(ai_model, '') AS model FROM request_logs
-             WHERE request_logs.workspace_id = given_in AND request_logs.trace_id = given_on AND {}) AS spoken_of
+         JOIN (SELECT DISTINCT workspace_id, trace_id, coalesce(ai_model, '') AS model FROM request_logs
+             WHERE {} AND {}) AS spoken_of ON workspace_id = given_in AND trace_id = given_on
          GROUP BY 1 ORDER BY total DESC, model LIMIT {MOST_MODELS}",
         given.sql(),
         calls.sql_after(&given),
+        of_traces(db, &given).await?,
     );
     let mut values = given.values();
     values.extend(calls.values());
@@ -81,3 +81,18 @@ pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<
 }
 
 const MOST_MODELS: i64 = 1000;
+/// Traces that are looked for one by one.
+const FEW_TRACES: i64 = 5000;
+
+/// The condition on logs that some feedback is about their trace: the values of `given` are the first of the statement. Few traces
+/// are found by the index of each day, where Postgres would rather read all logs.
+pub async fn of_traces(db: &impl GenericClient, given: &Filter) -> Result<String, ApiError> {
+    let given_sql = given.sql();
+    let count =
+        format!("SELECT count(*) FROM (SELECT FROM {TABLE} WHERE {given_sql} LIMIT {}) AS some", FEW_TRACES + 1);
+    let is_few = db.query_one(&count, &given.values()).await?.try_get::<_, i64>(0)? <= FEW_TRACES;
+    Ok(match is_few {
+        true => format!("trace_id = ANY (ARRAY(SELECT trace_id FROM {TABLE} WHERE {given_sql}))"),
+        false => format!("(workspace_id, trace_id) IN (SELECT workspace_id, trace_id FROM {TABLE} WHERE {given_sql})"),
+    })
+}

@@ -32,12 +32,17 @@ static LISTS: &[(&str, &str, &str)] = &[
     ("ai_model", "(ai_model = ANY(?) OR requested_model = ANY(?))", "gpt-4o"),
 ];
 
+/// Lists whose items are more than texts.
 const ORG_MODEL: &str = "ai_org_model";
+const STATUS_CODE: &str = "status_code";
+const KEYS: &str = "api_key_ids";
 
 /// How far back a list goes that does not say how far.
 pub const DEFAULT_DAYS: i64 = 30;
 
 const MOST_PAIRS: usize = 20;
+/// Items of a list.
+const MOST_ITEMS: usize = 100;
 
 /// Everything that a query asks for.
 pub fn conditions(query: &Query) -> Result<Filter, ApiError> {
@@ -70,20 +75,20 @@ pub fn attributes(query: &Query) -> Result<Filter, ApiError> {
         }
     }
     for (name, condition, _) in LISTS {
-        let wanted = query.list(name);
+        let wanted = list(query, name)?;
         if !wanted.is_empty() {
             filter = filter.and(condition, wanted);
         }
     }
-    let models = query.list(ORG_MODEL);
+    let models = list(query, ORG_MODEL)?;
     if !models.is_empty() {
         filter = filter.join(Filter::any(models.iter().map(|name| org_model(name))));
     }
-    let statuses = parsed::<i32>(query, "status_code", "must be statuses as 200, separated by commas")?;
+    let statuses = parsed::<i32>(query, STATUS_CODE, "must be statuses as 200, separated by commas")?;
     if !statuses.is_empty() {
         filter = filter.one_of("response_status_code", statuses);
     }
-    let keys = parsed::<Uuid>(query, "api_key_ids", "must be UUIDs, separated by commas")?;
+    let keys = parsed::<Uuid>(query, KEYS, "must be UUIDs, separated by commas")?;
     if !keys.is_empty() {
         filter = filter.one_of("api_key_id", keys);
     }
@@ -203,8 +208,17 @@ fn decimal(query: &Query, name: &str, range: std::ops::RangeInclusive<Decimal>) 
     }
 }
 
+/// Every item is a condition more on every log that is looked at.
+fn list(query: &Query, name: &str) -> Result<Vec<String>, ApiError> {
+    let items = query.list(name);
+    if items.len() > MOST_ITEMS {
+        return Err(ApiError::field(name, format!("must have at most {MOST_ITEMS} items")));
+    }
+    Ok(items)
+}
+
 fn parsed<T: std::str::FromStr>(query: &Query, name: &str, must: &str) -> Result<Vec<T>, ApiError> {
-    let found = query.list(name).into_iter().map(|one| one.parse());
+    let found = list(query, name)?.into_iter().map(|one| one.parse());
     found.collect::<Result<_, _>>().map_err(|_| ApiError::field(name, must))
 }
 
@@ -284,11 +298,10 @@ pub fn documented_filters(doc: Doc) -> Doc {
     for name in ["weighted_feedback_min", "weighted_feedback_max"] {
         doc = doc.filter(name, schema::number(-10).up_to(10).or_empty().says("Value times weight."));
     }
-    doc =
-        doc.filter("status_code", text("200,429")).filter("api_key_ids", text("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"));
+    let own = [(ORG_MODEL, "openai__gpt-4o"), (STATUS_CODE, "200,429"), (KEYS, "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11")];
     let lists = LISTS.iter().map(|(name, _, example)| (*name, *example));
-    for (name, example) in lists.chain([(ORG_MODEL, "openai__gpt-4o")]) {
-        doc = doc.filter(name, text(example).says("One or several, with commas."));
+    for (name, example) in lists.chain(own) {
+        doc = doc.filter(name, text(example).says(&format!("One or several, with commas; at most {MOST_ITEMS}.")));
     }
     doc.filter("metadata", text("{\"_user\":\"ada\"}").says("A JSON object; all its pairs must match."))
 }

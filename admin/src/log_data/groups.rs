@@ -1,15 +1,18 @@
 //! Figures by what calls have in common: one row for each value, the most telling first, page by page.
 
-use super::counted::{self, Counted, ValueOf};
+use super::counted::ValueOf;
 use super::dimension::Dimension;
 use super::measure::{self, Measure};
+use super::said::{self, Said};
 use super::series::CountedRows;
 use super::slots::{CountedShape, Slots};
+use super::{LogView, row};
 use crate::http::ApiError;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::db::table::Filter;
-use shared::db::usage_slots::{Figures, SlotDimension};
+use shared::db::usage_slots::{ByValue, Figures, SlotDimension};
+use std::collections::HashMap;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
@@ -62,15 +65,15 @@ pub struct Groups {
 
 pub async fn groups(
     db: &impl GenericClient,
+    view: &LogView,
     filter: &Filter,
     slots: Option<&Slots>,
     query: &GroupQuestion<'_>,
 ) -> Result<Groups, ApiError> {
-    if let Some((slots, (grouped_by, value))) = slots.zip(query.by.slots()) {
-        let shape = CountedShape { grouped_by, value, step: None };
-        if let Some(counted) = slots.count(db, filter, query.measures, shape).await? {
-            return Ok(query.page(&counted));
-        }
+    if let Some(slots) = slots
+        && let Some(groups) = from_slots(db, view, filter, slots, query).await?
+    {
+        return Ok(groups);
     }
     let mut values = filter.values();
     let (value, from) = match &query.by {
@@ -109,26 +112,42 @@ pub async fn groups(
     Ok(groups)
 }
 
-impl GroupBy<'_> {
-    /// What slots call it; none where they are not divided by it.
-    fn slots(&self) -> Option<(SlotDimension, ValueOf)> {
-        match self {
-            Self::Dimension(dimension) => Some(dimension.slots),
-            Self::Metadata(_) => None,
+/// None where only logs know.
+async fn from_slots(
+    db: &impl GenericClient,
+    view: &LogView,
+    filter: &Filter,
+    slots: &Slots,
+    query: &GroupQuestion<'_>,
+) -> Result<Option<Groups>, ApiError> {
+    match query.by {
+        GroupBy::Dimension(dimension) => {
+            let (grouped_by, value) = dimension.slots;
+            let shape = CountedShape { grouped_by, value, step: None };
+            let counted = slots.count(db, filter, query.measures, shape).await?;
+            Ok(counted.map(|counted| query.page(&counted.by_value(), &HashMap::new())))
+        }
+        GroupBy::Metadata(name) => {
+            let Some(found) = slots.by_metadata(db, filter, name).await? else { return Ok(None) };
+            let said = said::by_metadata(db, view, filter, name).await?;
+            Ok(Some(query.page(&found, &said)))
         }
     }
 }
 
 impl GroupQuestion<'_> {
     /// Of what was counted already. Only what orders groups is measured of all of them.
-    fn page(&self, counted: &Counted) -> Groups {
-        let all = counted.by_value();
-        let rank = |figures: &Figures| match self.order.by {
+    fn page(&self, all: &ByValue, said: &HashMap<String, Said>) -> Groups {
+        let measured = |measure: &Measure, value: &String, figures: &Figures| match measure.rolled {
+            Some(rolled) => rolled.value(figures, 0),
+            None => said.get(value).map_or(Decimal::ZERO, |said| said.measured(measure)),
+        };
+        let rank = |value: &String, figures: &Figures| match self.order.by {
             OrderBy::Value => Decimal::ZERO,
-            OrderBy::Measure(n) => self.measures[n].rolled.map_or(Decimal::ZERO, |rolled| rolled.value(figures, 0)),
+            OrderBy::Measure(n) => measured(&self.measures[n], value, figures),
         };
         let mut groups: Vec<(Decimal, &String, &Figures)> =
-            all.iter().map(|(value, figures)| (rank(figures), value, figures)).collect();
+            all.iter().map(|(value, figures)| (rank(value, figures), value, figures)).collect();
         groups.sort_unstable_by(|one, other| match (self.order.by, self.order.is_descending) {
             (OrderBy::Value, true) => other.1.cmp(one.1),
             (OrderBy::Value, false) => one.1.cmp(other.1),
@@ -137,12 +156,13 @@ impl GroupQuestion<'_> {
         });
         let is_capped = groups.len() as i64 > MOST;
         groups.truncate(MOST as usize);
-        let values = |figures: &Figures| {
-            self.measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<Value>>()
+        let values = |value: &String, figures: &Figures| {
+            self.measures.iter().map(|one| row::number(measured(one, value, figures))).collect::<Vec<Value>>()
         };
         let (size, offset) =
             (usize::try_from(self.size).unwrap_or(0), usize::try_from(self.offset).unwrap_or(usize::MAX));
-        let rows = groups.iter().skip(offset).take(size).map(|(_, value, figures)| ((*value).clone(), values(figures)));
+        let rows = groups.iter().skip(offset).take(size);
+        let rows = rows.map(|(_, value, figures)| ((*value).clone(), values(value, figures)));
         Groups { rows: rows.collect(), total: groups.len() as i64, is_capped }
     }
 }

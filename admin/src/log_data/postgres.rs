@@ -72,7 +72,7 @@ impl<C: GenericClient + Sync> LogData for PostgresLogs<'_, C> {
 
     async fn groups(&self, asked: &LogQuestion, groups: &GroupQuestion<'_>) -> Result<Groups, ApiError> {
         let (filter, slots) = (asked.filter()?, asked.slots());
-        groups::groups(self.0, &filter, slots.as_ref(), groups).await
+        groups::groups(self.0, &asked.view, &filter, slots.as_ref(), groups).await
     }
 
     async fn totals(&self, asked: &LogQuestion, measures: &[Measure]) -> Result<Vec<Value>, ApiError> {

@@ -2,7 +2,7 @@
 //! most. Percentiles are then read from sketches. Everything else is counted from logs, and so is what slots do not cover, into
 //! the same sums.
 
-use super::counted::{Counted, SlotCondition, ValueOf};
+use super::counted::{Counted, MOST_FIGURES, SlotCondition, ValueOf};
 use super::cover::{Piece, SlotState, cover};
 use super::measure::Measure;
 use super::period::{Period, Step};
@@ -11,8 +11,10 @@ use crate::http::{ApiError, Query};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
-use shared::db::usage_slots::{self, COLUMNS, CountedCall, Kept, SlotDimension, SlotSize, Wanted};
-use std::collections::{BTreeSet, HashMap};
+use shared::db::usage_slots::{
+    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, ValueMap, Wanted,
+};
+use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -137,6 +139,44 @@ impl Slots {
         Ok(Some(TopCounted { names, top, all: is_more.then_some(all) }))
     }
 
+    /// Figures by the value of a name of metadata, without percentiles; none where slots do not have them, or have too many.
+    pub async fn by_metadata(
+        &self,
+        db: &impl GenericClient,
+        filter: &Filter,
+        name: &str,
+    ) -> Result<Option<ByValue>, ApiError> {
+        if name == USER_NAME {
+            let shape = CountedShape { grouped_by: SlotDimension::User, value: ValueOf::User, step: None };
+            let counted = self.count(db, filter, &[], shape).await?;
+            return Ok(counted.map(|counted| counted.by_value().into_owned()));
+        }
+        let shape = CountedShape { grouped_by: SlotDimension::Metadata, value: ValueOf::Own, step: None };
+        if self.only.is_some() || self.condition != SlotCondition::All {
+            return Ok(None);
+        }
+        let Some(plan) = self.plan(db, &[], shape).await? else { return Ok(None) };
+        let mut found = ByValue::default();
+        let asked = SlotRows::new(&plan.pieces);
+        let rows = db.query_raw(&self.sql(plan.dimension), asked.values(&self.tenant)).await?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await? {
+            let add = |value: &str, figures: &Figures| add_to(&mut found, value, |sum| sum.merge_sums(figures));
+            let is_whole = usage_slots::read_name(row.try_get("figures")?, row.try_get("slot")?, name, add)?;
+            if !is_whole || found.len() > MOST_FIGURES {
+                return Ok(None);
+            }
+        }
+        // While admins of two versions run, some slots are not divided by metadata yet.
+        let mut all = Counted::new(SlotDimension::All, ValueOf::Nothing, None, &[]);
+        let is_known = self.add_slots(db, SlotDimension::All, &plan.pieces, &mut all).await?;
+        if !is_known || requests_in(&found) != requests_in(&all.by_value()) {
+            return Ok(None);
+        }
+        let is_whole = add_logs_by_name(db, filter, &plan.stretches, name, &mut found).await?;
+        Ok(is_whole.then_some(found))
+    }
+
     /// Which slots and which stretches of logs have the answer; none if that is more than is worth it.
     async fn plan(
         &self,
@@ -148,7 +188,10 @@ impl Slots {
         if !measures.iter().all(|measure| measure.rolled.is_some()) {
             return Ok(None);
         }
-        let Some(state) = state(db, self.period).await? else { return Ok(None) };
+        let Some(mut state) = state(db, self.period).await? else { return Ok(None) };
+        if dimension == SlotDimension::Metadata {
+            state.kept = state.kept.with_logs();
+        }
         let (stretches, pieces): (Vec<Piece>, Vec<Piece>) =
             cover(self.period, shape.widest(), &state).into_iter().partition(|piece| piece.size.is_none());
         let from_logs: TimeDelta = stretches.iter().map(|piece| piece.until - piece.from).sum();
@@ -159,7 +202,7 @@ impl Slots {
         Ok(is_worth_it.then_some(SlotPlan { dimension, pieces, stretches }))
     }
 
-    /// Slots as they are stored, to be read more than once. None when they are too much to be held.
+    /// Slots to be read more than once. None when they are too much to be held.
     async fn stored(
         &self,
         db: &impl GenericClient,
@@ -171,11 +214,8 @@ impl Slots {
         pin_mut!(rows);
         let (mut stored, mut held) = (Vec::new(), 0);
         while let Some(row) = rows.try_next().await? {
-            let one = StoredSlot {
-                slot: row.try_get("slot")?,
-                workspace_id: row.try_get("workspace_id")?,
-                figures: row.try_get("figures")?,
-            };
+            let figures = usage_slots::uncompressed(row.try_get("figures")?)?;
+            let one = StoredSlot { slot: row.try_get("slot")?, workspace_id: row.try_get("workspace_id")?, figures };
             held += one.figures.len();
             if held > MOST_HELD {
                 return Ok(None);
@@ -240,8 +280,8 @@ struct StoredSlot {
     figures: Vec<u8>,
 }
 
-/// Bytes of stored slots that are held for one answer, at most.
-const MOST_HELD: usize = 64 << 20;
+/// Bytes of slots that are held for one answer, at most.
+const MOST_HELD: usize = 96 << 20;
 
 /// Values of a statement that selects slots.
 struct SlotRows {
@@ -271,8 +311,8 @@ fn requests_by_value(
     stored: &[StoredSlot],
     value: ValueOf,
     from_logs: &Counted,
-) -> Result<Option<HashMap<String, u64>>, ApiError> {
-    let mut requests: HashMap<String, u64> = HashMap::new();
+) -> Result<Option<ValueMap<u64>>, ApiError> {
+    let mut requests: ValueMap<u64> = ValueMap::default();
     for one in stored {
         let workspace = if value == ValueOf::Workspace { one.workspace_id.to_string() } else { String::new() };
         let count = |own: &str, more: u64| {
@@ -300,14 +340,8 @@ async fn add_logs(
     stretches: &[Piece],
     counted: &mut Counted,
 ) -> Result<bool, ApiError> {
-    let n = filter.values().len();
     // A statement for each, so that Postgres looks at its day alone.
-    let sql = format!(
-        "SELECT {COLUMNS} FROM request_logs WHERE {} AND created_at >= ${} AND created_at < ${}",
-        filter.sql(),
-        n + 1,
-        n + 2
-    );
+    let sql = stretch_sql(COLUMNS, filter);
     for stretch in stretches {
         let mut values = filter.values();
         values.extend([&stretch.from as &(dyn ToSql + Sync), &stretch.until]);
@@ -320,6 +354,53 @@ async fn add_logs(
         }
     }
     Ok(true)
+}
+
+/// The same by the value of a name of metadata.
+async fn add_logs_by_name(
+    db: &impl GenericClient,
+    filter: &Filter,
+    stretches: &[Piece],
+    name: &str,
+    found: &mut ByValue,
+) -> Result<bool, ApiError> {
+    let columns = format!("{COLUMNS}, coalesce(metadata ->> ${}::text, '')", filter.values().len() + 3);
+    let sql = stretch_sql(&columns, filter);
+    for stretch in stretches {
+        let mut values = filter.values();
+        values.extend([&stretch.from as &(dyn ToSql + Sync), &stretch.until, &name]);
+        let rows = db.query_raw(&sql, values).await?;
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await? {
+            let call = CountedCall::read(&row)?;
+            add_to(found, row.try_get(row.len() - 1)?, |sum| sum.add_sums(&call));
+            if found.len() > MOST_FIGURES {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Selects the logs of a stretch, whose ends are the two values after those of the filter.
+fn stretch_sql(columns: &str, filter: &Filter) -> String {
+    let n = filter.values().len();
+    let (from, until) = (n + 1, n + 2);
+    format!(
+        "SELECT {columns} FROM request_logs WHERE {} AND created_at >= ${from} AND created_at < ${until}",
+        filter.sql()
+    )
+}
+
+fn requests_in(values: &ByValue) -> u64 {
+    values.values().map(|figures| figures.requests).sum()
+}
+
+fn add_to(values: &mut ByValue, value: &str, add: impl FnOnce(&mut Figures)) {
+    match values.get_mut(value) {
+        Some(sum) => add(sum),
+        None => add(values.entry(value.to_owned()).or_default()),
+    }
 }
 
 /// A filter as slots know it; none for values that they do not have.

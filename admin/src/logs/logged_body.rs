@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::http::ApiError;
 use serde_json::{Map, Value, json};
 use shared::log_store;
+use shared::telemetry::{Brief, LogLimit};
 
 /// The longest that an object is unpacked to: two bodies of the largest size, JSON inside JSON, and heads.
 const LONGEST: usize = 128 << 20;
@@ -24,7 +25,10 @@ pub async fn store(app: &App, path: String, mut body: Value) -> Result<String, A
     match stored.await {
         Ok(()) => Ok(path),
         Err(error) => {
-            tracing::error!(error, "a body could not be stored");
+            static UNSTORED: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNSTORED.pass() {
+                tracing::error!(error = %Brief(error), skipped, "a body could not be stored");
+            }
             Err(ApiError::Internal)
         }
     }
@@ -55,7 +59,10 @@ pub async fn load(app: &App, key: &str) -> Map<String, Value> {
         Ok(Some(json)) => serde_json::from_slice(&json).unwrap_or_default(),
         Ok(None) => Value::Null,
         Err(error) => {
-            tracing::warn!(%error, "the body of a log could not be read");
+            static UNREAD: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNREAD.pass() {
+                tracing::warn!(error = %Brief(error), skipped, "the body of a log could not be read");
+            }
             Value::Null
         }
     };

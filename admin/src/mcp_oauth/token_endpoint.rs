@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use shared::seal::Secret;
+use shared::telemetry::{Brief, LogLimit};
 use url::form_urlencoded;
 
 /// Why there are no tokens. The sentences repeat nothing of what the server said.
@@ -49,8 +50,14 @@ pub async fn revoke(outbound: &Outbound, client: &OAuthClient, token: &Secret, h
     let (headers, body) = request(client, vec![("token", token), ("token_type_hint", hint)]);
     match outbound.submit(endpoint, headers, body).await {
         Ok(answer) if answer.status == 200 => {}
-        Ok(answer) => tracing::warn!(status = answer.status, "an authorisation server did not revoke a token"),
-        Err(fault) => tracing::warn!(fault, "an authorisation server could not be told to revoke a token"),
+        answer => {
+            static UNREVOKED: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNREVOKED.pass() {
+                let fault =
+                    Brief(answer.map_or_else(|fault| fault.to_string(), |answer| format!("status {}", answer.status)));
+                tracing::warn!(%fault, skipped, "an authorisation server did not revoke a token");
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::metadata::{IdentityProvider, LARGEST};
 use super::settings::Described;
 use crate::http::ApiError;
 use crate::outbound::Outbound;
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,7 +41,10 @@ impl Providers {
             Ok(Described::Here(provider)) => Ok(Arc::new(provider)),
             Ok(Described::At(url)) => self.fetched(&url, fresh).await,
             Err((field, bad)) => {
-                tracing::warn!(field, %bad, "stored SAML settings are not usable");
+                static UNUSABLE: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNUSABLE.pass() {
+                    tracing::warn!(field, bad = %Brief(bad), skipped, "stored SAML settings are not usable");
+                }
                 Err(ApiError::Forbidden("The SAML settings of this organisation are not usable"))
             }
         }
@@ -58,7 +62,10 @@ impl Providers {
         match parsed {
             Ok(provider) => Ok(self.keep(url, Arc::new(provider))),
             Err(why) => {
-                tracing::warn!(%why, "metadata of an identity provider cannot be read");
+                static UNREAD: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNREAD.pass() {
+                    tracing::warn!(why = %Brief(why), skipped, "metadata of an identity provider cannot be read");
+                }
                 // What was good a while ago is better than nobody signing in.
                 self.recent(url, KEPT * 144).ok_or(FAILED)
             }

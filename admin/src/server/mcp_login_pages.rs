@@ -18,6 +18,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use serde_json::{Value, json};
 use shared::routes::Method;
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 
 const LONGEST_BODY: usize = 16 << 10;
@@ -130,7 +131,10 @@ pub async fn token(State(app): State<App>, body: Bytes) -> Response {
         ),
         Ok(None) => refused(StatusCode::BAD_REQUEST, "invalid_grant"),
         Err(fault) => {
-            tracing::error!(%fault, "an MCP client got no token");
+            static NO_TOKEN: LogLimit = LogLimit::new();
+            if let Some(skipped) = NO_TOKEN.pass() {
+                tracing::error!(fault = %Brief(fault), skipped, "an MCP client got no token");
+            }
             refused(StatusCode::INTERNAL_SERVER_ERROR, "server_error")
         }
     }

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use prometheus::IntGauge;
 use shared::headers::client_ip::{COUNTRY, client_ip, is_trusted};
 use shared::headers::header_prefix::PREFIX;
+use shared::telemetry::Brief;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
 use tracing::Instrument as _;
@@ -135,8 +136,8 @@ impl ObservedRequest {
         }
         tracing::info!(
             request_id = %self.id,
-            method = self.method.as_str(),
-            path = self.path,
+            method = %Brief(self.method.as_str()),
+            path = %Brief(&self.path),
             status,
             duration_ms = elapsed.as_secs_f64() * 1000.0,
             client_ip = %self.client,
@@ -144,7 +145,7 @@ impl ObservedRequest {
             api_key_id = key.map(|key| tracing::field::display(key.id)),
             organisation_id = key.map(|key| tracing::field::display(key.organisation_id)),
             error_code = refusal.map(|refusal| refusal.0.code()),
-            reason = refusal.map(|refusal| tracing::field::display(&refusal.0)),
+            reason = refusal.map(|refusal| tracing::field::display(Brief(&refusal.0))),
             "request"
         );
     }

@@ -164,6 +164,10 @@ fn react(
             let kept = link.state.shelf.answer(&head.method, path, &received.kept, id);
             kept.unwrap_or_else(|| objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault)))
         }
+        Endpoint::Buckets => {
+            let (path, query) = (head.uri.path(), head.uri.query());
+            link.state.buckets.answer(&head.method, path, query, &received.kept, id)?
+        }
         // Those of other vendors were answered above.
         _ => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),
     };
@@ -285,7 +289,7 @@ fn is_authenticated(head: &Parts, endpoint: Endpoint) -> bool {
     if endpoint == Endpoint::Mcp || small_wires::is_open(head.uri.path()) {
         return true;
     }
-    let is_bedrock = matches!(endpoint, Endpoint::Converse | Endpoint::Invoke);
+    let is_bedrock = matches!(endpoint, Endpoint::Converse | Endpoint::Invoke | Endpoint::Buckets);
     let key = match head.headers.get(AUTHORIZATION) {
         Some(value) if is_bedrock && is_signature(value) => return true,
         Some(value) => {

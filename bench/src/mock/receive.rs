@@ -26,7 +26,7 @@ pub async fn body(body: Incoming, endpoint: Endpoint) -> Result<Received, hyper:
     match endpoint {
         Endpoint::Echo => return stream(body, KEPT_BODY).await,
         // Files are remembered.
-        Endpoint::Objects => return stream(body, LONGEST_FILE).await,
+        Endpoint::Objects | Endpoint::Buckets => return stream(body, LONGEST_FILE).await,
         _ => {}
     }
     let kept = body.collect().await?.to_bytes();

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::{objects, small_wires};
+use super::{buckets, objects, small_wires};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
@@ -33,6 +33,8 @@ pub enum Endpoint {
     SmallWire,
     /// What is kept or made beside chats.
     Objects,
+    /// Files in buckets, and jobs over them.
+    Buckets,
     /// A server of the Model Context Protocol.
     Mcp,
     /// Anything else: tells what arrived.
@@ -40,7 +42,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -62,11 +64,15 @@ impl Endpoint {
         Self::CohereRerank,
         Self::SmallWire,
         Self::Objects,
+        Self::Buckets,
         Self::Mcp,
         Self::Echo,
     ];
 
     pub fn of(method: &Method, path: &str) -> Self {
+        if buckets::knows(path) {
+            return Self::Buckets;
+        }
         if let Some(endpoint) = of_vendor(method, unversioned(path)) {
             return endpoint;
         }
@@ -113,6 +119,7 @@ impl Endpoint {
             Self::CohereRerank => "cohere_rerank",
             Self::SmallWire => "small_wire",
             Self::Objects => "objects",
+            Self::Buckets => "buckets",
             Self::Mcp => "mcp",
             Self::Echo => "echo",
         }
@@ -215,6 +222,8 @@ mod tests {
             (Method::POST, "/v1", Endpoint::Echo),
             (Method::POST, "/v1/files", Endpoint::Objects),
             (Method::PUT, "/v1/files/f", Endpoint::Echo),
+            (Method::PUT, "/mock-bucket/f", Endpoint::Buckets),
+            (Method::POST, "/v1/projects/p/locations/l/batchPredictionJobs/1:cancel", Endpoint::Buckets),
             (Method::GET, "/v1/filesystem", Endpoint::Echo),
             (Method::POST, "/v1/messages/count_tokens", Endpoint::CountTokens),
             (Method::POST, "/v1beta/models/g:generateContent", Endpoint::GenerateContent),

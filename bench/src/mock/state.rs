@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::batches::Shelf;
+use super::buckets::Buckets;
 use super::counts::{Counters, Counts, Outcome};
 use super::fault::Fault;
 use super::record::Recorded;
@@ -21,6 +22,8 @@ pub struct State {
     pub fixed: Bytes,
     /// Files and batches.
     pub shelf: Shelf,
+    /// The same where they are kept in buckets.
+    pub buckets: Buckets,
     remember: usize,
     requests: Mutex<VecDeque<Recorded>>,
     queue: Mutex<VecDeque<Fault>>,
@@ -38,6 +41,7 @@ impl State {
             counters: Counters::default(),
             fixed: super::openai::fixed(),
             shelf: Shelf::default(),
+            buckets: Buckets::default(),
             remember,
             requests: Mutex::default(),
             queue: Mutex::default(),
@@ -111,6 +115,7 @@ impl State {
         lock(&self.queue).clear();
         lock(&self.said).clear();
         self.shelf.clear();
+        self.buckets.clear();
         self.queued.store(0, Relaxed);
         self.announce();
     }

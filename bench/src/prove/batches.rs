@@ -3,6 +3,7 @@
 
 mod cancelled;
 mod client;
+mod crew;
 mod killed;
 mod large;
 mod live;

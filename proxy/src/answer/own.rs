@@ -53,7 +53,7 @@ fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) -> Res
     visit.answer.status = refusal.status;
     visit.stamp(&mut head);
     if let Some(hit) = &refusal.hit {
-        hit.stamp(visit.request.alias.as_deref(), |name, value| drop(head.insert_header(name, value)));
+        hit.stamp(visit.request.alias.as_deref(), |name, text| drop(head.insert_header(name, text.to_value())));
     }
     head
 }

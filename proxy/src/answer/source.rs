@@ -72,7 +72,7 @@ impl AnswerSource {
         match self {
             Self::Upstream(upstream) => upstream.is_done(),
             Self::Framed(framed) => framed.upstream.is_done(),
-            Self::Stored(stored) => stored.pieces.is_empty(),
+            Self::Stored(stored) => stored.is_done(),
         }
     }
 
@@ -166,9 +166,18 @@ pub struct StoredAnswer {
 }
 
 impl StoredAnswer {
-    /// A plain answer has one piece; a stream is delivered piece by piece, wherever its events end.
+    /// Its head says no length. A plain answer has one piece; a stream is delivered piece by piece, wherever its events end.
     pub fn new(head: ResponseHeader, pieces: impl IntoIterator<Item = Bytes>) -> Self {
         Self { head, pieces: pieces.into_iter().filter(|piece| !piece.is_empty()).collect() }
+    }
+
+    pub fn head(&self) -> &ResponseHeader {
+        &self.head
+    }
+
+    /// Nothing of it is left to be read.
+    pub fn is_done(&self) -> bool {
+        self.pieces.is_empty()
     }
 
     /// Leaves its status behind.

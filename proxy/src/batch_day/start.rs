@@ -1,6 +1,6 @@
-//! The provider's batch is started. A step before this one may have started it without living to say so: it is looked for first,
-//! since each costs money. Where the provider keeps metadata or labels it is found by them; Bedrock makes one batch for one token;
-//! and Anthropic's are told by their time and length, for which it is noted when a start was first tried.
+//! The provider's batch is started. A step before this one may have started it without living to say so: it is looked for first
+//! (`find`), since each costs money. That a start is tried is noted before it is, and what came of it at once afterwards; so a
+//! batch that is cancelled, or taken over by another proxy, in between is stopped at the provider whoever comes first.
 
 use super::trouble::{Trouble, object};
 use super::upload::id_of;
@@ -10,25 +10,63 @@ use crate::codecs::jobs::JobVerb;
 use crate::net::dial::PieceSource;
 use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
-use chrono::Utc;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use shared::batches::BatchStatus;
 use shared::providers::Family;
 use std::time::Duration;
 
 /// Under this name the provider's batch has ours.
-const OURS: &str = "gateway_batch_id";
-/// In place of what the provider tells of its batch: since when it may have one.
-const TRIED: &str = "start_tried_at";
-/// By how much the provider's clock may be behind ours, in seconds.
-const SKEW: i64 = 60;
+pub const OURS: &str = "gateway_batch_id";
 /// What was just started is looked at soon.
 const SOON: Duration = Duration::from_secs(1);
+/// How long after a try the provider may still make a batch of which we were not told, in seconds.
+const SETTLES_S: i64 = 60;
+/// Until it is looked for once more.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// Before each try to stop what nobody needs, in seconds.
+const STOP_AFTER_S: [u64; 3] = [0, 2, 10];
+
+/// Tries to start a batch, noted in place of what the provider tells of it: it may have one of which nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartTries {
+    /// When the first and the last were made, in seconds.
+    #[serde(rename = "start_tried_at")]
+    pub first: i64,
+    #[serde(rename = "start_last_tried_at", default)]
+    pub last: i64,
+    /// How many rows were sent, where they come with the request.
+    #[serde(default)]
+    pub rows: u64,
+}
+
+impl StartTries {
+    pub fn noted(batch: &BatchRecord) -> Option<Self> {
+        batch.provider_batch.as_ref().and_then(|told| Self::deserialize(told).ok())
+    }
+
+    fn again(batch: &BatchRecord, rows: u64, now: DateTime<Utc>) -> Self {
+        let last = now.timestamp();
+        Self { first: Self::noted(batch).map_or(last, |tries| tries.first), last, rows }
+    }
+
+    fn is_settled(self, now: DateTime<Utc>) -> bool {
+        now.timestamp() - self.last >= SETTLES_S
+    }
+}
 
 impl Engine {
-    pub(super) async fn start_day_batch(&self, job: &JobTarget, batch: &mut BatchRecord) -> Result<DayStep, Trouble> {
+    pub(super) async fn start_day_batch(
+        &self,
+        job: &JobTarget,
+        batch: &mut BatchRecord,
+        sink: &impl RowSink,
+    ) -> Result<DayStep, Trouble> {
         if let Some(found) = self.started_before(job, batch).await? {
-            return started(batch, found);
+            return started(batch, found, sink).await;
         }
+        note_try(batch, 0, sink).await?;
         let mut body = batch.provider_options.clone();
         body.insert("input_file_id".into(), batch.provider_input_file_id.clone().unwrap_or_default().into());
         body.insert("endpoint".into(), batch.endpoint.clone().into());
@@ -39,7 +77,7 @@ impl Engine {
         }
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
         let told = object(&self.ask_job(job, question).await?)?;
-        started(batch, told)
+        self.note_made(job, batch, told, sink).await
     }
 
     /// Where rows come with the request itself.
@@ -51,51 +89,66 @@ impl Engine {
         (length, pieces): (usize, &mut impl PieceSource),
         sink: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
-        let tried = tried_at(batch.provider_batch.as_ref());
-        if let Some(tried) = tried {
-            let found = self.started_since(job, batch, tried, rows).await?;
-            if let Some(found) = found {
-                return started(batch, found);
-            }
+        if let Some(tries) = StartTries::noted(batch)
+            && let Some(found) = self.started_since(job, batch, StartTries { rows, ..tries }).await?
+        {
+            return started(batch, found, sink).await;
         }
-        batch.provider_batch = Some(json!({ TRIED: tried.unwrap_or_else(|| Utc::now().timestamp()) }));
-        if !sink.note(batch).await? {
-            return Err(Trouble::NotNow);
-        }
+        note_try(batch, rows, sink).await?;
         // What is written for it takes the place of these.
         let body = Map::from_iter([("requests".to_owned(), json!([]))]);
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
         let told = object(&self.send_job(job, question, length, pieces).await?)?;
-        started(batch, told)
+        self.note_made(job, batch, told, sink).await
     }
 
-    async fn started_before(&self, job: &JobTarget, batch: &BatchRecord) -> Result<Option<Value>, Trouble> {
-        if job.codec().is_some_and(|codec| codec.name() != "vertex_batches") {
-            return Ok(None);
-        }
-        let listed = object(&self.ask_job(job, asked(batch, JobVerb::List, "")).await?)?;
-        let ours = public_id(batch);
-        let mut data = listed["data"].as_array().into_iter().flatten();
-        Ok(data.find(|one| one["metadata"][OURS].as_str() == Some(&*ours)).cloned())
-    }
-
-    /// The only batch of this length that was made since then and that no other batch of ours is known to have.
-    async fn started_since(
+    /// Of a batch that is not wanted any more and that may have been started without anybody knowing: it is found, and stopped
+    /// like one that is known.
+    pub(super) async fn stop_unknown(
         &self,
         job: &JobTarget,
-        batch: &BatchRecord,
-        since: i64,
-        rows: u64,
-    ) -> Result<Option<Value>, Trouble> {
-        let listed = object(&self.ask_job(job, asked(batch, JobVerb::List, "")).await?)?;
-        let mut alike = alike(&listed, since, rows);
-        let ids: Vec<&str> = alike.iter().filter_map(|one| one["id"].as_str()).collect();
-        let known = self.batches.known_at_providers(&ids).await?;
-        alike.retain(|one| !known.iter().any(|known| one["id"].as_str() == Some(known.as_str())));
-        Ok(match alike.as_slice() {
-            [only] => Some((*only).clone()),
-            _ => None,
-        })
+        batch: &mut BatchRecord,
+        end: BatchStatus,
+        sink: &impl RowSink,
+    ) -> Result<DayStep, Trouble> {
+        if let Some(found) = self.started_unknown(job, batch).await? {
+            started(batch, found, sink).await?;
+            return self.poll_day_batch(job, batch, sink).await;
+        }
+        match StartTries::noted(batch) {
+            Some(tries) if !tries.is_settled(Utc::now()) => Ok(DayStep::Wait(LOOK_AGAIN)),
+            _ => Ok(DayStep::Over(end)),
+        }
+    }
+
+    /// Notes a batch that was made now. Another may be noted already, made by a proxy that took this one for dead, or ours may
+    /// be over: then the new one is stopped, since nobody will ask after it.
+    async fn note_made(
+        &self,
+        job: &JobTarget,
+        batch: &mut BatchRecord,
+        told: Value,
+        sink: &impl RowSink,
+    ) -> Result<DayStep, Trouble> {
+        let made = id_of(&told)?;
+        let step = started(batch, told, sink).await;
+        if batch.provider_batch_id.as_ref() != Some(&made) {
+            self.stop_stray(job, batch, &made).await;
+        }
+        step
+    }
+
+    async fn stop_stray(&self, job: &JobTarget, batch: &BatchRecord, id: &str) {
+        for wait in STOP_AFTER_S {
+            tokio::time::sleep(Duration::from_secs(wait)).await;
+            let stopped = self.ask_job(job, asked(batch, JobVerb::Cancel, id)).await;
+            match stopped.map_err(Trouble::from).and_then(|answer| object(&answer)) {
+                Ok(_) => return,
+                Err(Trouble::Passing(_) | Trouble::NotNow) => {}
+                Err(_) => break,
+            }
+        }
+        tracing::warn!(batch = %batch.id, provider_batch = id, "a second batch at the provider could not be stopped");
     }
 }
 
@@ -105,28 +158,37 @@ pub fn asked(batch: &BatchRecord, verb: JobVerb, id: &str) -> JobQuestion {
         family: Family::Batches,
         verb,
         id: id.to_owned(),
+        after: None,
         body: Map::new(),
         file: None,
         request_id: public_id(batch),
     }
 }
 
-fn tried_at(told: Option<&Value>) -> Option<i64> {
-    told.and_then(|told| told[TRIED].as_i64())
+/// Nothing is started of what was cancelled, or of what another proxy has.
+async fn note_try(batch: &mut BatchRecord, rows: u64, sink: &impl RowSink) -> Result<(), Trouble> {
+    batch.provider_batch = serde_json::to_value(StartTries::again(batch, rows, Utc::now())).ok();
+    match sink.note(batch).await? {
+        true => Ok(()),
+        false => Err(Trouble::NotNow),
+    }
 }
 
-/// Batches of so many rows that were made since then.
-fn alike(listed: &Value, since: i64, rows: u64) -> Vec<&Value> {
-    let is_alike = |one: &&Value| {
-        one["created_at"].as_i64() >= Some(since - SKEW) && one["request_counts"]["total"].as_u64() == Some(rows)
-    };
-    listed["data"].as_array().into_iter().flatten().filter(is_alike).collect()
-}
-
-fn started(batch: &mut BatchRecord, told: Value) -> Result<DayStep, Trouble> {
-    batch.provider_batch_id = Some(id_of(&told)?);
+/// The first that is noted is the batch's for good; the record has its id afterwards. Fails when ours is over, or gone.
+async fn started(batch: &mut BatchRecord, told: Value, sink: &impl RowSink) -> Result<DayStep, Trouble> {
+    let id = id_of(&told)?;
+    batch.provider_batch_id = Some(id.clone());
     batch.provider_batch = Some(told);
-    Ok(DayStep::Wait(SOON))
+    let noted = sink.note_started(batch).await?;
+    if noted.as_ref() != Some(&id) {
+        // What is told of it is told when it is asked after.
+        batch.provider_batch = None;
+    }
+    batch.provider_batch_id = noted;
+    match batch.provider_batch_id {
+        Some(_) => Ok(DayStep::Wait(SOON)),
+        None => Err(Trouble::NotNow),
+    }
 }
 
 #[cfg(test)]
@@ -134,16 +196,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_that_was_started_and_not_noted_is_told_by_its_time_and_length() {
-        let one =
-            |id: &str, at: i64, rows: u64| json!({ "id": id, "created_at": at, "request_counts": { "total": rows } });
-        let odd = json!({ "id": "odd" });
-        let listed = json!({ "data": [one("late", 1000, 3), one("early", 900, 3), one("longer", 1000, 4), odd] });
-        let found: Vec<&str> = alike(&listed, 1000, 3).iter().filter_map(|one| one["id"].as_str()).collect();
-        assert_eq!(found, ["late"]);
-        assert_eq!(alike(&listed, 960, 3).len(), 2, "clocks differ");
-        assert_eq!(alike(&json!({}), 0, 3).len(), 0);
-        assert_eq!(tried_at(Some(&json!({ TRIED: 7 }))), Some(7));
-        assert_eq!((tried_at(None), tried_at(Some(&json!({ "id": "b" })))), (None, None));
+    fn tries_are_told_from_what_a_provider_tells() {
+        let noted = |told: Value| StartTries::deserialize(&told).ok();
+        let tries = StartTries { first: 7, last: 9, rows: 3 };
+        assert_eq!(noted(serde_json::to_value(tries).unwrap()), Some(tries));
+        assert_eq!(noted(json!({ "id": "b", "status": "in_progress" })), None);
+    }
+
+    #[test]
+    fn a_batch_may_be_made_some_time_after_the_last_try() {
+        let tries = StartTries { first: 0, last: 1000, rows: 0 };
+        for (now, is_settled) in [(1000, false), (1059, false), (1060, true)] {
+            assert_eq!(tries.is_settled(DateTime::from_timestamp(now, 0).unwrap()), is_settled, "{now}");
+        }
     }
 }

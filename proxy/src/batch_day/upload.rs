@@ -63,6 +63,7 @@ impl Engine {
             family: Family::Files,
             verb: JobVerb::Create,
             id: String::new(),
+            after: None,
             body: Map::new(),
             file: Some(file),
             request_id: public_id(batch),

@@ -1,5 +1,6 @@
 //! A step of a batch that a provider runs: taken in its own module, and what it comes to is made of the batch here.
 
+use super::result_files::LONGEST_LINE;
 use super::{BatchRunner, StepFailure, output_line, persist};
 use crate::batch_day::{DayStep, RowResult, RowSink};
 use crate::batches::record::BatchRecord;
@@ -27,6 +28,7 @@ struct DayRows<'r> {
 
 impl RowSink for DayRows<'_> {
     async fn store(&self, results: Vec<RowResult>) -> Result<(), PostgresAway> {
+        let results: Vec<RowResult> = results.into_iter().map(|result| self.bounded(result)).collect();
         let ids: Vec<String> = results.iter().map(|result| result.custom_id.clone()).collect();
         let states: Vec<i16> =
             results.iter().map(|result| if result.is_answered { ANSWERED } else { FAILED }).collect();
@@ -38,19 +40,44 @@ impl RowSink for DayRows<'_> {
     }
 
     async fn note(&self, batch: &BatchRecord) -> Result<bool, PostgresAway> {
-        self.runner.records.save(batch, self.before, self.runner.owner).await
+        self.runner.records.save_step(batch, self.before, self.runner.owner).await
+    }
+
+    async fn note_started(&self, batch: &BatchRecord) -> Result<Option<String>, PostgresAway> {
+        persist(|| self.runner.records.note_started(batch)).await.ok_or(PostgresAway)
+    }
+}
+
+impl DayRows<'_> {
+    /// A line that is too long for a file of results could never be written.
+    fn bounded(&self, result: RowResult) -> RowResult {
+        if result.line.len() <= LONGEST_LINE {
+            return result;
+        }
+        let message = "the answer is longer than a line of an output file may be";
+        let id = format!("{}-{}", self.batch.simple(), result.custom_id);
+        let line = output_line::unanswered(&result.custom_id, &id, "answer_too_long", message, 1);
+        RowResult { is_answered: false, line, ..result }
     }
 }
 
 impl BatchRunner {
     pub(super) async fn step_day(&self, mut batch: BatchRecord) -> Result<Duration, StepFailure> {
         let before = batch.status;
+        let is_unwanted = before == BatchStatus::Cancelling || Utc::now() >= batch.expires_at;
         let caller = match self.engine.authenticator.holder(batch.api_key, Utc::now()) {
             Ok(caller) => caller,
             Err(refusal) if refusal.status == 503 => return Err(StepFailure),
-            // Nobody could be asked to cancel it.
-            Err(_) if before == BatchStatus::Cancelling => return self.finish(&batch).await,
-            Err(_) if Utc::now() >= batch.expires_at => return self.end_day(batch, BatchStatus::Expired).await,
+            Err(refusal) if is_unwanted => match self.engine.authenticator.former_holder(batch.api_key) {
+                // What the provider runs for a key that may not ask any more is stopped all the same.
+                Some(caller) => caller,
+                None => {
+                    tracing::warn!(batch = %batch.id, error = %refusal.message, "nobody is left to stop a provider's batch");
+                    let end =
+                        if before == BatchStatus::Cancelling { BatchStatus::Cancelled } else { BatchStatus::Expired };
+                    return self.end_day(batch, end).await;
+                }
+            },
             Err(refusal) => {
                 let error = BatchError::new(refusal.code.as_str(), refusal.message.to_string());
                 rows::hold_up(&self.records.pool, batch.id, PAUSE, &error).await?;

@@ -1,7 +1,11 @@
 //! The notice of a batch's end: its object, posted to the address that the batch names and signed with the batch's secret, as
 //! alerts are. The address is a tenant's, so it is reached under the dialer's rules. A notice that is not taken is sent again,
 //! later and later; a receiver may therefore get it more than once, and knows it by its id.
+//!
+//! Those that are due are claimed only as there are turns to send them, and from each workspace in turn: receivers that take
+//! their time delay the notices of their own workspace.
 
+use super::turns::Turns;
 use super::{BatchRunner, persist};
 use crate::batches::record::{BatchRecord, PREFIX};
 use crate::net::cloud_http::DialerTransport;
@@ -13,23 +17,38 @@ use openssl::pkey::PKey;
 use openssl::sign::Signer;
 use serde_json::json;
 use shared::cloud::{Http as _, Request};
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// Of one notice, over about a day.
 const MOST_TRIES: i32 = 12;
-/// Notices at once.
-const MOST_AT_ONCE: i64 = 8;
+/// Notices at once, in all and to receivers of one workspace.
+const MOST_AT_ONCE: usize = 16;
+const MOST_OF_ONE: usize = 4;
 /// After the first try that failed; each further one waits twice as long, up to the second.
 const FIRST_WAIT_S: f64 = 10.0;
 const LONGEST_WAIT_S: f64 = 10_800.0;
 
+pub(super) fn turns() -> Arc<Turns> {
+    Turns::new(MOST_AT_ONCE, MOST_OF_ONE)
+}
+
 impl BatchRunner {
-    /// Those that are due, if any.
+    /// Those that are due, if any, and for which there is a turn.
     pub(super) async fn send_notices(self: &Arc<Self>) -> Result<(), PostgresAway> {
-        for batch in claim(&self.records.pool).await? {
+        if self.notices.left() == 0 {
+            return Ok(());
+        }
+        for batch in claim(&self.records.pool, &self.notices).await? {
+            // Nobody else takes turns, so there is one for each that was claimed.
+            let turn = self.notices.take(batch.owner.workspace);
             let runner = self.clone();
-            tokio::spawn(async move { runner.send_notice(&batch).await });
+            tokio::spawn(async move {
+                runner.send_notice(&batch).await;
+                drop(turn);
+            });
         }
         Ok(())
     }
@@ -42,7 +61,11 @@ impl BatchRunner {
             }
             Err(error) => {
                 self.meters.notices_failed.inc();
-                tracing::warn!(error, batch = %batch.id, tries = batch.completion_tries, "a batch's notice was not taken");
+                static NOT_TAKEN: LogLimit = LogLimit::new();
+                if let Some(skipped) = NOT_TAKEN.pass() {
+                    let (error, tries) = (Brief(error), batch.completion_tries);
+                    tracing::warn!(%error, batch = %batch.id, tries, skipped, "a batch's notice was not taken");
+                }
             }
         }
     }
@@ -81,19 +104,39 @@ fn signature(secret: &str, now: DateTime<Utc>, body: &str) -> Result<String, Err
     Ok(format!("t={time},v1={}", hex::encode(signature)))
 }
 
-/// Whoever claims one has it until it would be sent again.
-async fn claim(pool: &SmallPool) -> Result<Vec<BatchRecord>, PostgresAway> {
+/// Whoever claims one has it until it would be sent again. The first of each workspace come first, then the second; those that
+/// are being sent count.
+async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, PostgresAway> {
     let claim = format!(
-        "UPDATE batches SET completion_tries = completion_tries + 1, completion_next_at = CASE
+        "WITH RECURSIVE waiting (workspace_id) AS (
+             (SELECT workspace_id FROM batches WHERE completion_next_at IS NOT NULL ORDER BY workspace_id LIMIT 1)
+             UNION ALL
+             SELECT (SELECT b.workspace_id FROM batches b WHERE b.completion_next_at IS NOT NULL
+                 AND b.workspace_id > w.workspace_id ORDER BY b.workspace_id LIMIT 1)
+             FROM waiting w WHERE w.workspace_id IS NOT NULL),
+         due AS (
+             SELECT d.id FROM waiting w
+             LEFT JOIN unnest($6::uuid[], $7::bigint[]) AS h (workspace_id, sent) ON h.workspace_id = w.workspace_id
+             CROSS JOIN LATERAL (
+                 SELECT b.id, b.completion_next_at,
+                     coalesce(h.sent, 0) + row_number() OVER (ORDER BY b.completion_next_at) AS nth
+                 FROM batches b WHERE b.workspace_id = w.workspace_id AND b.completion_next_at <= now()
+                 ORDER BY b.completion_next_at LIMIT $5) d
+             WHERE d.nth <= $5 ORDER BY d.nth, d.completion_next_at LIMIT $1)
+         UPDATE batches SET completion_tries = completion_tries + 1, completion_next_at = CASE
              WHEN completion_tries + 1 < $2::int THEN now() + least($3::float8 * 2 ^ completion_tries, $4::float8) * interval '1 second' END
-         WHERE id IN (SELECT id FROM batches WHERE completion_next_at <= now() AND completed_hook_at IS NULL
-             ORDER BY completion_next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+         WHERE id IN (SELECT id FROM batches WHERE id IN (SELECT id FROM due) AND completion_next_at <= now()
+             AND completed_hook_at IS NULL FOR UPDATE SKIP LOCKED)
          RETURNING {}",
         BatchRecord::COLUMNS
     );
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let (left, of_one) = (count(turns.left()), count(turns.most_of_one()));
+    let (workspaces, sent) = turns.held();
     let lent = pool.lend().await?;
-    let claimed = lent.client.query(&claim, &[&MOST_AT_ONCE, &MOST_TRIES, &FIRST_WAIT_S, &LONGEST_WAIT_S]);
-    let rows = bounded(claimed).await?;
+    let values: [&(dyn ToSql + Sync); 7] =
+        [&left, &MOST_TRIES, &FIRST_WAIT_S, &LONGEST_WAIT_S, &of_one, &workspaces, &sent];
+    let rows = bounded(lent.client.query(&claim, &values)).await?;
     lent.give_back();
     rows.iter().map(BatchRecord::from_row).collect::<Result<_, _>>().map_err(PostgresAway::because)
 }

@@ -33,13 +33,17 @@ pub struct DueBatch {
     pub workspace: Uuid,
     /// Its rows are to be run, for which it need not be leased.
     pub is_running: bool,
+    /// Its provider is to be asked.
+    pub is_at_provider: bool,
 }
 
+/// The first of each workspace come first, then the second: one that has many does not hide those of others.
 pub async fn due(pool: &SmallPool, most: i64) -> Result<Vec<DueBatch>, PostgresAway> {
-    const DUE: &str =
-        "SELECT id, workspace_id, status = 'in_progress' AND mode = 'immediate' AS is_running FROM batches
+    const DUE: &str = "SELECT id, workspace_id, status = 'in_progress' AND mode = 'immediate' AS is_running,
+            status IN ('in_progress', 'cancelling') AND mode = '24h' AS is_at_provider FROM batches
         WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND next_step_at <= now()
-        AND (lease_until IS NULL OR lease_until < now()) ORDER BY next_step_at LIMIT $1";
+        AND (lease_until IS NULL OR lease_until < now())
+        ORDER BY row_number() OVER (PARTITION BY workspace_id ORDER BY next_step_at), next_step_at LIMIT $1";
     let lent = pool.lend().await?;
     let rows = bounded(lent.client.query(DUE, &[&most])).await?;
     lent.give_back();
@@ -48,6 +52,7 @@ pub async fn due(pool: &SmallPool, most: i64) -> Result<Vec<DueBatch>, PostgresA
             id: row.try_get("id")?,
             workspace: row.try_get("workspace_id")?,
             is_running: row.try_get("is_running")?,
+            is_at_provider: row.try_get("is_at_provider")?,
         })
     });
     due.collect::<Result<_, _>>().map_err(PostgresAway::because)

@@ -11,6 +11,7 @@ use serde_json::Value;
 use shared::batches::BatchStatus;
 use shared::seal::{SealError, Sealed, Sealer};
 use shared::settings::Database;
+use shared::telemetry::LogLimit;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -75,7 +76,10 @@ impl BatchRecords {
                     Ok(sealed) => Some(sealed.to_vec()),
                     Err(SealError::Database(error)) => return Err(error),
                     Err(error) => {
-                        tracing::warn!(%error, "the options of a batch cannot be sealed");
+                        static UNSEALED: LogLimit = LogLimit::new();
+                        if let Some(skipped) = UNSEALED.pass() {
+                            tracing::warn!(%error, skipped, "the options of a batch cannot be sealed");
+                        }
                         return Ok(Insertion::NotSealed);
                     }
                 },
@@ -121,7 +125,10 @@ impl BatchRecords {
             Ok(opened) => opened,
             Err(SealError::Database(error)) => return Err(PostgresAway::because(shared::db::explain(&error))),
             Err(error) => {
-                tracing::warn!(%error, "the options of a batch do not open");
+                static UNOPENED: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNOPENED.pass() {
+                    tracing::warn!(%error, skipped, "the options of a batch do not open");
+                }
                 lent.give_back();
                 return Ok(None);
             }
@@ -184,18 +191,47 @@ impl BatchRecords {
         self.find(owner, id).await
     }
 
-    /// What a step changed. False, and nothing is saved, when the batch is not leased by `lease` any more, or its status is
-    /// no longer the one that it had `before` the step; of one that is to be cancelled what a provider has is saved all the same.
-    /// Counts and cost are not saved here, but with the rows.
+    /// The batch that a provider runs for this one, whoever has the lease: the first that is noted stays. Its id; none when the
+    /// batch is over or gone.
+    pub async fn note_started(&self, batch: &BatchRecord) -> Result<Option<String>, PostgresAway> {
+        const NOTE: &str =
+            "UPDATE batches SET provider_batch = CASE WHEN provider_batch_id IS NULL THEN $2 ELSE provider_batch END,
+                provider_batch_id = coalesce(provider_batch_id, $3)
+            WHERE id = $1 AND status IN ('in_progress', 'cancelling') RETURNING provider_batch_id";
+        let lent = self.pool.lend().await?;
+        let BatchRecord { id, provider_batch, provider_batch_id, .. } = batch;
+        let row = bounded(lent.client.query_opt(NOTE, &[id, provider_batch, provider_batch_id])).await?;
+        lent.give_back();
+        row.map_or(Ok(None), |row| row.try_get(0)).map_err(PostgresAway::because)
+    }
+
+    /// As `save_step`; of a batch that is to be cancelled what a provider has is saved all the same.
     pub async fn save(&self, batch: &BatchRecord, before: BatchStatus, lease: Uuid) -> Result<bool, PostgresAway> {
+        // What was begun at a provider must be known to whoever cancels it there.
+        const SAVE_PROVIDERS: &str = "UPDATE batches SET provider_batch = $3,
+                provider_batch_id = coalesce(provider_batch_id, $4), provider_input_file_id = $5
+            WHERE id = $1 AND lease_owner = $2 AND status = 'cancelling'";
+        if self.save_step(batch, before, lease).await? {
+            return Ok(true);
+        }
+        let BatchRecord { provider_batch, provider_batch_id, provider_input_file_id, .. } = batch;
+        let theirs =
+            [&batch.id as &(dyn ToSql + Sync), &lease, provider_batch, provider_batch_id, provider_input_file_id];
+        let lent = self.pool.lend().await?;
+        bounded(lent.client.execute(SAVE_PROVIDERS, &theirs)).await?;
+        lent.give_back();
+        Ok(false)
+    }
+
+    /// What a step changed. False, and nothing is saved, when the batch is not leased by `lease` any more, or its status is
+    /// no longer the one that it had `before` the step. Counts and cost are not saved here, but with the rows.
+    pub async fn save_step(&self, batch: &BatchRecord, before: BatchStatus, lease: Uuid) -> Result<bool, PostgresAway> {
         const SAVE: &str = "UPDATE batches SET status = $4, model = $5, errors = $6, total = $7, output_file_id = $8,
-                error_file_id = $9, provider_batch = $10, provider_batch_id = $11, provider_input_file_id = $12,
+                error_file_id = $9, provider_batch = $10, provider_batch_id = coalesce(provider_batch_id, $11),
+                provider_input_file_id = $12,
                 in_progress_at = $13, finalizing_at = $14, completed_at = $15, failed_at = $16, expired_at = $17,
                 cancelling_at = $18, cancelled_at = $19, next_step_at = $20, completion_next_at = $21
             WHERE id = $1 AND lease_owner = $2 AND status = $3";
-        // What was begun at a provider must be known to whoever cancels it there.
-        const SAVE_PROVIDERS: &str = "UPDATE batches SET provider_batch = $3, provider_batch_id = $4,
-                provider_input_file_id = $5 WHERE id = $1 AND lease_owner = $2 AND status = 'cancelling'";
         let errors = (!batch.errors.is_empty()).then(|| serde_json::to_value(&batch.errors).unwrap_or_default());
         let (status, before) = (batch.status.as_str(), before.as_str());
         let lent = self.pool.lend().await?;
@@ -226,12 +262,6 @@ impl BatchRecords {
             ],
         ))
         .await?;
-        if saved == 0 {
-            let BatchRecord { provider_batch, provider_batch_id, provider_input_file_id, .. } = batch;
-            let theirs =
-                [&batch.id as &(dyn ToSql + Sync), &lease, provider_batch, provider_batch_id, provider_input_file_id];
-            bounded(lent.client.execute(SAVE_PROVIDERS, &theirs)).await?;
-        }
         lent.give_back();
         Ok(saved == 1)
     }

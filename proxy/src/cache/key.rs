@@ -6,7 +6,9 @@
 
 mod canonical;
 
-use super::entry::{CacheKey, Tags};
+#[cfg(test)]
+use super::entry::CacheKey;
+use super::entry::Tags;
 use canonical::canonical;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -72,8 +74,35 @@ pub enum Partition<'k> {
     },
 }
 
-/// None of metadata that has no one spelling: it is nested too deep.
-pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
+/// Everything that decides which answer a request gets, as one text.
+#[derive(Debug)]
+pub struct KeyText {
+    pub workspace: Uuid,
+    parts: Parts,
+}
+
+impl KeyText {
+    /// None of metadata that has no one spelling: it is nested too deep.
+    pub fn new(inputs: &KeyInputs<'_>) -> Option<Self> {
+        Some(Self { workspace: inputs.workspace, parts: parts(inputs)? })
+    }
+
+    /// Without the workspace.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.parts.0
+    }
+
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.as_bytes()).into()
+    }
+}
+
+#[cfg(test)]
+fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
+    KeyText::new(inputs).map(|text| CacheKey { workspace: text.workspace, digest: text.digest() })
+}
+
+fn parts(inputs: &KeyInputs<'_>) -> Option<Parts> {
     let mut parts = Parts(Vec::with_capacity(512));
     parts.add(VERSION);
     parts.add(inputs.endpoint.as_bytes());
@@ -109,7 +138,7 @@ pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
             }
         }
     }
-    Some(CacheKey { workspace: inputs.workspace, digest: Sha256::digest(&parts.0).into() })
+    Some(parts)
 }
 
 impl Tags {
@@ -125,6 +154,7 @@ impl Tags {
 }
 
 /// Each part with its length before it, so that no two lists of parts are the same bytes.
+#[derive(Debug)]
 struct Parts(Vec<u8>);
 
 impl Parts {
@@ -145,5 +175,7 @@ impl Parts {
     }
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

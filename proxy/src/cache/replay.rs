@@ -20,4 +20,4 @@ pub fn as_events(body: &[u8], codec: &dyn Codec, options: &AnswerOptions<'_>) ->
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

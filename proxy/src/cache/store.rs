@@ -3,7 +3,8 @@
 
 use super::entry::{CacheKey, Entry};
 use super::flight::{Boarding, Flights};
-use super::known_bodies::KnownBodies;
+use super::key::{BodyDigest, KeyText};
+use super::known_digests::KnownDigests;
 use super::memory::Memory;
 use super::purges::Purges;
 use super::remote::{Remote, RemoteStore};
@@ -28,7 +29,8 @@ pub enum Found {
 
 pub struct Cache {
     memory: Memory,
-    known_bodies: KnownBodies,
+    known_bodies: KnownDigests<BodyDigest>,
+    known_keys: KnownDigests<[u8; 32]>,
     flights: Arc<Flights>,
     /// Shared with other replicas.
     remote: Option<Arc<RemoteStore>>,
@@ -40,7 +42,8 @@ impl Cache {
     pub fn new(max_bytes: usize) -> Self {
         Self {
             memory: Memory::new(max_bytes),
-            known_bodies: KnownBodies::default(),
+            known_bodies: KnownDigests::default(),
+            known_keys: KnownDigests::default(),
             flights: Arc::default(),
             remote: None,
             purges: None,
@@ -117,8 +120,18 @@ impl Cache {
     }
 
     /// Of requests that were answered from here.
-    pub fn known_bodies(&self) -> &KnownBodies {
+    pub fn known_bodies(&self) -> &KnownDigests<BodyDigest> {
         &self.known_bodies
+    }
+
+    /// What an answer is found by. Of a request that is known to come again it is remembered.
+    pub fn key(&self, text: &KeyText, is_repeated: bool) -> CacheKey {
+        let known = self.known_keys.find(text.as_bytes());
+        let digest = known.unwrap_or_else(|| text.digest());
+        if known.is_none() && is_repeated {
+            self.known_keys.remember(text.as_bytes(), digest);
+        }
+        CacheKey { workspace: text.workspace, digest }
     }
 
     /// To ask for what is not there, or to wait for somebody who does.
@@ -148,6 +161,7 @@ impl Cache {
         let now = now_ms();
         self.memory.retain(|workspace, entry| !entry.is_expired(now) && self.counts(workspace, entry));
         self.known_bodies.forget_all();
+        self.known_keys.forget_all();
         if let Some(semantic) = &self.semantic {
             semantic.sweep(now);
         }

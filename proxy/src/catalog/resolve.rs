@@ -31,6 +31,7 @@ use shared::model::IntegrationModel;
 use shared::nearest::nearest;
 use shared::seal::data_key::DataKey;
 use shared::seal::{SealError, Sealed, Sealer};
+use shared::telemetry::LogLimit;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -273,7 +274,10 @@ impl TargetResolver<'_> {
             self.sealer.open_with(&key, place, sealed)
         });
         opened.map_err(|error| {
-            tracing::error!(%error, "a credential in a saved config cannot be opened");
+            static UNOPENED: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNOPENED.pass() {
+                tracing::error!(%error, skipped, "a credential in a saved config cannot be opened");
+            }
             Refusal::internal()
         })
     }

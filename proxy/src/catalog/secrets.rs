@@ -14,8 +14,9 @@ use futures::StreamExt as _;
 use mapping::Mapped;
 use shared::model::SecretReference;
 use shared::seal::Sealer;
-use shared::secrets::{Endpoints, Fetcher, OwnIdentity, Reference, Store};
+use shared::secrets::{Endpoints, FetchError, Fetcher, OwnIdentity, Reference, Store};
 use shared::settings;
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +82,7 @@ impl Secrets {
                 Refusal::secret_unavailable(integration, format!("the secret reference `{slug}` cannot be opened"))
             })?;
             let value = self.store.value(&reference, one.entry.as_deref()).await.map_err(|error| {
-                tracing::warn!(secret_reference = slug, %error, "a secret could not be had");
+                note_missing(slug, &error);
                 Refusal::secret_unavailable(integration, format!("the secret reference `{slug}`: {error}"))
             })?;
             // Who comes second brings the same.
@@ -101,11 +102,18 @@ impl Secrets {
         let reference = match opened.map(|opened| row.reference(&opened)) {
             Ok(Ok(reference)) => Arc::new(reference),
             Ok(Err(error)) => {
-                tracing::error!(secret_reference = row.slug, %error, "a secret reference cannot be used");
+                static UNUSABLE: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNUSABLE.pass() {
+                    let (secret_reference, error) = (&row.slug, Brief(error));
+                    tracing::error!(secret_reference, %error, skipped, "a secret reference cannot be used");
+                }
                 return None;
             }
             Err(error) => {
-                tracing::error!(secret_reference = row.slug, %error, "a secret reference cannot be opened");
+                static UNOPENED: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNOPENED.pass() {
+                    tracing::error!(secret_reference = row.slug, %error, skipped, "a secret reference cannot be opened");
+                }
                 return None;
             }
         };
@@ -156,5 +164,12 @@ impl Secrets {
             }
         };
         futures::stream::iter(rows).for_each_concurrent(AT_ONCE, fetch).await;
+    }
+}
+
+fn note_missing(slug: &str, error: &FetchError) {
+    static AWAY: LogLimit = LogLimit::new();
+    if let Some(skipped) = AWAY.pass() {
+        tracing::warn!(secret_reference = slug, error = %Brief(error), skipped, "a secret could not be had");
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use shared::model::{Credentials, Integration, IntegrationModel};
 use shared::seal::data_key::DataKey;
 use shared::seal::{Sealed, SealedPlace, Sealer};
+use shared::telemetry::LogLimit;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,7 +127,10 @@ impl Stored {
     }
 
     fn unopened(&self, why: impl fmt::Display) -> Refusal {
-        tracing::error!(integration = self.integration.slug, %why, "a stored credential cannot be opened");
+        static UNOPENED: LogLimit = LogLimit::new();
+        if let Some(skipped) = UNOPENED.pass() {
+            tracing::error!(integration = self.integration.slug, %why, skipped, "a stored credential cannot be opened");
+        }
         Refusal::internal()
     }
 }

@@ -179,7 +179,7 @@ pub fn verb(family: Family, method: &Method, rest: &str) -> Option<(JobVerb, Str
 }
 
 /// Some ids are escaped, and some clients escape them again.
-fn unescaped(id: &str) -> String {
+pub fn unescaped(id: &str) -> String {
     let once = percent_decode_str(id).decode_utf8_lossy().into_owned();
     match once.contains("%3A%2F%2F") || once.starts_with("arn%3A") {
         true => percent_decode_str(&once).decode_utf8_lossy().into_owned(),

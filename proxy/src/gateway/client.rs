@@ -7,6 +7,7 @@ use http::{HeaderValue, StatusCode, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 use proxy::net::downstream::{ClientGone, Downstream};
+use proxy::net::head_lines::{HeadLines, bare_head};
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -97,6 +98,20 @@ impl Downstream for Client<'_> {
         ClientConnection::set_more(session.stream(), false);
         written?;
         self.write_body(first, end).await
+    }
+
+    async fn write_whole(&mut self, status: StatusCode, lines: HeadLines, body: Bytes) -> Result<(), ClientGone> {
+        let session = &mut self.session.downstream_session;
+        if session.req_header().version != Version::HTTP_11 || !ClientConnection::takes_lines(session.stream()) {
+            return self.write_beginning(lines.head(status, body.len()), body, true).await;
+        }
+        let head = ResponseHeader::from(bare_head(status, body.len()));
+        ClientConnection::end_head_with(session.stream(), lines.into_end_of_head());
+        let written = by(self.deadline, pin!(session.write_response_header(Box::new(head)))).await;
+        // What no head took must not come into the next one.
+        ClientConnection::end_head_with(session.stream(), Vec::new());
+        written?;
+        self.write_body(body, true).await
     }
 
     async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {

@@ -1,12 +1,14 @@
 //! A client's connection. It ends when no request comes, when the head of one does not arrive, and when an answer is
 //! not read; and it can join writes: Pingora sends the head of an answer without a length at once, and the last chunk
 //! before the end of the body, which is two packets where the gateway has both parts in hand, and two wake-ups of the
-//! client. Code that knows that more follows at once says so, and the next flush is left to what follows.
+//! client. Code that knows that more follows at once says so, and the next flush is left to what follows. And it can end
+//! a head of Pingora's with lines that are written already.
 
 use crate::gateway::idle_timeout::IdleTimeout;
 use crate::gateway::ticks;
 use crate::gateway::write_stall::WriteStall;
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use pingora_core::apps::ServerApp;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
@@ -19,12 +21,15 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Once};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
 /// What an HTTP/2 connection begins with.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What a head ends with.
+const BLANK_LINE: &[u8] = b"\r\n";
 
 /// How long a connection waits for its client.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +72,11 @@ pub struct ClientConnection {
     inner: Stream,
     /// Set for the one flush that is to be left out.
     is_more: AtomicBool,
+    /// What the next head ends with in place of its blank line; empty where that is its end.
+    end_of_head: Mutex<Vec<u8>>,
+    /// The same when the head before it is written, and how much of it is.
+    ending: Vec<u8>,
+    ended: usize,
     idle: IdleTimeout,
     write_stall: WriteStall,
     /// Was read to learn whether it is HTTP/2, and is to be read again.
@@ -81,6 +91,9 @@ impl ClientConnection {
         Self {
             inner,
             is_more: AtomicBool::new(false),
+            end_of_head: Mutex::default(),
+            ending: Vec::new(),
+            ended: 0,
             idle: IdleTimeout::new(patience.idle, patience.head),
             write_stall: WriteStall::new(patience.write),
             peeked: Vec::new(),
@@ -92,6 +105,18 @@ impl ClientConnection {
     pub fn set_more(stream: Option<&Stream>, is_more: bool) {
         if let Some(joining) = Self::from_stream(stream) {
             joining.is_more.store(is_more, Relaxed);
+        }
+    }
+
+    /// Whether its heads can be ended so.
+    pub fn takes_lines(stream: Option<&Stream>) -> bool {
+        Self::from_stream(stream).is_some()
+    }
+
+    /// The next head ends with these lines, the blank one included, in place of its own blank one.
+    pub fn end_head_with(stream: Option<&Stream>, lines: Vec<u8>) {
+        if let Some(joining) = Self::from_stream(stream) {
+            *joining.end_of_head.lock() = lines;
         }
     }
 
@@ -111,6 +136,19 @@ impl ClientConnection {
 
     fn from_stream(stream: Option<&Stream>) -> Option<&Self> {
         stream?.as_any().downcast_ref()
+    }
+
+    /// Writes the rest of a head.
+    fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(rest) = self.ending.get(self.ended..).filter(|rest| !rest.is_empty()) {
+            let written = Pin::new(&mut self.inner).poll_write(cx, rest);
+            match ready!(self.write_stall.watch(cx, written, |bytes| *bytes))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                bytes => self.ended += bytes,
+            }
+        }
+        (self.ending, self.ended) = (Vec::new(), 0);
+        Poll::Ready(Ok(()))
     }
 
     /// Some of what was peeked at is read again.
@@ -152,11 +190,26 @@ impl AsyncRead for ClientConnection {
 
 impl AsyncWrite for ClientConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
-        self.write_stall.watch(cx, written, |bytes| *bytes)
+        if !self.ending.is_empty() {
+            ready!(self.poll_ending(cx))?;
+        }
+        let has_end = !self.end_of_head.get_mut().is_empty();
+        let head = buf.strip_suffix(BLANK_LINE).filter(|_| has_end);
+        let written = Pin::new(&mut self.inner).poll_write(cx, head.unwrap_or(buf));
+        let written = self.write_stall.watch(cx, written, |bytes| *bytes);
+        match (written, head) {
+            (Poll::Ready(Ok(bytes)), Some(head)) if bytes == head.len() => {
+                self.ending = std::mem::take(self.end_of_head.get_mut());
+                Poll::Ready(Ok(buf.len()))
+            }
+            (written, _) => written,
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.ending.is_empty() {
+            ready!(self.poll_ending(cx))?;
+        }
         if self.is_more.swap(false, Relaxed) {
             return Poll::Ready(Ok(()));
         }
@@ -165,6 +218,9 @@ impl AsyncWrite for ClientConnection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.ending.is_empty() {
+            ready!(self.poll_ending(cx))?;
+        }
         let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
         self.write_stall.watch(cx, shut, |()| 0)
     }
@@ -174,6 +230,9 @@ impl AsyncWrite for ClientConnection {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if !self.ending.is_empty() {
+            ready!(self.poll_ending(cx))?;
+        }
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
         self.write_stall.watch(cx, written, |bytes| *bytes)
     }
@@ -271,9 +330,13 @@ mod tests {
     const ENDLESS: ConnectionTimeouts =
         ConnectionTimeouts { idle: Duration::MAX, head: Duration::MAX, write: Duration::MAX };
 
-    /// Counts what is flushed.
-    #[derive(Debug)]
-    struct Counted(Arc<AtomicUsize>);
+    /// Counts what is flushed, and takes a few bytes at once.
+    #[derive(Debug, Default)]
+    struct Counted {
+        flushed: Arc<AtomicUsize>,
+        written: Arc<Mutex<Vec<u8>>>,
+        most: Option<usize>,
+    }
 
     impl AsyncRead for Counted {
         fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -283,11 +346,13 @@ mod tests {
 
     impl AsyncWrite for Counted {
         fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-            Poll::Ready(Ok(bytes.len()))
+            let taken = bytes.len().min(self.most.unwrap_or(usize::MAX));
+            self.written.lock().extend_from_slice(&bytes[..taken]);
+            Poll::Ready(Ok(taken))
         }
 
         fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            self.0.fetch_add(1, Relaxed);
+            self.flushed.fetch_add(1, Relaxed);
             Poll::Ready(Ok(()))
         }
 
@@ -331,7 +396,7 @@ mod tests {
     #[tokio::test]
     async fn one_flush_is_left_to_what_follows_and_no_other() {
         let flushed = Arc::new(AtomicUsize::new(0));
-        let inner = Box::new(Counted(flushed.clone()));
+        let inner = Box::new(Counted { flushed: flushed.clone(), ..Counted::default() });
         let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS));
         ClientConnection::set_more(Some(&stream), true);
         for expected in [0, 1, 2] {
@@ -343,5 +408,28 @@ mod tests {
         ClientConnection::set_more(Some(&stream), false);
         stream.flush().await.unwrap();
         assert_eq!(flushed.load(Relaxed), 3, "it was called off");
+    }
+
+    /// However little is taken at once.
+    #[tokio::test]
+    async fn a_head_ends_with_the_lines_that_were_given_and_no_other_does() {
+        const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+        const WHOLE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nx-more: 1\r\n\r\nbody";
+        for most in (1..=WHOLE.len()).map(Some).chain([None]) {
+            let written = Arc::new(Mutex::new(Vec::new()));
+            let inner = Box::new(Counted { written: written.clone(), most, ..Counted::default() });
+            let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS));
+            for (lines, expected) in [(&b"x-more: 1\r\n\r\n"[..], WHOLE), (b"", &[HEAD, b"body"].concat())] {
+                ClientConnection::end_head_with(Some(&stream), lines.to_vec());
+                stream.write_all(HEAD).await.unwrap();
+                stream.write_all(b"body").await.unwrap();
+                stream.flush().await.unwrap();
+                assert_eq!(std::mem::take(&mut *written.lock()), expected, "{most:?}");
+            }
+            ClientConnection::end_head_with(Some(&stream), b"x: 1\r\n\r\n".to_vec());
+            stream.write_all(HEAD).await.unwrap();
+            stream.flush().await.unwrap();
+            assert!(written.lock().ends_with(b"4\r\nx: 1\r\n\r\n"), "a head without a body is flushed whole");
+        }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::meters::{CheckNumber, UNKNOWN};
 use super::text_hook::TextHook;
-use crate::runtime::seldom_log::{SeldomLog, plain};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
 use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
 use shared::model::guardrail::GuardrailActions;
+use shared::telemetry::{Brief, LogLimit};
 use std::fmt;
 use std::sync::Arc;
 
@@ -120,13 +120,12 @@ impl CompiledCheck {
         let fails_on_error = parameters.get("failOnError").and_then(Value::as_bool).unwrap_or(false);
         let known = check(id).map_or(UNKNOWN, |spec| spec.id);
         let check = compile(id, parameters).unwrap_or_else(|fault| {
-            static LOG: SeldomLog = SeldomLog::new();
-            let fault = fault.to_string();
-            LOG.warn(|unsaid| {
-                let fault = plain(&fault);
-                tracing::warn!(check = known, fault, unsaid, "a check of a guardrail cannot be run");
-            });
-            Box::new(Broken(fault))
+            static BROKEN: LogLimit = LogLimit::new();
+            if let Some(skipped) = BROKEN.pass() {
+                let fault = Brief(&fault);
+                tracing::warn!(check = known, %fault, skipped, "a check of a guardrail cannot be run");
+            }
+            Box::new(Broken(fault.to_string()))
         });
         Self { id: known, check, fails_on_error, number: CheckNumber::from_id(known) }
     }

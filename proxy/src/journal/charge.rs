@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 /// A counter of the record's organisation, by its key in `usage_counters`, and the lease that was taken from. How much is
 /// what the row says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Charge<'a> {
     pub sort: CounterKind,
     pub scope_id: &'a str,
@@ -31,6 +31,19 @@ impl<'a> From<Due<'a>> for Charge<'a> {
 }
 
 impl<'a> Charges<'a> {
+    /// None where nobody can read one of them.
+    pub fn from_bytes(packed: &'a [u8]) -> Option<Self> {
+        let mut rest = packed;
+        while !rest.is_empty() {
+            (_, rest) = unpack(rest)?;
+        }
+        Some(Self(Cow::Borrowed(packed)))
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -111,11 +124,7 @@ impl<'de> Visitor<'de> for ChargesVisitor {
     }
 
     fn visit_borrowed_bytes<E: Error>(self, packed: &'de [u8]) -> Result<Charges<'de>, E> {
-        let mut rest = packed;
-        while !rest.is_empty() {
-            (_, rest) = unpack(rest).ok_or_else(|| E::custom("nobody can read this charge"))?;
-        }
-        Ok(Charges(Cow::Borrowed(packed)))
+        Charges::from_bytes(packed).ok_or_else(|| E::custom("nobody can read this charge"))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Charges<'de>, A::Error> {

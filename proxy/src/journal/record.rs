@@ -6,6 +6,9 @@
 //! process that knows them: a row that is stored is never stored again, so what it does not say would be lost. Whoever
 //! gives a field a new meaning (another mode, another sort of counter) adds a field as well, if only to say so.
 
+mod fields;
+mod packed;
+
 use super::charge::Charges;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -178,12 +181,12 @@ impl Record<'_> {
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
-        // Writing to memory cannot fail, and no field is of a kind that MessagePack lacks.
-        let _ = rmp_serde::encode::write(out, self);
+        fields::pack(self, out);
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Record<'_>, Undecodable> {
-        rmp_serde::from_slice(bytes).map_err(|error| Undecodable::new(error, bytes, FIELDS))
+        let known = fields::unpack(bytes).map(Ok);
+        known.unwrap_or_else(|| rmp_serde::from_slice(bytes).map_err(|error| Undecodable::new(error, bytes, FIELDS)))
     }
 }
 
@@ -253,6 +256,54 @@ mod tests {
         record.encode(&mut bytes);
         assert_eq!(Record::decode(&bytes).unwrap(), record);
         assert_eq!(record.created_at().timestamp_millis(), 1_700_000_000_123);
+    }
+
+    /// In both ways it is written and read.
+    #[test]
+    fn a_record_has_the_form_that_is_derived_from_its_fields() {
+        let id = Uuid::from_u128(u128::MAX / 3);
+        let (long, text) = ("y".repeat(300), Some("text"));
+        let records = [
+            Record::default(),
+            Record {
+                id,
+                user_id: Some(UserId::new(id)),
+                virtual_key: text,
+                integration_id: Some(IntegrationId::new(id)),
+                answered_model: Some(&long),
+                config_id: Some(ConfigId::new(id)),
+                config_version_id: Some(id),
+                mode: Mode::Fallback,
+                method: "POST",
+                url: &long,
+                status: 446,
+                response_time: 70_000,
+                first_token_time: Some(300),
+                usage: vec!["{}", &long],
+                estimate: Some((1, u64::MAX)),
+                retries: -1,
+                attempt: 200,
+                is_stream: true,
+                metadata: text,
+                has_body: true,
+                parsed_after: Some(1),
+                prompt_id: Some(id),
+                prompt_slug: text,
+                cache_status: CacheStatus::SemanticMiss,
+                cache_type: text,
+                cache_time: 9,
+                ..Record::default()
+            },
+        ];
+        for record in records {
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            assert_eq!(bytes, rmp_serde::to_vec(&record).unwrap());
+            assert_eq!(fields::unpack(&bytes).as_ref(), Some(&record), "not left to the general reader");
+            assert_eq!(rmp_serde::from_slice::<Record<'_>>(&bytes).unwrap(), record);
+            bytes.push(0);
+            assert_eq!(fields::unpack(&bytes), None, "something follows");
+        }
     }
 
     #[test]

@@ -24,8 +24,10 @@ use super::traces::Traces;
 use super::uncounted_tokens::UncountedCalls;
 use crate::limits;
 use chrono::{DateTime, TimeDelta, Utc};
+use foldhash::fast::RandomState;
 use intents::CallKey;
 use row::LogRow;
+use shared::telemetry::{Brief, LogLimit};
 use shared::{db, settings};
 use std::collections::HashSet;
 use std::io;
@@ -150,13 +152,14 @@ impl Shipper {
         // A promise that a later version wrote is noted by one that can read it, before anything behind it is.
         let Some(promised) = self.intents(segment, records) else { return Ok(ShipOutcome::UpToNewer) };
         let mut rows = Vec::with_capacity(records.len());
-        let mut seen = HashSet::with_capacity(records.len());
+        let mut seen = HashSet::with_capacity_and_hasher(records.len(), RandomState::default());
         let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), ShipOutcome::All);
         let (mut spent, mut joined_ids) = (Vec::new(), Vec::new());
+        let now = Utc::now();
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
-                Ok(record) if !is_possible(record.created_at(), Utc::now()) => {
+                Ok(record) if !is_possible(record.created_at(), now) => {
                     bad.push((frame, "its time is not possible".into()));
                 }
                 Ok(mut record) => {
@@ -207,6 +210,9 @@ impl Shipper {
         rows: &[(LogRow<'_>, &[u8])],
         bad: &[(&[u8], String)],
     ) -> Result<(), Unshipped> {
+        if promised.is_empty() {
+            return self.store(segment, rows, bad).await.map(drop);
+        }
         let mut over: HashSet<_> = rows.iter().map(|(row, _)| row.call_key()).collect();
         self.note(promised, &over).await?;
         let rejected = self.store(segment, rows, bad).await?;
@@ -226,7 +232,10 @@ impl Shipper {
                 Err(Undecodable::Newer) => return None,
                 Err(error) => {
                     self.meters.rejected.inc();
-                    tracing::error!(segment, %error, "what a call was promised cannot be read");
+                    static UNREAD: LogLimit = LogLimit::new();
+                    if let Some(skipped) = UNREAD.pass() {
+                        tracing::error!(segment, %error, skipped, "what a call was promised cannot be read");
+                    }
                 }
             }
         }
@@ -345,7 +354,11 @@ async fn reject(
     let is_new = rejected.map_err(|_| Unshipped::no_answer())?.map_err(|error| Unshipped { error })?;
     if is_new {
         meters.rejected.inc();
-        tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
+        static SET_ASIDE: LogLimit = LogLimit::new();
+        if let Some(skipped) = SET_ASIDE.pass() {
+            let reason = Brief(reason);
+            tracing::error!(segment, %reason, skipped, "a log was set aside because it cannot be stored");
+        }
     }
     Ok(())
 }

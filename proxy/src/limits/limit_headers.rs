@@ -2,9 +2,8 @@
 //! that refused, its scope and when to try again (`retry-after-ms`). `Retry-After` itself is written from the refusal.
 
 use super::{LimitStanding, Micros, Unit};
-use http::{HeaderName, HeaderValue};
-use std::cell::RefCell;
-use std::sync::LazyLock;
+use crate::net::header_text::HeaderText;
+use http::HeaderName;
 
 /// A limit that refused, for the head of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +60,7 @@ impl RateHeaders {
         }
     }
 
-    pub fn stamp(&self, mut put: impl FnMut(HeaderName, HeaderValue)) {
+    pub fn stamp(&self, mut put: impl FnMut(&HeaderName, HeaderText<'_>)) {
         for (names, rate) in [(&REQUESTS, self.requests), (&TOKENS, self.tokens)] {
             if let Some(rate) = rate {
                 rate.stamp(names, &mut put);
@@ -77,66 +76,26 @@ impl RateStatus {
         Self { cap, remaining, resets_in_s }
     }
 
-    fn stamp(&self, [limit, remaining, reset]: &[HeaderName; 3], put: &mut impl FnMut(HeaderName, HeaderValue)) {
-        put(limit.clone(), known(self.cap));
-        put(remaining.clone(), HeaderValue::from(self.remaining));
-        put(reset.clone(), seconds(self.resets_in_s));
+    fn stamp(&self, [limit, remaining, reset]: &[HeaderName; 3], put: &mut impl FnMut(&HeaderName, HeaderText<'_>)) {
+        put(limit, HeaderText::Common(self.cap));
+        put(remaining, HeaderText::Number(self.remaining));
+        put(reset, HeaderText::Seconds(self.resets_in_s));
     }
 }
 
 impl LimitHit {
     /// `alias` is the prefix under which our own headers are repeated.
-    pub fn stamp(&self, alias: Option<&str>, mut put: impl FnMut(HeaderName, HeaderValue)) {
-        let scope = HeaderValue::from_static(self.scope);
+    pub fn stamp(&self, alias: Option<&str>, mut put: impl FnMut(&HeaderName, HeaderText<'_>)) {
+        let scope = HeaderText::Static(self.scope);
         if let Some(aliased) = alias.and_then(|alias| HeaderName::try_from(format!("{alias}ratelimit-scope")).ok()) {
-            put(aliased, scope.clone());
+            put(&aliased, scope);
         }
-        put(SCOPE.clone(), scope);
+        put(&SCOPE, scope);
         if let Some(wait) = self.wait_ms {
-            put(RETRY_AFTER_MS.clone(), HeaderValue::from(wait));
+            put(&RETRY_AFTER_MS, HeaderText::Number(wait));
         }
         if let Some(rate) = &self.rate {
             rate.stamp(if self.unit == Unit::Tokens { &TOKENS } else { &REQUESTS }, &mut put);
-        }
-    }
-}
-
-/// A number that stands in many answers, as caps do: each thread keeps the last few.
-fn known(count: u64) -> HeaderValue {
-    const KEPT: usize = 16;
-    thread_local! {
-        static WRITTEN: RefCell<[(u64, HeaderValue); KEPT]> =
-            const { RefCell::new([const { (0, HeaderValue::from_static("0")) }; KEPT]) };
-    }
-    WRITTEN.with_borrow_mut(|written| {
-        // Caps are mostly round: their last bits are all the same.
-        let place = &mut written[(count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize];
-        if place.0 != count {
-            *place = (count, HeaderValue::from(count));
-        }
-        place.1.clone()
-    })
-}
-
-/// Most windows are minutes.
-fn seconds(count: u64) -> HeaderValue {
-    static MINUTE: LazyLock<[HeaderValue; 61]> = LazyLock::new(|| std::array::from_fn(|n| written(n as u64)));
-    fn written(count: u64) -> HeaderValue {
-        HeaderValue::from_maybe_shared(format!("{count}s")).unwrap_or(HeaderValue::from_static("1s"))
-    }
-    let known = usize::try_from(count).ok().and_then(|count| MINUTE.get(count));
-    known.cloned().unwrap_or_else(|| written(count))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_as_they_are_whatever_was_written_before() {
-        // Some share a place among those that are kept.
-        for count in [0, 7, 16, 0, 1000, 10_000, 1000, 999_999, 1 << 40, u64::MAX, 1000, 0] {
-            assert_eq!(known(count), HeaderValue::from(count));
         }
     }
 }

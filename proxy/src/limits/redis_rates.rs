@@ -7,6 +7,7 @@ use super::counter::{Counter, Limit, Micros, SECOND};
 use crate::runtime::redis_link::RedisLink;
 use redis::aio::ConnectionLike;
 use redis::{RedisError, Script};
+use shared::telemetry::{Brief, LogLimit};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -104,7 +105,11 @@ async fn correct(link: RedisLink, mut waiting: mpsc::UnboundedReceiver<(String, 
             RedisLink::Cluster(link) => send(link, &key, more).await,
         };
         if let Err(error) = sent {
-            tracing::warn!(%error, "a rate could not be corrected; it counts what was reserved");
+            static UNCORRECTED: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNCORRECTED.pass() {
+                let error = Brief(error);
+                tracing::warn!(%error, skipped, "a rate could not be corrected; it counts what was reserved");
+            }
         }
     }
 }

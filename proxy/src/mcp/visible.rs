@@ -6,7 +6,7 @@ use crate::identity::identify::Principal;
 use crate::snapshot::{Pins, Snapshot, SwitchedOff};
 use serde_json::Value;
 use shared::id::UserId;
-use shared::mcp::Kind;
+use shared::mcp::{Capability, Kind};
 use shared::model::{McpIntegration, McpServer};
 use std::sync::Arc;
 
@@ -65,6 +65,15 @@ pub struct Visible {
 }
 
 impl Visible {
+    /// Whether the same may be seen.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let are_pinned_alike = match (&self.pins, &other.pins) {
+            (Some(own), Some(other)) => own.is_same(other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        are_pinned_alike && self.off == other.off
+    }
+
     /// Whether lists may be passed on unread.
     pub fn is_everything(&self) -> bool {
         self.off.iter().all(Option::is_none) && self.pins.is_none()
@@ -75,9 +84,14 @@ impl Visible {
         self.pins.as_ref().is_none_or(|pins| pins.allow(kind, entry))
     }
 
-    /// Whether a list told something else than was approved, and this is the first to ask.
-    pub fn take_change(&self) -> bool {
-        self.pins.as_ref().is_some_and(|pins| pins.take_change())
+    /// What lists told otherwise than it was approved, for the first to ask.
+    pub fn take_changes(&self) -> Option<Vec<Capability>> {
+        self.pins.as_ref().and_then(|pins| pins.take_changes())
+    }
+
+    /// Whether something of this name may be called or read about: it is there, and was last told as it was approved.
+    fn may_call(&self, kind: Kind, name: &str) -> bool {
+        self.has(kind, name) && !self.pins.as_ref().is_some_and(|pins| pins.is_told_otherwise(kind, name))
     }
 
     pub fn has(&self, kind: Kind, name: &str) -> bool {
@@ -93,8 +107,8 @@ impl Visible {
         let unknown = |what: &str, name: &str| Err(Fault::new(INVALID_PARAMS, format!("Unknown {what}: {name}")));
         match asked {
             Asked::Invalid(why) => Err(Fault::new(INVALID_PARAMS, why.clone())),
-            Asked::Tool(name) if !self.has(Kind::Tool, name) => unknown("tool", name),
-            Asked::Prompt(name) | Asked::About(Kind::Prompt, name) if !self.has(Kind::Prompt, name) => {
+            Asked::Tool(name) if !self.may_call(Kind::Tool, name) => unknown("tool", name),
+            Asked::Prompt(name) | Asked::About(Kind::Prompt, name) if !self.may_call(Kind::Prompt, name) => {
                 unknown("prompt", name)
             }
             Asked::Resource(uri) | Asked::About(Kind::Resource | Kind::ResourceTemplate, uri) if !self.has_uri(uri) => {

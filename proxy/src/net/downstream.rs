@@ -4,7 +4,9 @@
 #[cfg(test)]
 pub(crate) mod lab;
 
+use super::head_lines::HeadLines;
 use bytes::Bytes;
+use http::StatusCode;
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::future::Future;
 use std::time::Instant;
@@ -39,6 +41,16 @@ pub trait Downstream: Send {
             self.write_head(head).await?;
             self.write_body(first, end).await
         }
+    }
+
+    /// A whole plain answer, in one packet where that can be.
+    fn write_whole(
+        &mut self,
+        status: StatusCode,
+        lines: HeadLines,
+        body: Bytes,
+    ) -> impl Future<Output = Result<(), ClientGone>> + Send {
+        async move { self.write_beginning(lines.head(status, body.len()), body, true).await }
     }
 
     fn write_body(&mut self, bytes: Bytes, end: bool) -> impl Future<Output = Result<(), ClientGone>> + Send;

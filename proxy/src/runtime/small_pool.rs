@@ -4,6 +4,7 @@
 use parking_lot::Mutex;
 use shared::db;
 use shared::settings::Database;
+use shared::telemetry::{Brief, LogLimit};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::{Client, Error};
@@ -18,7 +19,10 @@ pub struct PostgresAway;
 
 impl PostgresAway {
     pub fn because(error: impl std::fmt::Display) -> Self {
-        tracing::warn!(%error, "Postgres is away");
+        static AWAY: LogLimit = LogLimit::new();
+        if let Some(skipped) = AWAY.pass() {
+            tracing::warn!(error = %Brief(error), skipped, "Postgres is away");
+        }
         Self
     }
 }

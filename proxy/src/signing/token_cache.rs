@@ -14,6 +14,7 @@ use futures::FutureExt as _;
 use http::HeaderValue;
 use parking_lot::Mutex;
 use shared::cloud::{CloudLogin, LoginError};
+use shared::telemetry::{Brief, LogLimit};
 use state::{FetchOutcome, Fetching, TokenLookup, TokenState};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -117,7 +118,11 @@ impl TokenCache {
             let fetch = tokio::time::timeout(cache.limit, entry.request.fetch(&cache.login));
             let fetched = fetch.await.unwrap_or_else(|_| Err(SigningError::Slow(cache.limit.as_millis())));
             if let Err(error) = &fetched {
-                tracing::warn!(login = ?entry.request, %error, "a provider's token could not be had");
+                static NO_TOKEN: LogLimit = LogLimit::new();
+                if let Some(skipped) = NO_TOKEN.pass() {
+                    let (login, error) = (Brief(format!("{:?}", entry.request)), Brief(error));
+                    tracing::warn!(%login, %error, skipped, "a provider's token could not be had");
+                }
             }
             let outcome = entry.state.lock().settle(fetched, Instant::now());
             let _ = sender.send(outcome);

@@ -6,6 +6,7 @@ use super::sharded::{Shard, Sharded};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::{self, Write};
@@ -248,7 +249,11 @@ impl<T: Tracked> Incoming for IncomingRows<'_, T> {
             Ok(row) => self.push(row),
             Err(error) => {
                 let id: Option<Uuid> = row.try_get("id").ok();
-                tracing::error!(table = T::TABLE, ?id, %error, "a row cannot be understood and is left out");
+                static UNREAD: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNREAD.pass() {
+                    let error = Brief(error);
+                    tracing::error!(table = T::TABLE, ?id, %error, skipped, "a row cannot be understood and is left out");
+                }
                 self.skipped += 1;
                 self.gone.extend(id);
             }

@@ -85,7 +85,13 @@ impl McpTables {
                 pins.entry(one.integration_id).or_default().push(kind, &one.name, [one.hash, one.plain_hash]);
             }
         }
-        index.pins = pins.into_iter().map(|(id, pins)| (id, Arc::new(pins))).collect();
+        // What lists told otherwise stays known for as long as the same is approved.
+        let before = self.index.load();
+        let pins = pins.into_iter().map(|(id, pins)| match before.pins.get(&id).filter(|known| known.is_same(&pins)) {
+            Some(known) => (id, known.clone()),
+            None => (id, Arc::new(pins)),
+        });
+        index.pins = pins.collect();
         let servers = index.servers.values().flatten();
         let integrations: HashMap<Uuid, Uuid> = servers.map(|server| (server.id, server.integration_id)).collect();
         for one in self.server_capabilities.all() {

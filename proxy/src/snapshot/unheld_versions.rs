@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::{PartialVersion, PromptVersion};
 use shared::prompt::RequestSkeleton;
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -255,7 +256,11 @@ async fn read<T: Fetchable>(client: &Client, place: &VersionPlace) -> Result<Opt
     match T::read(row) {
         Ok(version) => Ok(Some(version)),
         Err(error) => {
-            tracing::error!(table, owner = %place.owner, %error, "a version cannot be understood");
+            static UNREAD: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNREAD.pass() {
+                let (owner, error) = (place.owner, Brief(error));
+                tracing::error!(table, %owner, %error, skipped, "a version cannot be understood");
+            }
             Ok(None)
         }
     }

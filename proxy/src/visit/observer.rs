@@ -87,6 +87,10 @@ impl Observer {
         }
     }
 
+    pub(super) fn keeps_heads(&self) -> bool {
+        self.keeper.is_some() || self.log.as_ref().is_some_and(|log| log.keeps_bodies())
+    }
+
     pub(super) fn answers(&mut self, status: u16, head: &HeaderMap) {
         if self.keeper.as_mut().is_some_and(|keeper| !keeper.begins(status, head)) {
             self.keeper = None;

@@ -212,6 +212,11 @@ impl Log {
         }
     }
 
+    /// Whether what the client sends and gets is kept beside the row.
+    pub fn keeps_bodies(&self) -> bool {
+        self.sheet.is_some()
+    }
+
     /// The client gets this head.
     pub fn answers(&mut self, status: u16, head: &HeaderMap) {
         if let Some(sheet) = &mut self.sheet {

@@ -3,6 +3,8 @@
 
 use super::server_timing::timing;
 use super::{RoutingState, Visit};
+use crate::net::head_lines::HeadLines;
+use crate::net::header_text::HeaderText;
 use crate::request::headers::PREFIX;
 use crate::routing::warnings::joined;
 use http::response::Parts;
@@ -31,7 +33,7 @@ const LIMITS: &str = "x-ratelimit-";
 impl Visit {
     /// The headers every answer of ours carries, whoever wrote its body.
     pub fn stamp(&mut self, head: &mut ResponseHeader) {
-        self.stamps(|name, value| drop(head.insert_header(name, value)));
+        self.stamps(|name, text| drop(head.insert_header(name, text.to_value())));
     }
 
     /// The same for a provider's own head on the relay lane, which keeps what it says of its limits and times: ours stand
@@ -55,20 +57,20 @@ impl Visit {
         let has_timing = headers.contains_key(&SERVER_TIMING);
         let has_id = headers.contains_key(&COMMON_REQUEST_ID);
         let alias = self.request.alias.clone();
-        self.stamps(|name, value| {
+        self.stamps(|name, text| {
             let is_limit = name.as_str().starts_with(LIMITS);
-            let is_timing = name == SERVER_TIMING;
+            let is_timing = *name == SERVER_TIMING;
             if is_limit || is_timing {
                 let suffix = name.as_str().strip_prefix("x-").unwrap_or(name.as_str());
                 for prefix in [Some(PREFIX), alias.as_deref()].into_iter().flatten() {
                     if let Ok(prefixed) = HeaderName::try_from([prefix, suffix].concat()) {
-                        headers.insert(prefixed, value.clone());
+                        headers.insert(prefixed, text.to_value());
                     }
                 }
             }
-            let is_id = name == COMMON_REQUEST_ID;
+            let is_id = *name == COMMON_REQUEST_ID;
             if !(is_limit && has_limits || is_timing && has_timing || is_id && has_id) {
-                headers.insert(name, value);
+                headers.insert(name, text.to_value());
             }
         });
     }
@@ -77,50 +79,57 @@ impl Visit {
     pub fn stamp_map(&mut self, head: &mut HeaderMap) {
         let has_id = head.contains_key(&COMMON_REQUEST_ID);
         head.reserve(STAMPS);
-        self.stamps(|name, value| {
-            if !(has_id && name == COMMON_REQUEST_ID) {
-                head.insert(name, value);
+        self.stamps(|name, text| {
+            if !(has_id && *name == COMMON_REQUEST_ID) {
+                head.insert(name, text.to_value());
             }
         });
     }
 
-    fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {
+    /// The same for an answer that has none of them.
+    pub fn stamp_lines(&mut self, lines: &mut HeadLines) {
+        self.stamps(|name, text| lines.push(name, text));
+    }
+
+    fn stamps(&mut self, mut put: impl FnMut(&HeaderName, HeaderText<'_>)) {
         let started = self.request.started;
         let own = self.answer.head_after.unwrap_or_else(|| started.elapsed()).saturating_sub(self.routing.upstream);
-        let request_id = self.request.id_header();
-        let trace = self.request.trace_id().clone();
+        self.request.trace_id();
+        let request_id = HeaderText::Bytes(self.request.id().as_bytes());
         let alias = self.request.alias.as_deref();
-        let mut ours = |name: &HeaderName, value: HeaderValue| {
+        let mut ours = |name: &HeaderName, text: HeaderText<'_>| {
             if let Some(alias) = alias
                 && let Ok(aliased) = HeaderName::try_from([alias, &name.as_str()[PREFIX.len()..]].concat())
             {
-                put(aliased, value.clone());
+                put(&aliased, text);
             }
-            put(name.clone(), value);
+            put(name, text);
         };
         ours(&REQUEST_ID, request_id);
-        ours(&TRACE_ID, trace);
+        if let Some(trace) = &self.request.trace_id {
+            ours(&TRACE_ID, HeaderText::Value(trace));
+        }
         if let Some(provider) = &self.routing.provider {
-            ours(&PROVIDER, provider.clone());
+            ours(&PROVIDER, HeaderText::Value(provider));
             ours(&RETRY_COUNT, count(self.routing.retries));
             ours(&ATTEMPT_COUNT, attempts(self.routing.attempts));
-            ours(&OPTION, self.routing.option.clone());
-            ours(&CACHE_STATUS, HeaderValue::from_static(self.routing.cache.status.name()));
+            ours(&OPTION, HeaderText::Value(&self.routing.option));
+            ours(&CACHE_STATUS, HeaderText::Static(self.routing.cache.status.name()));
         }
         if let Some(warnings) = warnings(&self.routing) {
-            ours(&WARNINGS, warnings);
+            ours(&WARNINGS, HeaderText::Value(&warnings));
         }
-        put(COMMON_REQUEST_ID.clone(), self.request.id_header());
+        put(&COMMON_REQUEST_ID, request_id);
         if has_given_up(&self.routing, self.answer.status) {
-            put(SHOULD_RETRY.clone(), HeaderValue::from_static("false"));
+            put(&SHOULD_RETRY, HeaderText::Static("false"));
         }
         if let Some(admission) = &self.observer.admission {
             admission.shown.stamp(&mut put);
         }
-        put(SERVER_TIMING.clone(), timing(own, self.routing.upstream));
+        put(&SERVER_TIMING, HeaderText::Bytes(timing(own, self.routing.upstream).written()));
         if self.request.is_from_browser {
-            put(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-            put(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+            put(&header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderText::Static("*"));
+            put(&header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderText::Static("*"));
         }
     }
 }
@@ -145,17 +154,19 @@ fn has_given_up(routing: &RoutingState, status: u16) -> bool {
     status >= 400 && (routing.retries < 0 || routing.attempts > 1)
 }
 
-fn attempts(made: u8) -> HeaderValue {
+fn attempts(made: u8) -> HeaderText<'static> {
     match made {
-        1 => HeaderValue::from_static("1"),
-        other => HeaderValue::from(u16::from(other)),
+        1 => HeaderText::Static("1"),
+        other => HeaderText::Number(other.into()),
     }
 }
 
-fn count(retries: i8) -> HeaderValue {
+fn count(retries: i8) -> HeaderText<'static> {
     match retries {
-        0 => HeaderValue::from_static("0"),
-        other => HeaderValue::from(i16::from(other)),
+        0 => HeaderText::Static("0"),
+        // Tried in vain as often as it may be.
+        i8::MIN..=-1 => HeaderText::Static("-1"),
+        other => HeaderText::Number(other.unsigned_abs().into()),
     }
 }
 

@@ -124,6 +124,13 @@ impl Authenticator {
         Ok(Principal { key, workspace, token: None })
     }
 
+    /// Who held a key that may be expired or archived since, as long as it is known: for whom what was begun is ended.
+    pub fn former_holder(&self, key: Uuid) -> Option<Principal> {
+        let key = self.snapshot.api_key_with_id(key)?;
+        let workspace = key.workspace_id.and_then(|id| self.snapshot.workspace(&id))?;
+        Some(Principal { key, workspace, token: None })
+    }
+
     /// Whether this proxy runs anything of a workspace. What is not known yet it does not.
     pub fn serves(&self, workspace: Uuid) -> bool {
         let Some(workspace) = self.snapshot.workspace(&workspace.into()) else { return self.deployment.is_none() };

@@ -24,6 +24,7 @@ use crate::walk::prepare::{ProviderHeaders, Unsigned, upstream_head};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use pingora_http::RequestHeader;
+use shared::telemetry::{Brief, LogLimit};
 use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
@@ -341,7 +342,10 @@ impl From<UpstreamError> for CallError {
 /// The target cannot be asked without its credential.
 pub(super) fn unsigned(target: &Target, error: &SigningError) -> Refusal {
     let provider = &target.provider.name;
-    tracing::warn!(provider, %error, "a credential could not be had");
+    static NO_CREDENTIAL: LogLimit = LogLimit::new();
+    if let Some(skipped) = NO_CREDENTIAL.pass() {
+        tracing::warn!(provider, error = %Brief(error), skipped, "a credential could not be had");
+    }
     error.refusal(provider)
 }
 
@@ -353,7 +357,11 @@ pub(super) fn refused(refusal: Refusal) -> Ended {
 fn unreachable(call: Call<'_>, class: Class, error: &dyn std::fmt::Display) -> Ended {
     let target = call.target;
     let provider = &target.provider.name;
-    tracing::warn!(request_id = %call.request_id, provider, class = class.label(), %error, "an upstream attempt failed");
+    static FAILED: LogLimit = LogLimit::new();
+    if let Some(skipped) = FAILED.pass() {
+        let (request_id, class, error) = (call.request_id, class.label(), Brief(error));
+        tracing::warn!(%request_id, provider, class, %error, skipped, "an upstream attempt failed");
+    }
     let refusal = match class {
         Class::Blocked => Refusal::invalid_custom_host(error),
         Class::Protocol => Refusal::invalid_upstream_response(provider, error),

@@ -14,6 +14,7 @@ use http::{Method, header};
 use pingora_http::RequestHeader;
 use serde::Deserialize;
 use shared::providers::foundation_model;
+use shared::telemetry::{Brief, LogLimit};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -63,12 +64,23 @@ impl Engine {
         match told {
             Ok((200, body)) => model_of_profile(&body),
             Ok((status, _)) => {
-                tracing::warn!(provider = target.provider.name, status, "the model of a profile is not told");
+                static REFUSED: LogLimit = LogLimit::new();
+                if let Some(skipped) = REFUSED.pass() {
+                    tracing::warn!(
+                        provider = target.provider.name,
+                        status,
+                        skipped,
+                        "the model of a profile is not told"
+                    );
+                }
                 None
             }
             Err(refusal) => {
-                let why = &refusal.message;
-                tracing::warn!(provider = target.provider.name, %why, "the model of a profile cannot be had");
+                static AWAY: LogLimit = LogLimit::new();
+                if let Some(skipped) = AWAY.pass() {
+                    let (provider, why) = (&target.provider.name, Brief(&refusal.message));
+                    tracing::warn!(provider, %why, skipped, "the model of a profile cannot be had");
+                }
                 None
             }
         }

@@ -369,10 +369,6 @@ impl Engine {
             ProviderSource::Named(name) | ProviderSource::Stored(name) => name.clone(),
             ProviderSource::Request => String::new(),
         };
-        let is_ours = |name: &HeaderName| {
-            let suffix = self.aliases.suffix(name.as_str());
-            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
-        };
         let trace_id = visit.request.trace_id().to_str().unwrap_or_default().to_owned();
         let models = self.router.guards.engine().map(|engine| ModelCalls {
             engine,
@@ -381,8 +377,6 @@ impl Engine {
             trace_id: trace_id.clone(),
             is_untracked: errand.is_untracked,
         });
-        // Not one that nobody may get: they would be kept as long as the answer takes.
-        let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
         Some(Arc::new(RemoteSide {
             asker: self.router.guards.asker.clone()?,
             organisation: errand.caller.workspace.organisation_id,
@@ -390,8 +384,18 @@ impl Engine {
             provider,
             trace_id,
             models: models.map(|models| Arc::new(models) as Arc<dyn ModelAsker>),
-            headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            headers: self.forwardable_headers(headers),
         }))
+    }
+
+    /// Those that services may be told, if a check lists them. The others would be kept for as long as the answer takes.
+    pub(super) fn forwardable_headers(&self, headers: &HeaderMap) -> HeaderMap {
+        let is_ours = |name: &HeaderName| {
+            let suffix = self.aliases.suffix(name.as_str());
+            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
+        };
+        let passed = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
+        passed.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
@@ -416,11 +420,7 @@ fn denied(
             splitter: Splitter::default(),
             ending: WireDialect::of_format(call.format).ending(),
         }),
-        false => {
-            let body = with_results(soft_denial::body(call, message.as_deref()), call, None);
-            head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
-            HeldStart::Plain(body)
-        }
+        false => HeldStart::Plain(with_results(soft_denial::body(call, message.as_deref()), call, None)),
     };
     let mut steps = Steps::default();
     if let Some(frames) = frames {

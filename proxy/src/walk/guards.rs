@@ -20,7 +20,6 @@ use crate::identity::identify::Principal;
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::routing::plan::Leaf;
-use crate::runtime::seldom_log::{SeldomLog, plain};
 use crate::visit::Visit;
 use crate::walk::Engine;
 use arc_swap::ArcSwap;
@@ -30,6 +29,7 @@ use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use shared::model::{Guardrail, GuardrailVersion};
 use shared::providers::Family;
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
@@ -222,11 +222,11 @@ impl Guards {
                 }
                 // It was deleted (decision 50): the rest of the config still holds.
                 None => {
-                    static LOG: SeldomLog = SeldomLog::new();
-                    LOG.warn(|unsaid| {
-                        let (workspace, guardrail) = (caller.workspace.id.uuid(), plain(name));
-                        tracing::warn!(%workspace, guardrail, unsaid, "a config names a guardrail that does not exist");
-                    });
+                    static UNKNOWN: LogLimit = LogLimit::new();
+                    if let Some(skipped) = UNKNOWN.pass() {
+                        let (workspace, guardrail) = (caller.workspace.id.uuid(), Brief(name));
+                        tracing::warn!(%workspace, %guardrail, skipped, "a config names a guardrail that does not exist");
+                    }
                 }
             }
         }

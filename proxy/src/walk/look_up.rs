@@ -10,7 +10,7 @@ use super::call::{HeldAnswer, refused};
 use super::translate::{TranslatedCall, client_codec, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{Ended, GuardedCall, beside};
-use crate::cache::key::{BodyDigest, KeyInputs, LONGEST_BODY, Partition, key};
+use crate::cache::key::{BodyDigest, KeyInputs, KeyText, LONGEST_BODY, Partition};
 use crate::cache::semantic::{AskedRoute, Question, Searched};
 use crate::cache::store::now_ms;
 use crate::cache::{
@@ -65,7 +65,7 @@ struct KeyedBodies {
     body: BodyDigest,
     /// The client's own, where its answer repeats it.
     asked: Option<BodyDigest>,
-    /// It need not be remembered.
+    /// It need not be remembered: it came before.
     is_known: bool,
 }
 
@@ -362,7 +362,7 @@ impl Engine {
         let back = translated.and_then(|translated| translated.back.as_ref());
         let hooks: Vec<u8> =
             asked.guarded.iter().flat_map(|call| &call.output).flat_map(|hook| hook.fingerprint).collect();
-        Ok(key(&KeyInputs {
+        let text = KeyText::new(&KeyInputs {
             workspace: errand.caller.workspace.id.uuid(),
             endpoint: endpoint(errand),
             provider: &target.provider.name,
@@ -375,7 +375,8 @@ impl Engine {
             is_strict: back.is_some() && errand.is_strict && leaf.is_strict,
             hooks: &hooks,
             partition,
-        }))
+        });
+        Ok(text.map(|text| self.cache.key(&text, bodies.is_known)))
     }
 }
 

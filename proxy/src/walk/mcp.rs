@@ -10,6 +10,7 @@ mod guard_call;
 mod listen;
 mod mapped_headers;
 mod merged;
+mod merged_listen;
 mod merged_upstream;
 mod receive_messages;
 mod single;
@@ -22,8 +23,8 @@ pub use merged::MergedRequest;
 use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
-    Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata,
-    SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
+    Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, OpeningStreams,
+    ResourceMetadata, SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -32,12 +33,16 @@ use crate::routing::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use answers::CallFailure;
-use http::Method;
+use http::{HeaderMap, Method};
+use parking_lot::Mutex;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use shared::guardrails::HeaderChange;
 use shared::id::UserId;
 use shared::seal::Sealer;
 use shared::settings::McpSettings;
+use shared::telemetry::LogLimit;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,6 +54,7 @@ pub struct McpGateway {
     pub circuits: McpCircuits,
     pub lists: ListCache,
     pub bridges: Arc<Bridges>,
+    pub opening: OpeningStreams,
     pub changed: Arc<ChangedLists>,
     pub metadata: ResourceMetadata,
     /// Longest silence before and inside the answer to a call.
@@ -65,6 +71,7 @@ impl McpGateway {
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
             bridges: Arc::default(),
+            opening: OpeningStreams::default(),
             changed: Arc::default(),
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
@@ -80,7 +87,20 @@ pub struct McpRequest {
     user: Option<UserId>,
     metadata: Map<String, Value>,
     plan: Arc<Plan>,
+    headers: ClientHeaders,
+    /// What checks of the arguments made of what a token claims, for those of the result.
+    claimed: Mutex<Vec<HeaderChange>>,
     target: McpTarget,
+}
+
+/// What the client sent, for guardrails. It is never written out: keys are in it.
+#[derive(Clone)]
+struct ClientHeaders(Arc<HeaderMap>);
+
+impl fmt::Debug for ClientHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientHeaders")
+    }
 }
 
 impl McpRequest {
@@ -114,13 +134,15 @@ impl Engine {
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         let plan = self.planner.follow(found, headers, &metadata, visit);
+        let headers = ClientHeaders(Arc::new(head.headers.clone()));
         Ok(match target {
-            Some(target) => NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, target })),
+            Some(target) => {
+                let claimed = Mutex::default();
+                NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, headers, claimed, target }))
+            }
             None => {
-                let mut targets = McpTarget::all(&self.snapshot, &caller, user);
-                // A session of the older transport is a connection, which none of its own could carry.
-                targets.retain(|target| target.integration.transport != "sse");
-                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, targets }))
+                let targets = self.merged_targets(&caller, user);
+                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, headers, targets }))
             }
         })
     }
@@ -164,10 +186,17 @@ impl Engine {
 
     /// After a list has passed: what it told otherwise than was approved is for admin to know.
     fn report_changes(&self, target: &McpTarget) {
-        if target.visible.take_change() {
+        if let Some(told) = target.visible.take_changes() {
             let (integration, slug) = (target.integration.id, &target.integration.slug);
-            tracing::warn!(integration = slug, "an MCP server tells something else of its tools than was approved");
-            self.mcp.changed.note(integration, Instant::now());
+            static CHANGED: LogLimit = LogLimit::new();
+            if let Some(skipped) = CHANGED.pass() {
+                tracing::warn!(
+                    integration = slug,
+                    skipped,
+                    "an MCP server tells something else of its tools than was approved"
+                );
+            }
+            self.mcp.changed.note(integration, told, Instant::now());
         }
     }
 

@@ -84,7 +84,10 @@ impl OutputForm {
 pub(crate) struct JobQuestion {
     pub family: Family,
     pub verb: JobVerb,
+    /// As the provider's object has it.
     pub id: String,
+    /// By what a page of a list is asked for that is not the first.
+    pub after: Option<String>,
     pub body: Map<String, Value>,
     pub file: Option<UploadedFile>,
     /// The same for a question that is asked again: what it makes is made once, where the provider cares.
@@ -206,18 +209,21 @@ impl Engine {
         job: &JobTarget,
         question: JobQuestion,
     ) -> Result<(&'static dyn JobCodec, AskedJob), Refusal> {
-        let JobQuestion { family, verb, id, body, file, request_id } = question;
+        let JobQuestion { family, verb, id, after, body, file, request_id } = question;
         self.calls.secrets.gather(&job.target).await?;
         let (_, place) = self.job_place(job, family, family.path())?;
-        let codec = match job.target.provider.row.way(family, "") {
-            Some(Way::Mapped(wire)) => jobs::by_name(&wire.codec).ok_or_else(Refusal::internal)?,
-            _ => jobs::NATIVE_BATCHES,
+        // Ids of what is kept in a form of its own are escaped where clients see them.
+        let (codec, id) = match job.target.provider.row.way(family, "") {
+            Some(Way::Mapped(wire)) => {
+                (jobs::by_name(&wire.codec).ok_or_else(Refusal::internal)?, jobs::unescaped(&id))
+            }
+            _ => (jobs::NATIVE_BATCHES, id),
         };
         let asked = AskedJob {
             verb,
             id,
             limit: Some(100),
-            after: None,
+            after,
             place,
             files: files_place(&job.target),
             provider: job.target.provider.name.clone(),

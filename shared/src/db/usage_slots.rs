@@ -5,6 +5,7 @@
 mod build;
 mod counted_call;
 mod figures;
+mod metadata_values;
 mod pack;
 mod sketch;
 mod slot_dimension;
@@ -13,7 +14,8 @@ mod verify;
 
 pub use counted_call::{COLUMNS, CountedCall};
 pub use figures::{Figures, MONEY_SCALE};
-pub use pack::{ByValue, Wanted, read, read_some};
+pub use metadata_values::{USER as USER_NAME, read_name};
+pub use pack::{ByValue, ValueMap, Wanted, read, read_some, uncompressed};
 pub use sketch::Sketch;
 pub use slot_dimension::SlotDimension;
 pub use slot_size::SlotSize;
@@ -99,7 +101,7 @@ pub async fn rebuild(
         store(transaction, size, &packed(&tally)).await?;
     }
     for slot in smaller {
-        store(transaction, size, &merge_smaller(transaction, size, slot).await?).await?;
+        store(transaction, size, &merge_smaller(transaction, size, slot, &kept).await?).await?;
     }
     if let Some(wider) = size.wider() {
         let around: Vec<DateTime<Utc>> = slots.iter().map(|slot| wider.beginning(*slot)).collect();
@@ -147,6 +149,17 @@ impl Kept {
         })
     }
 
+    /// Whether logs of a slot that begins here are gone.
+    pub fn is_sealed(&self, slot: DateTime<Utc>) -> bool {
+        self.sealed_until.is_some_and(|sealed| slot < sealed)
+    }
+
+    /// What there is of slots that do not outlast their logs.
+    pub fn with_logs(self) -> Self {
+        let Some(sealed) = self.sealed_until else { return self };
+        Self { begins_at: self.begins_at.max(sealed), minutes_from: self.minutes_from.max(sealed), ..self }
+    }
+
     /// The first moment whose slots can be built. Weeks are built from days, which outlast their logs.
     pub fn begin_of(&self, size: SlotSize) -> DateTime<Utc> {
         let sealed = self.sealed_until.filter(|_| size != SlotSize::Week);
@@ -154,11 +167,19 @@ impl Kept {
     }
 }
 
-/// Logs of before this day are deleted: what was built of them stays as it is.
+/// Logs of before this day are deleted: what was built of them stays as it is, but for metadata, of which nobody could say any more
+/// whose it was.
 pub async fn seal(transaction: &impl GenericClient, until: DateTime<Utc>) -> Result<(), Error> {
     const SEAL: &str = "UPDATE usage_slots_kept SET sealed_until = greatest(sealed_until, $1)";
     const CLEAN: &str = "DELETE FROM usage_stale WHERE slot < $1 AND size < $2";
+    const FORGET: &str = "DELETE FROM usage_slots
+        WHERE size = ANY($1) AND slot < $2 AND ($3::timestamptz IS NULL OR slot >= $3) AND dimension = $4";
     lock(transaction).await?;
+    let sizes = SlotSize::ALL.map(SlotSize::minutes);
+    // Those of before are forgotten already, but for the week that was sealed in part.
+    let since = Kept::read(transaction).await?.sealed_until.map(|sealed| sealed - SlotSize::Week.width());
+    let metadata = SlotDimension::Metadata.name();
+    transaction.execute(FORGET, &[&sizes.as_slice(), &until, &since, &metadata]).await?;
     transaction.execute(SEAL, &[&until]).await?;
     // What is stale now can never be built again: better what is known than nothing. Weeks can.
     transaction.execute(CLEAN, &[&until, &SlotSize::Week.minutes()]).await.map(|_| ())

@@ -8,6 +8,8 @@ pub mod contains_code;
 mod counted;
 pub mod elsewhere;
 pub mod ends_with;
+#[cfg(test)]
+mod every_check;
 pub mod inline_images;
 pub mod json_keys;
 pub mod json_schema;

@@ -7,6 +7,7 @@ use super::fetch::Fetcher;
 use super::reference::Reference;
 use super::value::{FetchedSecret, pick};
 use crate::seal::Secret;
+use crate::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -163,7 +164,11 @@ impl Store {
             let Ok(_turn) = entry.turn.try_lock() else { return };
             if let Err(error) = store.ask(&entry).await {
                 let (id, is_kept) = (entry.reference.id, error.keeps_stale());
-                tracing::warn!(secret_reference_id = %id, %error, is_kept, "a secret could not be renewed");
+                static NOT_RENEWED: LogLimit = LogLimit::new();
+                if let Some(skipped) = NOT_RENEWED.pass() {
+                    let error = Brief(error);
+                    tracing::warn!(secret_reference_id = %id, %error, is_kept, skipped, "a secret could not be renewed");
+                }
             }
         });
     }

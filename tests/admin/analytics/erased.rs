@@ -35,7 +35,12 @@ async fn an_erased_person_is_in_no_figure() {
     let first: DateTime<Utc> = "2026-01-06T12:00:00Z".parse().unwrap();
     for day in [0, 1, 14] {
         for user in ["ada", "bob"] {
-            store(&service, first + TimeDelta::days(day), json!({ "metadata": { "_user": user } })).await;
+            store(
+                &service,
+                first + TimeDelta::days(day),
+                json!({ "metadata": { "_user": user, "name": format!("full name of {user}") } }),
+            )
+            .await;
         }
     }
     reference::refresh(&mut client).await;
@@ -47,6 +52,9 @@ async fn an_erased_person_is_in_no_figure() {
     tx.commit().await.unwrap();
     assert_eq!(named(&service).await.1, 6, "figures outlast logs");
     assert!(is_in_slots(&client, "ada").await);
+    let sealed = "SELECT count(*) FROM usage_slots WHERE dimension = 'metadata' AND slot < '2026-01-08T00:00:00Z'";
+    let sealed: i64 = client.query_one(sealed, &[]).await.unwrap().get(0);
+    assert_eq!(sealed, 0, "nobody could say any more whose they are");
 
     let erased = service.administrator().post("/logs/erase", &json!({ "user": "ada", "mode": "delete" })).await;
     assert_eq!(erased.status, 200, "{}", erased.text());

@@ -11,7 +11,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use shared::db::usage_slots::{self, DayVerdict};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
 
 /// A figure as a graph's points and its summary have it.
@@ -128,6 +128,42 @@ impl Truth {
         for group in divided["groups"].as_array().unwrap() {
             let of = &expected[group["value"].as_str().unwrap()];
             close(&group["summary"]["total"], reference::tokens(of), "tokens of a guardrail");
+        }
+    }
+
+    /// By names of metadata, of which one is not always there, one is the user's and one is of no call.
+    async fn check_metadata(&self, asked: &Question, calls: &[&LoggedCall]) {
+        type Value0 = fn(&LoggedCall) -> &'static str;
+        let names: [(&str, Value0); 3] = [
+            ("plan", |call| call.plan.unwrap_or_default()),
+            ("_user", |call| call.user.unwrap_or_default()),
+            ("colour", |_| ""),
+        ];
+        let mut thoughts: HashMap<&str, Vec<i64>> = HashMap::new();
+        self.world.feedback.iter().for_each(|given| thoughts.entry(&given.trace).or_default().push(given.value));
+        let thoughts: HashMap<&str, f64> =
+            thoughts.into_iter().map(|(trace, values)| (trace, average(values.into_iter()))).collect();
+        for (name, value) in names {
+            let path = format!("/analytics/groups/metadata/{name}");
+            let list = self.ask(&path, &format!("{}&order_by=avg_weighted_feedback&page_size=100", asked.query)).await;
+            let mut expected: BTreeMap<&str, Vec<&LoggedCall>> = BTreeMap::new();
+            calls.iter().for_each(|call| expected.entry(value(call)).or_default().push(call));
+            assert_eq!(list["total"], expected.len(), "{name} {}: {list}", asked.query);
+            let groups = list["data"].as_array().unwrap();
+            let order = groups.iter().map(|one| one["avg_weighted_feedback"].as_f64().unwrap());
+            assert!(order.rev().is_sorted(), "{list}");
+            for group in groups {
+                let of = &expected[group["metadata_value"].as_str().unwrap()];
+                assert_eq!(group["requests"], of.len(), "{name} {}: {group}", asked.query);
+                close(&group["cost"], reference::cost(of), "cost");
+                close(&group["avg_tokens"], reference::tokens(of) / of.len() as f64, "tokens of a call");
+                let last = of.iter().map(|call| call.at).max().unwrap();
+                assert_eq!(group["last_seen"], last.to_rfc3339_opts(SecondsFormat::Millis, true), "{name} {group}");
+                let said: Vec<f64> = of.iter().filter_map(|call| thoughts.get(call.trace.as_str())).copied().collect();
+                assert_eq!(group["requests_with_feedback"], said.len(), "{group}");
+                let weighted = said.iter().sum::<f64>() / said.len().max(1) as f64;
+                close(&group["avg_weighted_feedback"], weighted, "weighted");
+            }
         }
     }
 
@@ -262,7 +298,6 @@ async fn groups_are_what_their_calls_add_up_to() {
     ];
     const COLUMNS: &str = "columns=cost,total_tokens,avg_tokens,avg_input_tokens,avg_output_tokens,avg_latency,p95_latency,\
         p99_latency,success_rate,error_count,cache_hit_rate,last_seen,first_seen";
-    let spoken_of: HashSet<&str> = truth.world.feedback.iter().map(|given| given.trace.as_str()).collect();
     for n in 0..rounds(4) {
         let asked = question(&mut random, n + 17);
         let calls = truth.calls(&asked);
@@ -321,15 +356,7 @@ async fn groups_are_what_their_calls_add_up_to() {
             counted.map(|one| one["requests"].as_str().unwrap().parse::<usize>().unwrap()).sum::<usize>(),
             named
         );
-        let plans = truth.ask("/analytics/groups/metadata/plan", &asked.query).await;
-        for plan in plans["data"].as_array().unwrap() {
-            let name = plan["metadata_value"].as_str().unwrap();
-            let of: Vec<&LoggedCall> =
-                calls.iter().filter(|call| call.plan.unwrap_or_default() == name).copied().collect();
-            assert_eq!(plan["requests"], of.len());
-            let said = |call: &&&LoggedCall| spoken_of.contains(call.trace.as_str());
-            assert_eq!(plan["requests_with_feedback"], of.iter().filter(said).count(), "{plan}");
-        }
+        truth.check_metadata(&asked, &calls).await;
     }
 }
 
@@ -430,6 +457,7 @@ async fn figures_that_differ_from_their_logs_are_found_and_built_again() {
     assert_eq!(verify(&mut client).await, 0, "what is stale is known to be");
     for wrong in [
         "DELETE FROM usage_slots WHERE dimension = 'model' AND size = 1440",
+        "DELETE FROM usage_slots WHERE dimension = 'metadata' AND size = 30",
         "UPDATE usage_slots SET figures = (SELECT figures FROM usage_slots WHERE dimension = 'user' AND size = 30 LIMIT 1)
          WHERE dimension = 'provider' AND size = 30",
         "UPDATE usage_slots SET figures = (SELECT figures FROM usage_slots WHERE dimension = 'user' AND size = 10080 LIMIT 1)

@@ -174,6 +174,10 @@ async fn a_logout_at_the_provider_ends_the_sessions_it_vouched_for() {
         "nonsense".to_owned(),
     ] {
         assert_eq!(post(&token).await.status, 400);
+        let row = super::trail(&service).await.pop().unwrap();
+        assert_eq!((&row["action"], &row["response_status_code"]), (&json!("delete"), &json!(400)), "{row}");
+        assert!(row["error"].as_str().unwrap().contains("logout_token"), "{row}");
+        assert!(!row.to_string().contains(&token), "{row}");
     }
     assert_eq!(ada.get("/auth/session").await.status, 200);
     let token = told(json!({}));
@@ -183,4 +187,22 @@ async fn a_logout_at_the_provider_ends_the_sessions_it_vouched_for() {
     assert_eq!(bob.get("/auth/session").await.status, 200);
     assert_eq!(post(&token).await.status, 400, "replayed");
     assert_eq!(super::trail(&service).await.last().unwrap()["after"]["ended_sessions"], 1);
+}
+
+#[tokio::test]
+async fn a_flood_of_logout_tokens_leaves_few_rows_in_the_trail_and_the_rest_is_counted() {
+    let (service, _provider) = started(&[]).await;
+    let path = format!("/auth/backchannel-logout/{}", service.home.organisation_id);
+    let sent = 100;
+    for _ in 0..sent {
+        let request = service.client().request(Method::POST, &path).body("logout_token=nonsense");
+        let answer = whole(request.header("content-type", "application/x-www-form-urlencoded")).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
+    let rows = super::trail(&service).await.len() as u64;
+    assert!((1..sent).contains(&rows), "{rows}");
+    let metrics = harness::Client::new(&service.origin).get("/metrics").await.text();
+    let line = metrics.lines().find(|line| line.starts_with("gateway_admin_jwt_failures_unrecorded_total "));
+    let counted: u64 = line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap();
+    assert_eq!(rows + counted, sent);
 }

@@ -187,3 +187,48 @@ async fn a_change_of_a_group_writes_only_rows_of_whom_it_names() {
     let written: Vec<String> = db.query(WRITTEN, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
     assert_eq!(written, ["scim_group_members 2", "workspace_members 2"]);
 }
+
+/// 30 groups of the same 1,000 people: more members than one page shows.
+const CROWD: &str = "WITH people AS (INSERT INTO users (organisation_id, email, role)
+        SELECT $1, 'crowd-' || n || '@acme.test', 'member' FROM generate_series(1, 1000) n RETURNING id),
+    groups AS (INSERT INTO scim_groups (organisation_id, display_name, created_at)
+        SELECT $1, 'Crowd ' || n, now() + n * interval '1 second' FROM generate_series(1, 30) n RETURNING id)
+    INSERT INTO scim_group_members (organisation_id, group_id, user_id)
+    SELECT $1, groups.id, people.id FROM groups, people";
+
+#[tokio::test]
+async fn a_page_of_groups_ends_before_it_shows_too_many_members_and_the_next_goes_on_there() {
+    let service = Service::start().await;
+    let idp = provider(&service, &service.home, TOKEN).await;
+    service.database.client().await.execute(CROWD, &[&service.home.organisation_id]).await.unwrap();
+    let (mut seen, mut start, mut pages) = (Vec::new(), 1, 0);
+    while seen.len() < 30 {
+        let page = idp.get(&format!("/scim/Groups?startIndex={start}&count=1000")).await.json();
+        let groups = page["Resources"].as_array().unwrap();
+        assert_eq!((&page["totalResults"], &page["itemsPerPage"]), (&json!(30), &json!(groups.len())));
+        assert!((1..=20).contains(&groups.len()), "{}", groups.len());
+        for group in groups {
+            assert_eq!(group["members"].as_array().unwrap().len(), 1000);
+            seen.push(group["displayName"].as_str().unwrap().to_owned());
+        }
+        start += groups.len();
+        pages += 1;
+    }
+    assert_eq!(seen, (1..=30).map(|n| format!("Crowd {n}")).collect::<Vec<_>>());
+    assert_eq!(pages, 2);
+    let bare = idp.get("/scim/Groups?count=1000&excludedAttributes=members").await.json();
+    assert_eq!(bare["itemsPerPage"], 30, "without members there is nothing to bound");
+}
+
+#[tokio::test]
+async fn a_group_of_more_members_than_a_page_shows_stands_alone_on_its_page() {
+    let service = Service::start().await;
+    let idp = provider(&service, &service.home, TOKEN).await;
+    let larger = CROWD.replace("(1, 1000)", "(1, 20001)").replace("(1, 30)", "(1, 2)");
+    service.database.client().await.execute(&larger, &[&service.home.organisation_id]).await.unwrap();
+    for start in [1, 2] {
+        let page = idp.get(&format!("/scim/Groups?startIndex={start}")).await.json();
+        assert_eq!((&page["totalResults"], &page["itemsPerPage"]), (&json!(2), &json!(1)));
+        assert_eq!(page["Resources"][0]["members"].as_array().unwrap().len(), 20_001);
+    }
+}

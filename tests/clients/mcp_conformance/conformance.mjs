@@ -6,30 +6,13 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { register } from "../mcp/gateway.mjs";
 import { forward } from "./forwarder.mjs";
 
 const REVISIONS = ["2025-11-25", "2026-07-28"];
 // Fewer would mean that the suite or the server has changed so that nothing is compared any more.
 const FEWEST = { "2025-11-25": 60, "2026-07-28": 100 };
-const { GATEWAY_BASE_URL, GATEWAY_ADMIN_KEY, GATEWAY_WORKSPACE_KEY, MCP_CONFORMANCE_PORT } = process.env;
-const origin = GATEWAY_BASE_URL.replace(/\/v1$/, "");
-const slug = `conformance-${process.pid}`;
-
-async function control(method, path, key, body) {
-  const headers = { "x-gateway-api-key": key, "content-type": "application/json" };
-  const answer = await fetch(`${GATEWAY_BASE_URL}${path}`, { method, headers, body: body && JSON.stringify(body) });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-  return JSON.parse(text);
-}
-
-async function until(what, isTrue) {
-  for (let tries = 0; tries < 300; tries += 1) {
-    if (await isTrue().catch(() => false)) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`waited in vain until ${what}`);
-}
+const { GATEWAY_WORKSPACE_KEY, MCP_CONFORMANCE_PORT } = process.env;
 
 async function startServer() {
   const server = spawn(process.execPath, [fileURLToPath(import.meta.resolve("./server.mjs"))], { stdio: ["ignore", "pipe", "inherit"] });
@@ -38,17 +21,6 @@ async function startServer() {
     server.once("exit", () => reject(new Error("the server did not start")));
   });
   return { server, url: `http://127.0.0.1:${port}/mcp` };
-}
-
-async function register(url) {
-  const { workspace_id } = await control("GET", "/api-keys/self", GATEWAY_WORKSPACE_KEY);
-  const shared = { name: slug, slug, workspace_id };
-  await control("POST", "/mcp-integrations", GATEWAY_ADMIN_KEY, { ...shared, url, auth_type: "none", transport: "http" });
-  await control("POST", "/mcp-servers", GATEWAY_ADMIN_KEY, { ...shared, mcp_integration_id: slug });
-  const headers = { authorization: `Bearer ${GATEWAY_WORKSPACE_KEY}` };
-  await until("the gateway knows it", async () => (await fetch(`${origin}/${slug}/mcp`, { method: "DELETE", headers })).status !== 404);
-  const isSynced = async () => (await control("GET", `/mcp-integrations/${slug}`, GATEWAY_ADMIN_KEY)).metadata.sync_status === "synced";
-  await until("the gateway has asked what it offers", isSynced);
 }
 
 // The status of each check, by `scenario/check`; the worse where one is made twice.
@@ -77,8 +49,8 @@ async function checksOf(url, revision) {
 const { server, url } = await startServer();
 let isBroken = false;
 try {
-  await register(url);
-  const forwarder = await forward(Number(MCP_CONFORMANCE_PORT), `${origin}/${slug}/mcp`, GATEWAY_WORKSPACE_KEY);
+  const behind = await register(`conformance-${process.pid}`, url);
+  const forwarder = await forward(Number(MCP_CONFORMANCE_PORT), behind, GATEWAY_WORKSPACE_KEY);
   for (const revision of REVISIONS) {
     const direct = await checksOf(url, revision);
     const through = await checksOf(`http://127.0.0.1:${MCP_CONFORMANCE_PORT}/mcp`, revision);

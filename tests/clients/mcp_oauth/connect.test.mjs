@@ -3,21 +3,13 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { control, origin as ORIGIN } from "../mcp/gateway.mjs";
 import { Browser } from "./browser.mjs";
 import { start } from "./issuer.mjs";
 
-const { GATEWAY_BASE_URL, GATEWAY_ADMIN_KEY, GATEWAY_WORKSPACE_KEY } = process.env;
-const ORIGIN = GATEWAY_BASE_URL.replace(/\/v1$/, "");
+const { GATEWAY_ADMIN_KEY, GATEWAY_WORKSPACE_KEY } = process.env;
 const SLUG = `owned-${process.pid}`;
 let behind, person, workspace;
-
-const control = async (method, path, key, body) => {
-  const headers = { "x-gateway-api-key": key, "content-type": "application/json" };
-  const answer = await fetch(`${GATEWAY_BASE_URL}${path}`, { method, headers, body: body && JSON.stringify(body) });
-  const text = await answer.text();
-  assert.equal(answer.status, 200, `${method} ${path}: ${text}`);
-  return JSON.parse(text);
-};
 
 // The public address of a link may be another than the one that is tested.
 const here = (url) => ORIGIN + new URL(url).pathname + new URL(url).search;

@@ -55,3 +55,24 @@ async fn a_batch_that_fails_tells_so_too() {
     assert_eq!(told["type"], "batch.failed");
     assert_eq!(told["data"]["errors"]["data"][0]["code"], "invalid_json_line");
 }
+
+#[tokio::test]
+async fn receivers_that_take_their_time_delay_those_of_no_other_workspace() {
+    const BATCHES: usize = 12;
+    /// Of one workspace at once.
+    const AT_ONCE: usize = 4;
+    let stack = paced(10).start().await;
+    let client = application(&stack);
+    let (slow, quick) = (GuardService::start(Says::Silence).await, GuardService::start(Says::Json(json!({}))).await);
+    for _ in 0..BATCHES {
+        let options = json!({ "completion_url": slow.url(), "completion_secret": SECRET });
+        begin_with(&stack, &client, "not json\n", options).await;
+    }
+    stack.until("as many as may wait for an answer", async || slow.asked().len() >= AT_ONCE).await;
+    let other = stack.anonymous().with_key(&stack.organisation().await.workspace_key);
+    let options = json!({ "completion_url": quick.url(), "completion_secret": SECRET });
+    begin_with(&stack, &other, "not json\n", options).await;
+    stack.until("the other is told", async || quick.asked().len() == 1).await;
+    stack.until("the next ones are told", async || slow.asked().len() >= AT_ONCE * 2).await;
+    assert_eq!(slow.most_connections(), AT_ONCE);
+}

@@ -2,6 +2,7 @@
 
 use super::{ask, cache_status};
 use crate::journal::calls::{rows, text};
+use crate::limits::limited;
 use crate::routing::{asked, client, target};
 use futures::future::join_all;
 use harness::{Client, Stack, chat};
@@ -39,6 +40,62 @@ async fn one_that_fails_frees_those_who_wait() {
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 200, 200, 500]);
     assert_eq!(asked(&stack), 4, "each went on by itself");
+}
+
+#[tokio::test]
+async fn who_leaves_takes_nobody_along() {
+    let stack = Stack::start().await;
+    let client = coalescing(&stack);
+    let (body, is_asked) = (chat("Leaves"), async |calls: u64| asked(&stack) >= calls);
+    let ask_apart = || {
+        let (client, body) = (client.clone(), body.clone());
+        tokio::spawn(async move { ask(&client, &body).await })
+    };
+    // Who waits leaves: the one that asks gets its answer, and nobody asks again.
+    stack.mock.script(json!([{ "latency_ms": 500 }])).unwrap();
+    let first = ask_apart();
+    stack.until("the first asks", async || is_asked(1).await).await;
+    let waits = ask_apart();
+    let stays = ask_apart();
+    waits.abort();
+    assert_eq!(cache_status(&first.await.unwrap()), "MISS");
+    assert_eq!(cache_status(&stays.await.unwrap()), "HIT");
+    assert_eq!(asked(&stack), 1);
+    // The one that asks leaves: who waited goes on.
+    let body = chat("Leaves first");
+    let ask_apart = || {
+        let (client, body) = (client.clone(), body.clone());
+        tokio::spawn(async move { ask(&client, &body).await })
+    };
+    stack.mock.script(json!([{ "latency_ms": 60_000 }])).unwrap();
+    let first = ask_apart();
+    stack.until("the first asks", async || is_asked(2).await).await;
+    let others: Vec<_> = (0..3).map(|_| ask_apart()).collect();
+    first.abort();
+    for other in join_all(others).await {
+        assert_eq!(other.unwrap().status, 200);
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_bound_by_limits_of_its_own() {
+    let stack = Stack::start().await;
+    let two = limited(&stack, json!({ "rate_limits": [{ "type": "requests", "unit": "rpd", "value": 2 }] })).await;
+    let config = target(&stack, json!({ "cache": { "mode": "simple", "coalesce": true } })).to_string();
+    let [free, two] = [stack.client(), two].map(|client| client.with("x-gateway-config", config.clone()));
+    stack.mock.script(json!([{ "latency_ms": 500 }])).unwrap();
+    let body = chat("Bound");
+    let first = {
+        let (free, body) = (free.clone(), body.clone());
+        tokio::spawn(async move { ask(&free, &body).await })
+    };
+    stack.until("the first asks", async || asked(&stack) == 1).await;
+    let answers = join_all((0..5).map(|_| ask(&two, &body))).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 429, 429, 429]);
+    assert_eq!(first.await.unwrap().status, 200);
+    assert_eq!(asked(&stack), 1);
 }
 
 #[tokio::test]

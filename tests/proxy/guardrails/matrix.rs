@@ -36,6 +36,14 @@ enum End {
     Late,
 }
 
+/// How an answer is delivered. A held stream lets nothing out before it was judged, so its checks are enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Plain,
+    Stream,
+    HeldStream,
+}
+
 const ENDS: &[End] = &[End::Pass, End::Fail, End::Error, End::FailingError, End::Away, End::Late];
 
 /// Whom checks ask.
@@ -80,7 +88,7 @@ struct Case {
     end: End,
     denies: bool,
     is_async: bool,
-    is_stream: bool,
+    delivery: Delivery,
 }
 
 impl Case {
@@ -88,11 +96,16 @@ impl Case {
         let mut cases = Vec::new();
         for route in 0..ROUTES.len() {
             for side in [Side::Input, Side::Output] {
+                let deliveries = match side {
+                    Side::Input => &[Delivery::Plain, Delivery::Stream][..],
+                    Side::Output => &[Delivery::Plain, Delivery::Stream, Delivery::HeldStream],
+                };
                 for end in ENDS.iter().copied() {
-                    for bits in 0..8 {
-                        let number = cases.len();
-                        let (denies, is_async, is_stream) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-                        cases.push(Self { number, route, side, end, denies, is_async, is_stream });
+                    for delivery in deliveries.iter().copied() {
+                        for bits in 0..4 {
+                            let (number, denies, is_async) = (cases.len(), bits & 1 != 0, bits & 2 != 0);
+                            cases.push(Self { number, route, side, end, denies, is_async, delivery });
+                        }
                     }
                 }
             }
@@ -107,20 +120,25 @@ impl Case {
     fn config(self, stack: &Stack, services: &Services) -> Value {
         let (check, parameters) = self.end.check(services);
         let feedback = |value: i32| json!({ "feedback": { "value": value } });
-        let hook = json!({ check: parameters, "id": "h", "deny": self.denies, "async": self.is_async,
+        let stream = if self.delivery == Delivery::HeldStream { "hold" } else { "report" };
+        let hook = json!({ check: parameters, "id": "h", "deny": self.denies, "async": self.is_async, "stream": stream,
             "on_success": feedback(4), "on_fail": feedback(-4) });
         let list = if self.side == Side::Input { "input_guardrails" } else { "output_guardrails" };
         target(stack, json!({ list: [hook], "strict_open_ai_compliance": false }))
     }
 
+    fn is_stream(self) -> bool {
+        self.delivery != Delivery::Plain
+    }
+
     fn is_denied(self) -> bool {
-        let is_enforced = self.side == Side::Input || !self.is_stream;
+        let is_enforced = self.side == Side::Input || self.delivery != Delivery::Stream;
         self.end.fails() && self.denies && !self.is_async && is_enforced
     }
 
     fn status(self) -> u16 {
         // A stream's head is gone when its text is judged.
-        let is_marked = self.end.fails() && !self.is_async && (self.side == Side::Input || !self.is_stream);
+        let is_marked = self.end.fails() && !self.is_async && (self.side == Side::Input || !self.is_stream());
         match (self.is_denied(), is_marked) {
             (true, _) => 446,
             (false, true) => 246,
@@ -132,7 +150,7 @@ impl Case {
         let said = if self.end == End::Fail { "a forbidden word" } else { "a fine word" };
         let (path, body) = ROUTES[self.route];
         let mut body = body(if self.side == Side::Input { said } else { "Hello" });
-        if self.is_stream {
+        if self.is_stream() {
             body["stream"] = json!(true);
         }
         if self.side == Side::Output {
@@ -147,14 +165,14 @@ impl Case {
         let told = answer.text();
         assert_eq!(answer.status, self.status(), "{self:?} {told}");
         assert_eq!(told.contains("hook_results"), !self.is_async, "{self:?} {told}");
-        let kind = if self.is_stream && !self.is_denied() { "text/event-stream" } else { "application/json" };
+        let kind = if self.is_stream() && !self.is_denied() { "text/event-stream" } else { "application/json" };
         assert!(answer.header("content-type").starts_with(kind), "{self:?} {}", answer.header("content-type"));
         if self.is_denied() {
             let body = answer.json();
             assert_eq!(body["error"]["type"], "hooks_failed", "{self:?} {body}");
             assert!(!told.contains("a forbidden word"), "{self:?}: what was denied is withheld");
         }
-        if !self.is_stream && !self.is_async {
+        if !self.is_stream() && !self.is_async {
             self.check_results(&answer.json()["hook_results"]);
         }
     }

@@ -4,6 +4,8 @@
 use crate::routing::{asked, client, target};
 use harness::{GuardService, Issuer, Says, Stack, chat};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Barrier;
 
 fn webhook(service: &GuardService, parameters: Value, more: Value) -> Value {
     let mut webhook = json!({ "webhookURL": service.url(), "timeout": 2000 });
@@ -127,6 +129,20 @@ async fn nothing_secret_of_the_client_reaches_a_webhook_nor_its_own_secret_the_c
         );
         assert!(!head.contains("sk-config") && !asked.body.to_string().contains("sk-config"));
     }
+    nowhere_told(&stack, 1, "token-of-the-hook").await;
+}
+
+/// Neither in what the logs of so many calls keep of hooks nor in the lines of the proxy.
+async fn nowhere_told(stack: &Stack, calls: usize, secret: &str) {
+    const TOLD: &str = "SELECT hook_results FROM request_logs WHERE hook_results::text LIKE '%before_request_hooks%'";
+    let database = stack.database.client().await;
+    let told = async || database.query(TOLD, &[]).await.unwrap();
+    stack.until("the calls are logged", async || told().await.len() >= calls).await;
+    for row in told().await {
+        let told: Value = row.get(0);
+        assert!(!told.to_string().contains(secret), "{told}");
+    }
+    assert!(!stack.proxy.log().contains(secret), "{}", stack.proxy.log());
 }
 
 #[tokio::test]
@@ -253,6 +269,7 @@ async fn a_vendor_is_asked_with_the_stored_credential_which_is_nowhere_told() {
     let asked = service.asked().pop().unwrap();
     assert!(asked.head.to_ascii_lowercase().contains("authorization: bearer key-of-the-vendor"), "{}", asked.head);
     assert_eq!(asked.body, json!({ "policyId": 7, "direction": "IN", "content": "hello" }));
+    nowhere_told(&stack, service.asked().len(), "key-of-the-vendor").await;
 }
 
 #[tokio::test]
@@ -271,6 +288,31 @@ async fn a_hundred_requests_wait_for_a_silent_service_without_hurting_others() {
     let (answers, other) = futures::join!(waiting, others);
     assert_eq!(other, 200);
     assert!(answers.iter().all(|answer| answer.status == 200), "an error passes");
+}
+
+#[tokio::test]
+async fn a_thousand_requests_wait_for_one_service_at_a_time_in_bounded_memory() {
+    const MANY: usize = 1000;
+    let stack = Stack::start().await;
+    let all = Arc::new(Barrier::new(MANY));
+    let service = GuardService::start(Says::Together(all, json!({ "verdict": true }))).await;
+    let hook = webhook(&service, json!({ "timeout": 60_000, "failOnError": true }), json!({ "deny": true }));
+    let slow = client(&stack, &target(&stack, json!({ "input_guardrails": [hook] })));
+    let plain = client(&stack, &target(&stack, json!({})));
+    let body = chat("hello");
+    assert_eq!(plain.post("/chat/completions", &body).await.status, 200);
+    let before = stack.proxy.resident_bytes();
+    let first = futures::future::join_all((1..MANY).map(|_| slow.post("/chat/completions", &body)));
+    let rest = async {
+        stack.until("all but one wait", async || service.asked().len() == MANY - 1).await;
+        let other = plain.post("/chat/completions", &body).await.status;
+        let used = stack.proxy.resident_bytes().saturating_sub(before);
+        (other, used, slow.post("/chat/completions", &body).await.status)
+    };
+    let (answers, (other, used, last)) = futures::join!(first, rest);
+    assert_eq!((other, last), (http::StatusCode::OK, http::StatusCode::OK), "who asks nobody does not wait");
+    assert!(answers.iter().all(|answer| answer.status == 200), "each was answered in its time");
+    assert!(used < 200 << 20, "{used} bytes for {MANY} that wait");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Batches of the one revision that has them: each message by itself, each call with its own row.
 
-use super::{call, messages, request, serve, session};
+use super::{call, messages, request, serve, session, session_id};
 use crate::journal::calls::{rows, text};
 use harness::Stack;
 use serde_json::{Value, json};
@@ -37,10 +37,4 @@ async fn each_message_of_a_batch_has_its_answer_and_each_call_its_row() {
         let found = rows(&stack, expected).await;
         assert!(found.iter().all(|row| text(row, "ai_org") == Some("mcp")));
     }
-}
-
-/// The session of a client that `session` made.
-fn session_id(client: &harness::Client) -> String {
-    let request = client.request(http::Method::GET, "/").build().unwrap();
-    request.headers()["mcp-session-id"].to_str().unwrap().to_owned()
 }

@@ -4,6 +4,7 @@ use super::{call, client, greeting, names, request, serve, serve_at};
 use crate::journal::calls::{rows, text};
 use bench::ports::Reservation;
 use harness::{Client, Stack};
+use http::Method;
 use serde_json::{Value, json};
 
 async fn merged(client: &Client) -> (Client, Value) {
@@ -40,7 +41,7 @@ async fn all_servers_of_a_workspace_are_one() {
     }
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(session.post("/mcp", &ready).await.status, 202);
-    assert_eq!(session.get("/mcp").await.status, 405);
+    assert_eq!(session.put("/mcp", &json!({})).await.status, 405);
     assert_eq!(session.delete("/mcp").await.status, 200);
     let found = rows(&stack, 2).await;
     let told: Vec<_> = found.iter().map(|row| text(row, "ai_model").unwrap()).collect();
@@ -120,4 +121,29 @@ async fn a_server_that_is_away_costs_its_own_tools_alone() {
     assert_eq!(names(&listed["result"]["tools"]), ["one__echo", "one__delete", "one__fail"]);
     let called = session.post("/mcp", &call(2, "away__echo", "x")).await.json();
     assert_eq!((&called["id"], &called["error"]["code"]), (&json!(2), &json!(-32051)), "{called}");
+}
+
+#[tokio::test]
+async fn a_client_that_listens_hears_that_the_lists_changed() {
+    let stack = Stack::start().await;
+    let own = serve(&stack, "one", "json", json!({})).await;
+    let (session, greeted) = merged(&own).await;
+    assert_eq!(greeted["result"]["capabilities"]["tools"]["listChanged"], true, "{greeted}");
+    let mut stream = session.request(Method::GET, "/mcp").send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    assert!(stream.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
+    let mut heard = String::new();
+    let mut hear = async |times: usize| {
+        while heard.matches("notifications/tools/list_changed").count() < times {
+            heard.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
+        }
+    };
+    serve(&stack, "two", "stateless", json!({})).await;
+    hear(1).await;
+    let off = json!({ "capabilities": [{ "name": "echo", "type": "tool", "enabled": false }] });
+    let switched = stack.administrator().put("/mcp-servers/one/capabilities", &off).await;
+    assert_eq!(switched.status, 200, "{}", switched.text());
+    hear(2).await;
+    assert!(heard.contains("notifications/prompts/list_changed"), "{heard}");
+    assert!(heard.contains("notifications/resources/list_changed"), "{heard}");
 }

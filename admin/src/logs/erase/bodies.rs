@@ -6,6 +6,7 @@ use crate::http::ApiError;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use shared::db::request_logs::erasure::LogBatch;
 use shared::log_store::{self, BodyKey, LogStore, body_path};
+use shared::telemetry::{Brief, LogLimit};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tokio_postgres::GenericClient;
@@ -39,7 +40,12 @@ impl StoredBodies {
                     bodies.earlier.push(body_path(organisation, *workspace, *time, *id));
                     bodies.packs.entry(pack.to_owned()).or_default().push(range);
                 }
-                None => tracing::warn!(key, "a log names a body that cannot be"),
+                None => {
+                    static IMPOSSIBLE: LogLimit = LogLimit::new();
+                    if let Some(skipped) = IMPOSSIBLE.pass() {
+                        tracing::warn!(key = %Brief(key), skipped, "a log names a body that cannot be");
+                    }
+                }
             }
         }
         bodies
@@ -70,7 +76,10 @@ pub async fn erase_from_pack(
 }
 
 fn failed(error: &log_store::Error) -> ApiError {
-    tracing::error!(%error, "a body could not be erased");
+    static UNERASED: LogLimit = LogLimit::new();
+    if let Some(skipped) = UNERASED.pass() {
+        tracing::error!(error = %Brief(error), skipped, "a body could not be erased");
+    }
     ApiError::Internal
 }
 

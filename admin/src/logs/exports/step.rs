@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Map, Value};
 use shared::log_store::{self, Error, LogStore};
+use shared::telemetry::{Brief, LogLimit};
 use tokio_postgres::{Row, Transaction};
 use uuid::Uuid;
 
@@ -220,7 +221,10 @@ struct ExportPart {
 /// The body that a row points to. One that is gone or damaged is nothing: the rest of the log is worth exporting.
 async fn body(store: &LogStore, key: &str) -> Result<Value, StepError> {
     let unreadable = |error: Error| {
-        tracing::warn!(%error, key, "a stored body cannot be exported");
+        static UNREADABLE: LogLimit = LogLimit::new();
+        if let Some(skipped) = UNREADABLE.pass() {
+            tracing::warn!(%error, key = %Brief(key), skipped, "a stored body cannot be exported");
+        }
         Value::Null
     };
     let packed = match store.body(key, MOST_OF_BODY).await {

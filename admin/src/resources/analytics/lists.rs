@@ -177,7 +177,7 @@ async fn cache(State(app): State<App>, call: Call) -> Result<Response, ApiError>
     }
     tx.commit().await?;
     if csv::is_wanted(&call.origin.headers) {
-        return Ok(csv::response(&[answer["summary"].take()]));
+        return Ok(csv::response(&csv::summary_sheet(&answer)));
     }
     Ok(Json(answer).into_response())
 }

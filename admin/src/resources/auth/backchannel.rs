@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
 use crate::http::ApiError;
-use crate::identity::call::PublicCall;
+use crate::identity::call::{PublicCall, RequestOrigin};
 use crate::identity::oidc::{OidcProvider, claims};
 use crate::identity::tenancy;
 use crate::login::{attempts, sessions};
@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Utc;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// Some providers leave the type of the token at the usual one.
 const TYPES: [&str; 2] = ["logout+jwt", "JWT"];
@@ -32,10 +33,25 @@ pub async fn logout(
     let organisation = tenancy::id(&organisation).ok_or_else(refused)?;
     let row = app.db.get().await?.query_opt(SETTINGS, &[&organisation]).await?;
     let settings: Value = row.ok_or_else(refused)?.try_get("auth_settings")?;
-    let issuer = issuer(&token).ok_or_else(refused)?;
-    let provider = OidcProvider::by_issuer(&settings, &issuer).ok_or_else(refused)?;
+    let ended = end_sessions(&app, &origin, organisation, &settings, &token).await;
+    if let Err(refused) = &ended {
+        audit::logout_token(&app, &origin, organisation, refused).await;
+    }
+    ended?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(json!({}))).into_response())
+}
+
+async fn end_sessions(
+    app: &App,
+    origin: &RequestOrigin,
+    organisation: Uuid,
+    settings: &Value,
+    token: &str,
+) -> Result<(), ApiError> {
+    let issuer = issuer(token).ok_or_else(refused)?;
+    let provider = OidcProvider::by_issuer(settings, &issuer).ok_or_else(refused)?;
     let metadata = app.oidc.metadata(&provider.issuer).await.map_err(invalid)?;
-    let signed = app.oidc.signed_claims(&metadata, &token, &TYPES).await.map_err(invalid)?;
+    let signed = app.oidc.signed_claims(&metadata, token, &TYPES).await.map_err(invalid)?;
     let told = claims::logout_token(&signed, &provider, Utc::now()).map_err(invalid)?;
     let mut db = app.db.get().await?;
     let tx = db.transaction().await?;
@@ -44,12 +60,11 @@ pub async fn logout(
     }
     let (subject, session) = (told.subject.as_deref(), told.session.as_deref());
     let ended = sessions::end_by_provider(&tx, organisation, &provider.issuer, subject, session).await?;
-    let mut record = AuditRecord::for_visitor(&origin, organisation);
+    let mut record = AuditRecord::for_visitor(origin, organisation);
     record.user_id = ended.first().copied();
     record.after = Some(json!({ "issuer": provider.issuer, "ended_sessions": ended.len(), "user_ids": ended }));
     audit::record(&tx, &record).await?;
-    tx.commit().await?;
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(json!({}))).into_response())
+    Ok(tx.commit().await?)
 }
 
 /// Who claims to have sent it: whose keys are to be asked.

@@ -19,6 +19,7 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serde_json::json;
+use shared::telemetry::LogLimit;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -39,7 +40,10 @@ pub async fn ask(State(app): State<App>, PublicCall(origin): PublicCall) -> Answ
     place::allow(&app, &origin)?;
     tokio::spawn(async move {
         if let Err(error) = send(&app, &origin, &email, asked.organisation_id).await {
-            tracing::error!(%error, "login links could not be made");
+            static NO_LINKS: LogLimit = LogLimit::new();
+            if let Some(skipped) = NO_LINKS.pass() {
+                tracing::error!(%error, skipped, "login links could not be made");
+            }
         }
     });
     Ok(Json(json!({ "message": "If there is such a person, a link was sent to the address" })))

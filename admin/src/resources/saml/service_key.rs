@@ -9,6 +9,7 @@ use crate::saml::SamlSettings;
 use crate::saml::key::ServiceKey;
 use serde_json::Value;
 use shared::seal::{Sealed, SealedPlace, Secret};
+use shared::telemetry::LogLimit;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -77,7 +78,10 @@ pub async fn load(app: &App, db: &impl GenericClient, organisation: Uuid) -> Res
         let Some(key) = key else { continue };
         let open = opened(app, db, organisation, stored.id, role, key).await?;
         let key = ServiceKey::from_der(open.expose(), &key.certificate).map_err(|error| {
-            tracing::error!(%error, "a stored SAML key cannot be read");
+            static UNREAD: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNREAD.pass() {
+                tracing::error!(%error, skipped, "a stored SAML key cannot be read");
+            }
             ApiError::Internal
         })?;
         keys.push(key);

@@ -59,16 +59,34 @@ pub async fn list(State(app): State<App>, call: Call) -> Outcome {
     let db = app.db.get().await?;
     let counted = format!("SELECT count(*) FROM scim_groups g WHERE g.organisation_id = $1 AND {sql}");
     let total: i64 = db.query_one(&counted, &parameters).await?.try_get(0)?;
-    let found = format!(
-        "SELECT {} FROM scim_groups g WHERE g.organisation_id = $1 AND {sql}
-         ORDER BY g.created_at, g.id LIMIT {count} OFFSET {}",
-        columns(wants_members(&call)),
-        start - 1
-    );
+    let found = page(&sql, start, count, wants_members(&call));
     let base = base(&app);
     let rows = db.query(&found, &parameters).await?;
     let groups = rows.iter().map(|row| Ok(answer::chosen(Group::from_row(row)?.shown(&base), query)));
     Ok(answer::list(total, start, groups.collect::<Result<Vec<_>, ApiError>>()?))
+}
+
+/// One page of groups. Where members are shown, it ends before the group with which there would be too many of them, and
+/// says in `itemsPerPage` how many groups it has: the protocol lets a page be shorter than was asked for. A group that is
+/// larger by itself stands alone on its page.
+fn page(condition: &str, start: i64, count: i64, with_members: bool) -> String {
+    /// About 4 MB of JSON.
+    const MOST_MEMBERS: u32 = 20_000;
+    let page = format!(
+        "SELECT g.* FROM scim_groups g WHERE g.organisation_id = $1 AND {condition}
+         ORDER BY g.created_at, g.id LIMIT {count} OFFSET {}",
+        start - 1
+    );
+    let columns = columns(with_members);
+    match with_members {
+        false => format!("SELECT {columns} FROM ({page}) g ORDER BY g.created_at, g.id"),
+        true => format!(
+            "SELECT {columns} FROM (SELECT p.*, row_number() OVER so_far AS place,
+                     sum((SELECT count(*) FROM scim_group_members m WHERE m.group_id = p.id)) OVER so_far AS members_so_far
+                 FROM ({page}) p WINDOW so_far AS (ORDER BY p.created_at, p.id)) g
+             WHERE g.place = 1 OR g.members_so_far <= {MOST_MEMBERS} ORDER BY g.created_at, g.id"
+        ),
+    }
 }
 
 pub async fn get(State(app): State<App>, call: Call, Path(id): Path<String>) -> Outcome {

@@ -1,13 +1,11 @@
 //! A batch at a high pace is cancelled in the middle while two proxies run it: a second later no row begins any more, and whatever
 //! was asked is in the output.
 
-use super::SharedSettings;
-use super::client::{begin, get, line, results, until_over, upload};
+use super::client::{get, line};
+use super::crew::Crew;
 use crate::prove::client::Caller;
 use crate::prove::report::Report;
-use crate::prove::stack::Stack;
 use anyhow::{bail, ensure};
-use futures::stream;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -19,48 +17,33 @@ const ROWS: u32 = 20_000;
 const RAN: u64 = 500;
 /// Of each row, so that some are under way then.
 const LATENCY_MS: u32 = 300;
-/// Requests that the provider remembers: more than there are.
-const REMEMBERED: usize = 100_000;
 /// Within which nothing new begins any more.
 const WITHIN: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub async fn prove(report: &mut Report) -> anyhow::Result<()> {
-    let shared = SharedSettings::new()?;
-    let store = shared.store_url();
-    let settings = [
-        ("GATEWAY_MASTER_KEY", shared.master_key.as_str()),
-        ("LOG_STORE_URL", store.as_str()),
-        ("BATCH_ROWS", PACE),
-        ("BATCH_EVERY_SECONDS", "1"),
-    ];
-    let mut stack = Stack::remembering(&settings, REMEMBERED).await?;
-    let replicas = stack.replicas(PROXIES).await?;
-    let callers: Vec<Caller> = replicas.iter().map(|replica| stack.bare_at(replica)).collect::<Result<_, _>>()?;
+    let crew = Crew::start(PROXIES, PACE).await?;
     let fault = json!({ "latency_ms": LATENCY_MS });
-    let lines = (1..=ROWS).map(move |number| line(number, &fault, "Be brief."));
-    let file = upload(&callers[0], stream::iter(lines)).await?;
-    let batch = begin(&callers[0], &file, &stack.mock.url()).await?;
-    until_ran(&callers[0], &batch).await?;
-    let cancel = callers[1].post_json(&format!("/v1/batches/{batch}/cancel"), &json!({}));
-    ensure!(callers[1].status(cancel).await?.is_success(), "the batch cannot be cancelled");
-    let under_way = stack.mock.counts().in_flight;
+    let batch = crew.begin((1..=ROWS).map(move |number| line(number, &fault, "Be brief."))).await?;
+    until_ran(&crew.callers[0], &batch).await?;
+    let cancel = crew.callers[1].post_json(&format!("/v1/batches/{batch}/cancel"), &json!({}));
+    ensure!(crew.callers[1].status(cancel).await?.is_success(), "the batch cannot be cancelled");
+    let mock = &crew.stack.mock;
+    let under_way = mock.counts().in_flight;
     tokio::time::sleep(WITHIN).await;
-    let soon = stack.mock.requests().len();
-    let done = until_over(&callers, &batch, PATIENCE).await?;
-    let asked = stack.mock.requests().len();
-    let output = results(&callers[0], &done["output_file_id"]).await?.len();
-    let errors = results(&callers[0], &done["error_file_id"]).await?.len();
+    let soon = mock.requests().len();
+    let over = crew.until_over(&batch, PATIENCE).await?;
+    let asked = mock.requests().len();
+    let (output, errors) = (over.output.len(), over.errors.len());
     report.figure("rows under way when a batch was cancelled", under_way);
     report.figure("rows asked a second later, and at all", format!("{soon} and {asked}"));
     report.promise("a cancelled batch begins no row more after a second", soon == asked);
     let counts = json!({ "total": ROWS, "completed": output, "failed": 0 });
-    let is_told = done["status"] == "cancelled" && done["request_counts"] == counts;
+    let is_told = over.told["status"] == "cancelled" && over.told["request_counts"] == counts;
     let is_whole = output == asked && output + errors == ROWS as usize;
     report.figure("rows in its output and its error file", format!("{output} and {errors}"));
     report.promise("what ran is in the output, and every other row is told", is_told && is_whole);
-    drop(replicas);
-    stack.stop(report)
+    crew.stop(report)
 }
 
 async fn until_ran(caller: &Caller, batch: &str) -> anyhow::Result<()> {

@@ -1,13 +1,11 @@
 //! Three proxies share a batch. They are killed in turn, and Postgres goes away half way: every row is in the output once, with
 //! its own answer; counts and cost are those of the rows; nobody was paid twice without the row saying so.
 
-use super::SharedSettings;
-use super::client::{begin, line, results, until_over, upload};
-use crate::prove::client::Caller;
+use super::client::line;
+use super::crew::{Crew, EndedBatch};
 use crate::prove::report::Report;
 use crate::prove::stack::Stack;
 use anyhow::Context as _;
-use futures::stream;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,50 +13,32 @@ use std::time::{Duration, Instant};
 const PROXIES: usize = 3;
 /// Rows a second, so that kills and outage fall into the run.
 const PACE: &str = "60";
-/// Requests that the provider remembers: more than any run makes.
-const REMEMBERED: usize = 1_000_000;
 /// The rows of whoever was killed last wait for their lease.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 pub async fn prove(rows: u32, kills: u32, away: Duration, report: &mut Report) -> anyhow::Result<()> {
-    let shared = SharedSettings::new()?;
-    let store = shared.store_url();
-    let settings = [
-        ("GATEWAY_MASTER_KEY", shared.master_key.as_str()),
-        ("LOG_STORE_URL", store.as_str()),
-        ("BATCH_ROWS", PACE),
-        ("BATCH_EVERY_SECONDS", "1"),
-        ("JOURNAL_SHIP_MS", "200"),
-    ];
-    let mut stack = Stack::remembering(&settings, REMEMBERED).await?;
-    let mut replicas = stack.replicas(PROXIES).await?;
-    let callers: Vec<Caller> = replicas.iter().map(|replica| stack.bare_at(replica)).collect::<Result<_, _>>()?;
-    let file =
-        upload(&callers[0], stream::iter((1..=rows).map(|number| line(number, &fault(number), "Be brief.")))).await?;
+    let mut crew = Crew::start(PROXIES, PACE).await?;
     let begun = Instant::now();
-    let batch = begin(&callers[0], &file, &stack.mock.url()).await?;
+    let batch = crew.begin((1..=rows).map(|number| line(number, &fault(number), "Be brief."))).await?;
     for kill in 0..kills {
         if kill == kills / 2 {
-            stack.crash_postgres()?;
+            crew.stack.crash_postgres()?;
             tokio::time::sleep(away).await;
-            stack.resume_postgres()?;
+            crew.stack.resume_postgres()?;
         }
         // At ever different moments of its work.
         tokio::time::sleep(Duration::from_millis(1500 + u64::from(kill * 373 % 2000))).await;
-        let victim = &mut replicas[kill as usize % PROXIES];
+        let victim = &mut crew.replicas[kill as usize % PROXIES];
         victim.kill().await?;
         victim.restart().await?;
     }
-    let done = until_over(&callers, &batch, PATIENCE).await?;
+    let over = crew.until_over(&batch, PATIENCE).await?;
     report.figure("rows, kills and seconds without Postgres", format!("{rows}, {kills}, {}", away.as_secs()));
     report.figure("the batch took", format!("{:.0} s", begun.elapsed().as_secs_f64()));
-    let output = results(&callers[0], &done["output_file_id"]).await?;
-    let errors = results(&callers[0], &done["error_file_id"]).await?;
-    check_output(rows, &done, &output, &errors, report);
-    check_asks(&stack, &output, report);
-    check_money(&stack, rows, &batch, &output, report).await?;
-    drop(replicas);
-    stack.stop(report)
+    check_output(rows, &over, report);
+    check_asks(&crew.stack, &over.output, report);
+    check_money(&crew.stack, rows, &batch, &over.output, report).await?;
+    crew.stop(report)
 }
 
 /// Each row waits a little differently, and has an answer of its own.
@@ -66,7 +46,8 @@ fn fault(number: u32) -> Value {
     json!({ "latency_ms": 50 + number * 37 % 950, "reply": format!("the answer to {number}") })
 }
 
-fn check_output(rows: u32, done: &Value, output: &[Value], errors: &[Value], report: &mut Report) {
+fn check_output(rows: u32, over: &EndedBatch, report: &mut Report) {
+    let EndedBatch { told, output, errors } = over;
     let is_own = |(at, line): (usize, &Value)| {
         let number = at + 1;
         let text = &line["response"]["body"]["choices"][0]["message"]["content"];
@@ -81,7 +62,7 @@ fn check_output(rows: u32, done: &Value, output: &[Value], errors: &[Value], rep
     let counts = json!({ "total": rows, "completed": rows, "failed": 0 });
     report.promise(
         "the batch is completed and its counts are right",
-        done["status"] == "completed" && done["request_counts"] == counts,
+        told["status"] == "completed" && told["request_counts"] == counts,
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cache::flight::Boarding;
+use crate::cache::replay;
 use crate::cache::store::Found;
 use crate::codecs;
 use crate::request::receive::BodyMemory;
@@ -99,6 +100,26 @@ async fn a_stream_is_kept_as_the_plain_answer_that_it_would_have_been() {
     assert_eq!(of_stream(WireFormat::Chat, &events[..3], true).await, None, "one without a reason for its end");
     let error = "data: {\"error\":{\"message\":\"m\"}}\n\n".to_owned();
     assert_eq!(of_stream(WireFormat::Chat, &[events[0].clone(), error], true).await, None);
+}
+
+#[tokio::test]
+async fn in_every_format_what_is_kept_of_a_stream_says_what_the_plain_answer_said() {
+    for (format, body) in replay::tests::kept() {
+        let codec = codecs::by_format(format).unwrap();
+        let original = codec.read_answer(body.to_string().as_bytes()).unwrap();
+        let telling = AnswerOptions { include_usage: true, ..options() };
+        let events = replay::as_events(body.to_string().as_bytes(), codec, &telling).unwrap();
+        let events: Vec<String> =
+            String::from_utf8(events.to_vec()).unwrap().split_inclusive("\n\n").map(str::to_owned).collect();
+        let entry = of_stream(format, &events, true).await.unwrap_or_else(|| panic!("{format:?}: {body}"));
+        let kept = codec.read_answer(&entry.body).unwrap();
+        assert_eq!(
+            replay::tests::seen(&kept),
+            replay::tests::seen(&original),
+            "{format:?}: {}",
+            String::from_utf8_lossy(&entry.body)
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Which requests meet under one key: equal ones in any spelling, and no others.
 
 use super::*;
+use crate::cache::Cache;
 use serde_json::json;
 
 const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"a"}],"stream":true}"#;
@@ -30,6 +31,20 @@ fn inputs<'k>(body: &str, metadata: &'k Map<String, Value>) -> KeyInputs<'k> {
         is_strict: true,
         hooks: &[],
         partition: Partition::Request { metadata, target: None, headers: &[] },
+    }
+}
+
+#[test]
+fn a_key_that_is_remembered_is_the_same_and_its_workspaces_own() {
+    let (cache, metadata) = (Cache::new(1 << 20), Map::new());
+    for is_repeated in [false, true, true, false] {
+        for workspace in [1, 2].map(Uuid::from_u128) {
+            for body in [BODY, "{}"] {
+                let inputs = KeyInputs { workspace, ..inputs(body, &metadata) };
+                let text = KeyText::new(&inputs).unwrap();
+                assert_eq!(Some(cache.key(&text, is_repeated)), key(&inputs));
+            }
+        }
     }
 }
 

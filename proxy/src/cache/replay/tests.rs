@@ -19,7 +19,7 @@ fn options() -> AnswerOptions<'static> {
 }
 
 /// What a client sees of an answer.
-fn seen(answer: &Answer) -> Vec<String> {
+pub fn seen(answer: &Answer) -> Vec<String> {
     let mut seen = vec![format!("{:?} {:?} {:?}", answer.id, answer.model, answer.created)];
     for choice in &answer.choices {
         for part in &choice.parts {
@@ -50,7 +50,8 @@ fn read_back(format: WireFormat, events: &Bytes) -> Answer {
     assembler.finish().unwrap()
 }
 
-fn kept() -> Vec<(WireFormat, Value)> {
+/// Answers of every format: texts, calls of tools, thoughts, refusals, several choices, and what they used.
+pub fn kept() -> Vec<(WireFormat, Value)> {
     let usage = json!({ "prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5 });
     let call = json!({ "id": "call_1", "type": "function", "function": { "name": "f", "arguments": "{\"a\":1}" } });
     let chat = |message: Value, finish: &str| {
@@ -66,6 +67,12 @@ fn kept() -> Vec<(WireFormat, Value)> {
             chat(json!({ "role": "assistant", "content": "so", "reasoning_content": "because" }), "length"),
         ),
         (
+            WireFormat::Chat,
+            json!({ "id": "c-1", "object": "chat.completion", "created": 7, "model": "m", "usage": usage, "choices": [
+                { "index": 0, "message": { "role": "assistant", "content": "one" }, "finish_reason": "stop" },
+                { "index": 1, "message": { "role": "assistant", "content": "two" }, "finish_reason": "length" }] }),
+        ),
+        (
             WireFormat::Completions,
             json!({ "id": "c-1", "object": "text_completion", "created": 7, "model": "m", "usage": usage,
                 "choices": [{ "index": 0, "text": "Hi", "finish_reason": "stop", "logprobs": null }] }),
@@ -77,6 +84,27 @@ fn kept() -> Vec<(WireFormat, Value)> {
                     { "type": "thinking", "thinking": "because", "signature": "s" },
                     { "type": "text", "text": "Hi" },
                     { "type": "tool_use", "id": "t_1", "name": "f", "input": { "a": 1 } }] }),
+        ),
+        (
+            WireFormat::Messages,
+            json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "refusal",
+                "stop_sequence": null, "usage": { "input_tokens": 3, "output_tokens": 2 }, "content": [
+                    { "type": "text", "text": "I will" }] }),
+        ),
+        (
+            WireFormat::Responses,
+            json!({ "id": "resp_1", "object": "response", "created_at": 7, "model": "m", "status": "completed",
+                "usage": { "input_tokens": 3, "output_tokens": 2, "total_tokens": 5 }, "output": [
+                    { "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": "because" }] },
+                    { "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                        "content": [{ "type": "output_text", "text": "so", "annotations": [] }] }] }),
+        ),
+        (
+            WireFormat::Responses,
+            json!({ "id": "resp_1", "object": "response", "created_at": 7, "model": "m", "status": "completed",
+                "usage": { "input_tokens": 3, "output_tokens": 2, "total_tokens": 5 }, "output": [
+                    { "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                        "content": [{ "type": "refusal", "refusal": "I will not." }] }] }),
         ),
         (
             WireFormat::Responses,
@@ -93,6 +121,28 @@ fn kept() -> Vec<(WireFormat, Value)> {
                     "content": { "role": "model", "parts": [{ "text": "Hi" }] } }],
                 "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5 },
                 "modelVersion": "m", "responseId": "r-1" }),
+        ),
+        (
+            WireFormat::Gemini,
+            json!({ "candidates": [{ "index": 0, "finishReason": "STOP", "content": { "role": "model", "parts": [
+                    { "text": "because", "thought": true }, { "text": "so" },
+                    { "functionCall": { "id": "t_1", "name": "f", "args": { "a": 1 } } }] } }],
+                "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5 },
+                "modelVersion": "m", "responseId": "r-1" }),
+        ),
+        (
+            WireFormat::Gemini,
+            json!({ "candidates": [{ "index": 0, "finishReason": "SAFETY",
+                    "content": { "role": "model", "parts": [{ "text": "I will" }] } }],
+                "usageMetadata": { "promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5 },
+                "modelVersion": "m", "responseId": "r-1" }),
+        ),
+        (
+            WireFormat::Converse,
+            json!({ "output": { "message": { "role": "assistant", "content": [
+                    { "reasoningContent": { "reasoningText": { "text": "because", "signature": "s" } } },
+                    { "text": "so" }] } },
+                "stopReason": "content_filtered", "usage": { "inputTokens": 3, "outputTokens": 2, "totalTokens": 5 } }),
         ),
         (
             WireFormat::Converse,

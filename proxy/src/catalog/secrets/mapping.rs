@@ -10,6 +10,7 @@ use serde_json::Value;
 use shared::id::OrganisationId;
 use shared::model::{Credentials, Integration, McpIntegration, SecretReference, Workspace};
 use shared::seal::Secret;
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
@@ -75,7 +76,10 @@ pub fn mapped<'a>(
         return Ok(Vec::new());
     }
     let mappings = Vec::<Mapping>::deserialize(owner.secret_mappings).map_err(|error| {
-        tracing::error!(integration = owner.slug, %error, "secret mappings cannot be read");
+        static UNREAD: LogLimit = LogLimit::new();
+        if let Some(skipped) = UNREAD.pass() {
+            tracing::error!(integration = owner.slug, error = %Brief(error), skipped, "secret mappings cannot be read");
+        }
         Refusal::internal()
     })?;
     mappings.into_iter().map(|mapping| one(mapping, owner, workspace, snapshot)).collect()

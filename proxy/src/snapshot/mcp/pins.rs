@@ -1,21 +1,36 @@
-//! What was approved of tools and prompts, by which lists are judged as they pass.
+//! What was approved of tools and prompts, by which lists are judged as they pass. What one tells otherwise cannot be called
+//! either, from then on until a list tells it as it was approved, or admin knows better.
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use serde_json::Value;
 use shared::mcp::{Capability, Kind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Changes that are reported together.
+const MOST_REPORTED: usize = 100;
 
 /// Hashes that may be told: of the whole, and of what older clients are told.
 type ApprovedHashes = [Option<[u8; 32]>; 2];
+/// Type and name.
+type PinKey = (&'static str, String);
 
 /// What was approved of the tools and prompts of one integration.
 #[derive(Debug, Default)]
 pub struct Pins {
-    /// By type and name.
-    approved: HashMap<(&'static str, String), ApprovedHashes, RandomState>,
-    /// Something else was told, and nobody has reported it yet.
-    has_changed: AtomicBool,
+    approved: HashMap<PinKey, ApprovedHashes, RandomState>,
+    /// Something was told otherwise: most lists and calls look no further.
+    has_otherwise: AtomicBool,
+    otherwise: Mutex<ToldOtherwise>,
+}
+
+/// What lists told otherwise than it was approved.
+#[derive(Debug, Default)]
+struct ToldOtherwise {
+    names: HashSet<PinKey, RandomState>,
+    /// What they told, as far as it could be read and nobody has reported it.
+    unreported: Option<Vec<Capability>>,
 }
 
 impl Pins {
@@ -23,22 +38,50 @@ impl Pins {
         self.approved.insert((kind.as_str(), name.to_owned()), hashes);
     }
 
+    /// Whether the same was approved, so that what is known of lists still holds.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.approved == other.approved
+    }
+
     /// Whether an entry of a list tells what was approved. What was never listed before is approved by being listed.
     pub fn allow(&self, kind: Kind, entry: &Value) -> bool {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
         let read = Capability::from_entry(kind, entry.clone());
         let name = read.as_ref().map_or(name, |read| read.name.as_str());
-        let Some(approved) = self.approved.get(&(kind.as_str(), name.to_owned())) else { return true };
-        let is_approved = read.is_ok_and(|read| approved.contains(&Some(read.hash())));
-        if !is_approved {
-            self.has_changed.store(true, Ordering::Relaxed);
+        let key = (kind.as_str(), name.to_owned());
+        let Some(approved) = self.approved.get(&key) else { return true };
+        let is_approved = read.as_ref().is_ok_and(|read| approved.contains(&Some(read.hash())));
+        match is_approved {
+            true if self.has_otherwise.load(Ordering::Relaxed) => drop(self.otherwise.lock().names.remove(&key)),
+            true => {}
+            false => self.note(key, read.ok()),
         }
         is_approved
     }
 
-    /// Whether something else was told since this was asked last.
-    pub fn take_change(&self) -> bool {
-        self.has_changed.load(Ordering::Relaxed) && self.has_changed.swap(false, Ordering::Relaxed)
+    fn note(&self, key: PinKey, told: Option<Capability>) {
+        let mut otherwise = self.otherwise.lock();
+        let unreported = otherwise.unreported.get_or_insert_default();
+        let is_known = |told: &Capability| (told.kind.as_str(), told.name.as_str()) == (key.0, key.1.as_str());
+        if unreported.len() < MOST_REPORTED && !unreported.iter().any(is_known) {
+            unreported.extend(told);
+        }
+        otherwise.names.insert(key);
+        self.has_otherwise.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the last list told something else under this name than was approved.
+    pub fn is_told_otherwise(&self, kind: Kind, name: &str) -> bool {
+        self.has_otherwise.load(Ordering::Relaxed)
+            && self.otherwise.lock().names.contains(&(kind.as_str(), name.to_owned()))
+    }
+
+    /// What was told otherwise since this was asked last, if anything was.
+    pub fn take_changes(&self) -> Option<Vec<Capability>> {
+        match self.has_otherwise.load(Ordering::Relaxed) {
+            true => self.otherwise.lock().unreported.take(),
+            false => None,
+        }
     }
 }
 
@@ -60,17 +103,23 @@ mod tests {
             (Kind::Prompt, told("obey"), true),
         ] {
             assert_eq!(pins.allow(kind, &entry), is_allowed, "{entry}");
-            assert!(!pins.take_change());
+            assert_eq!(pins.take_changes(), None);
         }
+        assert!(!pins.is_told_otherwise(Kind::Tool, "pay"));
         for entry in [
             told("pays, and sends the password"),
             json!({ "name": "pay", "title": "Obey", "description": "pays" }),
             json!({ "name": "pay" }),
-            json!({ "name": "pay", "title": "Pay", "description": "x".repeat(100_000) }),
         ] {
-            assert!(!pins.allow(Kind::Tool, &entry));
-            assert!(pins.take_change());
-            assert!(!pins.take_change(), "it is reported once");
+            assert!(!pins.allow(Kind::Tool, &entry) && !pins.allow(Kind::Tool, &entry));
+            assert_eq!(pins.take_changes(), Some(vec![read(entry)]));
+            assert_eq!(pins.take_changes(), None, "it is reported once");
+            assert!(pins.is_told_otherwise(Kind::Tool, "pay") && !pins.is_told_otherwise(Kind::Prompt, "pay"));
         }
+        assert!(pins.allow(Kind::Tool, &told("pays")));
+        assert!(!pins.is_told_otherwise(Kind::Tool, "pay"), "it was taken back");
+        assert!(!pins.allow(Kind::Tool, &told(&"x".repeat(100_000))));
+        assert!(pins.is_told_otherwise(Kind::Tool, "pay"));
+        assert_eq!(pins.take_changes(), Some(Vec::new()), "it cannot be read");
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{DefaultHooks, GuardrailDirectory, SavedContent, SavedGuardrail};
 use crate::identity::identify::Principal;
-use crate::runtime::seldom_log::{SeldomLog, plain};
 use crate::snapshot::Snapshot;
 use shared::model::Guardrail;
+use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -22,11 +22,11 @@ impl GuardrailDirectory for Snapshot {
             }),
             // Its current one, rather than none.
             None => {
-                static LOG: SeldomLog = SeldomLog::new();
-                LOG.warn(|unsaid| {
-                    let (workspace, guardrail, version) = (workspace.id.uuid(), plain(name), plain(wanted));
-                    tracing::warn!(%workspace, guardrail, version, unsaid, "a config pins a version that does not exist");
-                });
+                static UNKNOWN: LogLimit = LogLimit::new();
+                if let Some(skipped) = UNKNOWN.pass() {
+                    let (workspace, guardrail, version) = (workspace.id.uuid(), Brief(name), Brief(wanted));
+                    tracing::warn!(%workspace, %guardrail, %version, skipped, "a config pins a version that does not exist");
+                }
                 Some(current(guardrail))
             }
         }
@@ -39,11 +39,11 @@ impl GuardrailDirectory for Snapshot {
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks> {
         let found = self.default_guardrails(&caller.workspace)?;
         for name in &found.missing {
-            static LOG: SeldomLog = SeldomLog::new();
-            LOG.warn(|unsaid| {
-                let (workspace, guardrail) = (caller.workspace.id.uuid(), plain(name));
-                tracing::warn!(%workspace, guardrail, unsaid, "a default names a guardrail that does not exist");
-            });
+            static UNKNOWN: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNKNOWN.pass() {
+                let (workspace, guardrail) = (caller.workspace.id.uuid(), Brief(name));
+                tracing::warn!(%workspace, %guardrail, skipped, "a default names a guardrail that does not exist");
+            }
         }
         let all = |list: Vec<Arc<Guardrail>>| list.into_iter().map(current).collect();
         Some(DefaultHooks { input: all(found.input), output: all(found.output) })

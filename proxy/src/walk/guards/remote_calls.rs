@@ -24,6 +24,7 @@ use shared::id::{OrganisationId, WorkspaceId};
 use shared::identity::jwt::{KeyRing, KeySource, Rejection};
 use shared::model::Plugin;
 use shared::seal::Sealer;
+use shared::telemetry::LogLimit;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -110,7 +111,10 @@ impl RemoteAsker for RemoteCalls {
         let Some(row) = self.snapshot.plugin(organisation, plugin) else { return Ok(None) };
         let Some(sealed) = &row.sealed else { return Ok(None) };
         let unopened = |error: &dyn std::fmt::Display| {
-            tracing::error!(plugin, %error, "the credentials of a vendor of guardrail checks cannot be opened");
+            static UNOPENED: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNOPENED.pass() {
+                tracing::error!(plugin, %error, skipped, "the credentials of a vendor of checks cannot be opened");
+            }
             RemoteFailure::Sealed
         };
         let id = sealed.data_key_id().map_err(|error| unopened(&error))?;

@@ -12,14 +12,11 @@ use crate::visit::Visit;
 use crate::walk::call::HeldAnswer;
 use crate::walk::translate::{WayBack, answer_id, client_codec};
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, header};
+use http::{HeaderValue, StatusCode, header};
 use pingora_http::ResponseHeader;
 use serde_json::Value;
 use shared::providers::Family;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Room for what every answer is stamped with, so that the head is made once.
-const HEADERS: usize = 20;
 
 impl LookUp<'_> {
     pub(super) fn namespace(&self) -> Option<&str> {
@@ -47,13 +44,15 @@ impl LookUp<'_> {
         let is_stream = self.is_stream();
         let is_failed = self.guarded.is_some_and(|call| call.input.is_failed);
         let status: u16 = if is_failed { 246 } else { 200 };
-        let mut head = ResponseHeader::build_no_case(status, Some(HEADERS)).ok()?;
+        // As plain parts: Pingora's setters also look how a name is spelled.
+        let (mut head, ()) = http::Response::new(()).into_parts();
+        head.status = StatusCode::from_u16(status).ok()?;
         let held = match is_stream {
             true => {
                 let codec = client_codec(self.errand.endpoint)?;
                 let events = replay::as_events(&entry.body, codec, &self.form(visit.id()).options)?;
                 let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
-                head.insert_header(header::CONTENT_TYPE, kind).ok()?;
+                head.headers.insert(header::CONTENT_TYPE, kind);
                 HeldStart::Stream(HeldStream {
                     first: self.with_results_event(events),
                     splitter: Splitter::default(),
@@ -70,8 +69,7 @@ impl LookUp<'_> {
                     Some(call) => with_results(entry.body.clone(), call, None),
                     None => entry.body.clone(),
                 };
-                head.insert_header(header::CONTENT_TYPE, kind).ok()?;
-                head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
+                head.headers.insert(header::CONTENT_TYPE, kind);
                 HeldStart::Plain(body)
             }
         };
@@ -79,7 +77,7 @@ impl LookUp<'_> {
         if let Some(frames) = self.errand.frames() {
             steps.frame_as(frames);
         }
-        let source = AnswerSource::from(StoredAnswer::new(head, []));
+        let source = AnswerSource::from(StoredAnswer::new(ResponseHeader::from(head), []));
         steps.begin(source.head(), is_stream);
         visit.hits(entry);
         Some(HeldAnswer { source, held, steps, waited: Duration::ZERO, permit: None, keeper: None, is_hit: true })

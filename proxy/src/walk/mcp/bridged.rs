@@ -7,7 +7,8 @@ use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{
-    Asked, Bridge, ClientMessage, Fault, INVALID_REQUEST, McpEndpoint, Mirrored, SESSION_ID, UpstreamCall,
+    Asked, Bridge, BridgeOwner, ClientMessage, Fault, HeldMessage, INVALID_REQUEST, McpEndpoint, Mirrored, SESSION_ID,
+    UpstreamCall,
 };
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
@@ -131,8 +132,9 @@ impl Engine {
         let place =
             place.unwrap_or_else(|_| Err(CallFailure::unusable("it does not say where messages are sent to")))?;
         let place = self.bridge_endpoint(asked, &place)?;
-        let workspace = asked.caller.workspace.id.uuid();
-        let bridge = self.mcp.bridges.open(workspace, place).ok_or_else(|| {
+        let workspace = &asked.caller.workspace;
+        let owner = BridgeOwner { organisation: workspace.organisation_id.uuid(), workspace: workspace.id.uuid() };
+        let bridge = self.mcp.bridges.open(owner, place).ok_or_else(|| {
             let message = "too many sessions with servers of the older transport are open";
             CallFailure::upstream(message, 503, RefusalCode::Overloaded)
         })?;
@@ -164,7 +166,7 @@ impl Engine {
         bridge: &Bridge,
         call: &UpstreamCall,
         message: &ClientMessage,
-    ) -> Result<Option<mpsc::Receiver<Bytes>>, CallFailure> {
+    ) -> Result<Option<mpsc::Receiver<HeldMessage>>, CallFailure> {
         let heard = match &message.id {
             None => None,
             Some(id) => Some(bridge.await_answer(id).ok_or_else(|| {
@@ -182,7 +184,7 @@ impl Engine {
         client: &mut impl Downstream,
         visit: &mut Visit,
         asked: &McpRequest,
-        mut heard: mpsc::Receiver<Bytes>,
+        mut heard: mpsc::Receiver<HeldMessage>,
         mut pass: EventPass<'_>,
         given: Option<HeaderValue>,
         patience: Duration,
@@ -195,8 +197,9 @@ impl Engine {
         loop {
             let next = pin!(tokio::time::timeout(patience, heard.recv()));
             let Ok(next) = beside(client, visit, next).await else { return gone(visit) };
-            let looked = match next {
-                Ok(Some(message)) => self.look_at_events(visit, asked, &mut pass, &event_of(&message)).await,
+            // Held until it is written.
+            let looked = match &next {
+                Ok(Some(message)) => self.look_at_events(visit, asked, &mut pass, &event_of(&message.bytes)).await,
                 Ok(None) => Err(CallFailure::unusable("its session ended before the answer")),
                 Err(_) => Err(CallFailure::upstream("the MCP server took too long", 504, RefusalCode::GatewayTimeout)),
             };
@@ -239,8 +242,15 @@ async fn first_event(upstream: &mut Upstream, splitter: &mut Splitter) -> Result
 }
 
 async fn read_bridge(mut upstream: Upstream, mut splitter: Splitter, bridge: &Bridge) {
+    let Some(mut unfinished) = bridge.memory.hold(0) else { return };
+    let mut length = 0;
     while let Ok(Some(piece)) = upstream.read_body().await {
+        length += piece.len();
         let Ok(whole) = splitter.push(piece) else { return };
+        length = length.saturating_sub(whole.len());
+        if !unfinished.resize(length) {
+            return;
+        }
         for event in events(&whole).filter(|event| matches!(event.name.as_deref(), None | Some("message"))) {
             bridge.dispatch(&Bytes::copy_from_slice(&event.data));
         }

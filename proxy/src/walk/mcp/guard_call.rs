@@ -8,6 +8,7 @@ use crate::guardrails::{
     CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, has_remote, run_side,
 };
 use crate::journal::HookLog;
+use crate::mcp::SESSION_ID;
 use crate::refusal::Refusal;
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use shared::guardrails::{Hook, Shape};
+use std::mem;
 use std::sync::Arc;
 
 const KIND: &str = "chatComplete";
@@ -44,8 +46,10 @@ impl Engine {
             params => params["uri"].as_str().unwrap_or_default().to_owned(),
         };
         let request = Arc::new(json!({ "messages": [{ "role": "user", "content": said }] }));
-        let judged = Judged { hook: Hook::BeforeRequest, request: request.clone(), body: request };
-        let side = self.run_guards(visit, asked, set.input.clone(), judged).await?;
+        let headers = asked.headers.0.clone();
+        let judged = Judged { hook: Hook::BeforeRequest, request: request.clone(), body: request, headers };
+        let mut side = self.run_guards(visit, asked, set.input.clone(), judged).await?;
+        *asked.claimed.lock() = mem::take(&mut side.extracted);
         visit.checked(Some(HookLog { results: both_sides(&side.logged(), NONE), late: None }));
         let told = || both_sides(&side.told(), NONE);
         if let Some(place) = side.denied_by {
@@ -90,6 +94,7 @@ impl Engine {
             hook: Hook::AfterRequest,
             request: Arc::new(json!({ "messages": [] })),
             body: Arc::new(json!({ "choices": choices })),
+            headers: Arc::default(),
         };
         let side = self.run_guards(visit, asked, set.output.clone(), judged).await?;
         let before = visit.observer.log.as_ref().and_then(|log| log.hook_results());
@@ -128,14 +133,14 @@ impl Engine {
             request: judged.request,
             body: judged.body,
             metadata: Arc::new(asked.metadata.clone()),
-            headers: Arc::default(),
+            headers: judged.headers,
             text: None,
             status: (judged.hook == Hook::AfterRequest).then_some(200),
             size,
             meters: self.metrics.guardrails.clone(),
         };
         if has_remote(&job.hooks)
-            && let Some(remote) = self.remote_guards(visit, asked)
+            && let Some(remote) = self.remote_guards(visit, asked, job.hook)
         {
             return Box::pin(job.run(remote)).await.ok_or_else(internal);
         }
@@ -146,7 +151,7 @@ impl Engine {
                 request_type: job.request_type,
                 request: &job.request,
                 metadata: &job.metadata,
-                headers: &HeaderMap::new(),
+                headers: &job.headers,
                 text: None,
             };
             run_side(&job.hooks, inputs, &job.body, &job.meters)
@@ -157,8 +162,8 @@ impl Engine {
         }
     }
 
-    /// Who asks others; they are told none of the client's headers.
-    fn remote_guards(&self, visit: &mut Visit, asked: &McpRequest) -> Option<Arc<RemoteSide>> {
+    /// Who asks others. Of the answer they hear what tokens of the request claim, too.
+    fn remote_guards(&self, visit: &mut Visit, asked: &McpRequest, hook: Hook) -> Option<Arc<RemoteSide>> {
         let trace_id = visit.request.trace_id().to_str().unwrap_or_default().to_owned();
         let models = self.router.guards.engine().map(|engine| ModelCalls {
             engine,
@@ -167,15 +172,18 @@ impl Engine {
             trace_id: trace_id.clone(),
             is_untracked: false,
         });
-        Some(Arc::new(RemoteSide {
+        let mut headers = self.forwardable_headers(&asked.headers.0);
+        headers.remove(&SESSION_ID);
+        let remote = RemoteSide {
             asker: self.router.guards.asker.clone()?,
             organisation: asked.caller.workspace.organisation_id,
             workspace: asked.caller.workspace.id,
             provider: String::new(),
             trace_id,
             models: models.map(|models| Arc::new(models) as Arc<dyn ModelAsker>),
-            headers: HeaderMap::new(),
-        }))
+            headers,
+        };
+        Some(Arc::new(if hook == Hook::AfterRequest { remote.with_extracted(&asked.claimed.lock()) } else { remote }))
     }
 }
 
@@ -183,6 +191,8 @@ struct Judged {
     hook: Hook,
     request: Arc<Value>,
     body: Arc<Value>,
+    /// Of the client, as checks see them.
+    headers: Arc<HeaderMap>,
 }
 
 /// Where a result says something: blocks of a tool's, messages of a prompt, texts of a resource, and structured content.

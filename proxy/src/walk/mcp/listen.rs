@@ -21,10 +21,12 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
     ) -> Delivered {
+        let opening = session.map(|session| self.mcp.opening.begin(asked.target.server.id, session));
         let answer = match self.ask_without_body(client, visit, asked, session, Method::GET).await {
             Ok(answer) => answer,
             Err(delivered) => return delivered,
         };
+        drop(opening);
         match answer {
             ServerAnswer::Events(upstream) => {
                 visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };

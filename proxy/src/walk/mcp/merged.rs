@@ -2,9 +2,9 @@
 //! their addresses. It answers what is asked of itself, asks all of them for lists, and passes a call on to the one that it
 //! is for, where it is like any call.
 
-use super::McpRequest;
 use super::answers::{CallFailure, gone, write_whole};
 use super::merged_upstream::GREETING;
+use super::{ClientHeaders, McpRequest};
 use crate::answer::beside;
 use crate::identity::identify::Principal;
 use crate::mcp::{
@@ -19,6 +19,7 @@ use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use parking_lot::Mutex;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value, json};
 use shared::id::UserId;
@@ -41,6 +42,7 @@ pub struct MergedRequest {
     pub(super) user: Option<UserId>,
     pub(super) metadata: Map<String, Value>,
     pub(super) plan: Arc<Plan>,
+    pub(super) headers: ClientHeaders,
     pub(super) targets: Vec<McpTarget>,
 }
 
@@ -52,6 +54,8 @@ impl MergedRequest {
             user: self.user,
             metadata: self.metadata.clone(),
             plan: self.plan.clone(),
+            headers: self.headers.clone(),
+            claimed: Mutex::default(),
             target: target.clone(),
         }
     }
@@ -66,6 +70,14 @@ impl MergedRequest {
 }
 
 impl Engine {
+    /// The servers that are behind the merged one of a caller.
+    pub(super) fn merged_targets(&self, caller: &Principal, user: Option<UserId>) -> Vec<McpTarget> {
+        let mut targets = McpTarget::all(&self.snapshot, caller, user);
+        // A session of the older transport is a connection, which none of its own could carry.
+        targets.retain(|target| target.integration.transport != "sse");
+        targets
+    }
+
     pub async fn run_merged_mcp(
         &self,
         client: &mut impl Downstream,
@@ -87,6 +99,7 @@ impl Engine {
         let method = client.head().method.clone();
         match method {
             Method::POST => self.post_merged(client, visit, asked, &session).await,
+            Method::GET => self.listen_merged(client, visit, asked).await,
             Method::DELETE => self.end_merged(client, visit, asked, &session).await,
             _ => {
                 visit.observer.log = None;
@@ -228,7 +241,10 @@ impl Engine {
         };
         let result = json!({
             "protocolVersion": revision,
-            "capabilities": { "tools": {}, "prompts": {}, "resources": {}, "completions": {} },
+            "capabilities": {
+                "tools": { "listChanged": true }, "prompts": { "listChanged": true },
+                "resources": { "listChanged": true }, "completions": {},
+            },
             "serverInfo": { "name": "portcullis", "version": env!("CARGO_PKG_VERSION") },
             "instructions": instructions,
         });

@@ -42,7 +42,8 @@ impl Engine {
         kind: Kind,
     ) -> Result<ListEntries, CallFailure> {
         let (version, now) = (self.snapshot.progress().version, Instant::now());
-        let key = ListCache::key(asked.target.server.id, asked.caller.key.id.uuid(), kind);
+        let (workspace, own) = (asked.caller.workspace.id.uuid(), asked.caller.key.id.uuid());
+        let key = ListCache::key(workspace, asked.target.server.id, own, kind);
         if let Some(kept) = self.mcp.lists.find(&key, version, now) {
             return Ok(kept);
         }

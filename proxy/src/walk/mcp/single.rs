@@ -72,6 +72,12 @@ impl Engine {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, id, &failure).await,
         };
+        if let Some(session) = session.filter(|_| message.asked.call().is_some()) {
+            let settled = pin!(self.mcp.opening.settled(asked.target.server.id, session));
+            if beside(client, visit, settled).await.is_err() {
+                return gone(visit);
+            }
+        }
         let began = Instant::now();
         let may_repeat = message.asked.is_idempotent();
         let answer = pin!(self.ask_server(asked, &ready.endpoint, &ready.call, may_repeat));

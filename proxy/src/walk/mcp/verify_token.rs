@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use shared::guardrails::remote::{RemoteCheck, RemoteContext};
 use shared::guardrails::{Hook, Shape, Subject, Verdict};
 use shared::mcp::TokenRules;
+use shared::telemetry::{Brief, LogLimit};
 use std::time::Instant;
 
 impl Engine {
@@ -22,7 +23,11 @@ impl Engine {
         asked: &McpRequest,
     ) -> Result<(), CallFailure> {
         let rules = TokenRules::parse(rules).map_err(|fault| {
-            tracing::warn!(integration = asked.target.integration.slug, %fault, "tokens cannot be verified");
+            static UNUSABLE: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNUSABLE.pass() {
+                let (integration, fault) = (&asked.target.integration.slug, Brief(fault));
+                tracing::warn!(integration, %fault, skipped, "tokens cannot be verified");
+            }
             CallFailure::bad_token("this MCP server's rules for tokens cannot be used")
         })?;
         let sent = headers.get(&rules.header).map(|value| value.as_bytes()).unwrap_or_default();

@@ -1,15 +1,15 @@
 //! Slots from logs, and from smaller slots. Logs are read once for all that they are divided by.
 
-use super::SlotSize;
 use super::counted_call::{COLUMNS, CountedCall};
+use super::metadata_values::MetadataPairs;
 use super::pack::{self, SlotValues};
 use super::slot_dimension::SlotDimension;
+use super::{Kept, SlotSize};
 use crate::db::table::RowError;
 use crate::log_store::Packer;
 use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
 use futures::{TryStreamExt as _, pin_mut};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, GenericClient};
@@ -32,22 +32,28 @@ pub async fn tally_logs(
     size: SlotSize,
     [from, until]: [DateTime<Utc>; 2],
 ) -> Result<Tally, RowError> {
-    let sql = format!("SELECT {COLUMNS} FROM request_logs WHERE created_at >= $1 AND created_at < $2");
+    let sql = format!("SELECT {COLUMNS}, metadata::text FROM request_logs WHERE created_at >= $1 AND created_at < $2");
     let rows = db.query_raw(&sql, [from, until]).await?;
     pin_mut!(rows);
     let mut tally = Tally::default();
     while let Some(row) = rows.try_next().await? {
         let call = CountedCall::read(&row)?;
         let slot = size.beginning(call.created_at);
+        let (organisation_id, workspace_id) = (call.organisation_id, call.workspace_id);
+        let key = |dimension| SlotKey { organisation_id, workspace_id, slot, dimension };
         for dimension in SlotDimension::EVERY {
-            let (organisation_id, workspace_id) = (call.organisation_id, call.workspace_id);
-            let key = SlotKey { organisation_id, workspace_id, slot, dimension };
             dimension.each(&call, |value| {
-                if let Some(figures) = tally.entry(key).or_default().entry(value) {
+                if let Some(figures) = tally.entry(key(dimension)).or_default().entry(value) {
                     figures.add_call(&call);
                 }
             });
         }
+        let pairs = MetadataPairs::parse(row.try_get(row.len() - 1)?);
+        let by_name = tally.entry(key(SlotDimension::Metadata));
+        by_name.or_insert_with(|| SlotValues::new(SlotDimension::Metadata)).add_pairs(&call, pairs.as_ref());
+    }
+    if size != SlotSize::Minute {
+        tally.values_mut().for_each(SlotValues::trim);
     }
     Ok(tally)
 }
@@ -57,6 +63,7 @@ pub async fn merge_smaller(
     db: &impl GenericClient,
     size: SlotSize,
     slot: DateTime<Utc>,
+    kept: &Kept,
 ) -> Result<Vec<PackedSlot>, RowError> {
     // In the order of keys, so that one of them is held at a time.
     const SMALLER: &str = "SELECT organisation_id, workspace_id, dimension, slot, figures FROM usage_slots
@@ -69,16 +76,25 @@ pub async fn merge_smaller(
     let mut packer = Packer::default();
     while let Some(row) = rows.try_next().await? {
         let Some(dimension) = SlotDimension::named(row.try_get("dimension")?) else { continue };
+        // Of a week of which a part is gone.
+        if dimension == SlotDimension::Metadata && kept.is_sealed(slot) {
+            continue;
+        }
         let (organisation_id, workspace_id) = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
         let key = SlotKey { organisation_id, workspace_id, slot, dimension };
         if held.as_ref().is_some_and(|(one, _)| *one != key) {
-            merged.extend(held.take().map(|(key, values)| PackedSlot::new(key, &values, &mut packer)));
+            merged.extend(held.take().map(|merged| packed_whole(merged, &mut packer)));
         }
-        let (_, values) = held.get_or_insert_with(|| (key, SlotValues::default()));
+        let (_, values) = held.get_or_insert_with(|| (key, SlotValues::new(dimension)));
         values.merge(row.try_get("figures")?, row.try_get("slot")?)?;
     }
-    merged.extend(held.map(|(key, values)| PackedSlot::new(key, &values, &mut packer)));
+    merged.extend(held.map(|merged| packed_whole(merged, &mut packer)));
     Ok(merged)
+}
+
+fn packed_whole((key, mut values): (SlotKey, SlotValues), packer: &mut Packer) -> PackedSlot {
+    values.trim();
+    PackedSlot::new(key, &values, packer)
 }
 
 /// What was counted, as it is stored.
@@ -90,17 +106,8 @@ pub fn packed(tally: &Tally) -> Vec<PackedSlot> {
 /// Adds half hours up to a day, without asking for them again.
 pub fn add_to_day(day: &mut Tally, half_hours: &Tally) {
     for (key, values) in half_hours {
-        let sum = day.entry(SlotKey { slot: SlotSize::Day.beginning(key.slot), ..*key }).or_default();
-        match values {
-            SlotValues::TooMany => *sum = SlotValues::TooMany,
-            SlotValues::Kept(kept) => {
-                for (value, figures) in kept {
-                    if let Some(sum) = sum.entry(Cow::Borrowed(value)) {
-                        sum.merge(figures);
-                    }
-                }
-            }
-        }
+        let sum = day.entry(SlotKey { slot: SlotSize::Day.beginning(key.slot), ..*key });
+        sum.or_insert_with(|| SlotValues::new(key.dimension)).add(values);
     }
 }
 

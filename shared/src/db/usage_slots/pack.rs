@@ -1,8 +1,11 @@
 //! The figures of all values of a slot as bytes: numbers of variable length, one value after the other in the order of their texts,
 //! compressed where that is shorter. A row for each value would take many times the room, most of it for zeros and keys.
 
+use super::counted_call::CountedCall;
 use super::figures::Figures;
+use super::metadata_values::{MetadataPairs, MetadataValues};
 use super::sketch::Sketch;
+use super::slot_dimension::SlotDimension;
 use crate::db::table::RowError;
 use crate::log_store::{Packer, unpack};
 use chrono::{DateTime, Utc};
@@ -10,13 +13,17 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+/// Something of each value: they are looked up for every figure of every slot.
+pub type ValueMap<T> = HashMap<String, T, RandomState>;
 /// Figures by value.
-pub type ByValue = HashMap<String, Figures, RandomState>;
+pub type ByValue = ValueMap<Figures>;
 
 /// Of one slot, divided by one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlotValues {
     Kept(ByValue),
+    /// Divided by the names of metadata.
+    ByName(Box<MetadataValues>),
     /// More than are worth keeping: whoever asks counts logs.
     TooMany,
 }
@@ -39,6 +46,48 @@ impl Default for SlotValues {
 }
 
 impl SlotValues {
+    /// Nothing yet.
+    pub fn new(dimension: SlotDimension) -> Self {
+        match dimension {
+            SlotDimension::Metadata => Self::ByName(Box::default()),
+            _ => Self::default(),
+        }
+    }
+
+    /// Adds a call by its metadata, if that can be read.
+    pub fn add_pairs(&mut self, call: &CountedCall<'_>, pairs: Option<&MetadataPairs>) {
+        let Self::ByName(values) = self else { return };
+        if !pairs.is_some_and(|pairs| values.add_call(call, pairs)) {
+            *self = Self::TooMany;
+        }
+    }
+
+    /// Adds what was counted of another stretch of time.
+    pub fn add(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (Self::ByName(mine), Self::ByName(theirs)) => {
+                if !mine.merge(theirs) {
+                    *self = Self::TooMany;
+                }
+            }
+            (Self::Kept(_), Self::Kept(theirs)) => {
+                for (value, figures) in theirs {
+                    if let Some(sum) = self.entry(Cow::Borrowed(value)) {
+                        sum.merge(figures);
+                    }
+                }
+            }
+            (_, Self::Kept(_) | Self::ByName(_) | Self::TooMany) => *self = Self::TooMany,
+        }
+    }
+
+    /// Leaves out what is not worth keeping.
+    pub fn trim(&mut self) {
+        if let Self::ByName(values) = self {
+            values.trim();
+        }
+    }
+
     /// The figures of a value, to add to; none once there are too many.
     pub fn entry(&mut self, value: Cow<'_, str>) -> Option<&mut Figures> {
         let is_full = matches!(self, Self::Kept(kept) if kept.len() >= MOST_VALUES && !kept.contains_key(&*value));
@@ -55,11 +104,17 @@ impl SlotValues {
 
     /// Everything in some stored bytes.
     pub fn merge(&mut self, stored: &[u8], slot: DateTime<Utc>) -> Result<(), RowError> {
-        let is_whole = read(stored, slot, |value, figures| {
-            if let Some(sum) = self.entry(Cow::Borrowed(value)) {
-                sum.merge(figures);
+        let is_whole = match self {
+            Self::ByName(mine) => {
+                let mut theirs = MetadataValues::default();
+                read(stored, slot, |text, figures| theirs.take(text, figures))? && mine.merge(&theirs)
             }
-        })?;
+            Self::Kept(_) | Self::TooMany => read(stored, slot, |value, figures| {
+                if let Some(sum) = self.entry(Cow::Borrowed(value)) {
+                    sum.merge(figures);
+                }
+            })?,
+        };
         if !is_whole {
             *self = Self::TooMany;
         }
@@ -68,15 +123,20 @@ impl SlotValues {
 
     /// The same bytes for the same figures; none at all for too many.
     pub fn payload(&self, slot: DateTime<Utc>) -> Vec<u8> {
-        let Self::Kept(kept) = self else { return Vec::new() };
-        let mut values: Vec<(&String, &Figures)> = kept.iter().collect();
-        values.sort_unstable_by_key(|(value, _)| *value);
+        let mut values: Vec<(Cow<'_, str>, Cow<'_, Figures>)> = match self {
+            Self::TooMany => return Vec::new(),
+            Self::Kept(kept) => {
+                kept.iter().map(|(value, figures)| (Cow::Borrowed(value.as_str()), Cow::Borrowed(figures))).collect()
+            }
+            Self::ByName(values) => values.flat(),
+        };
+        values.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let mut bytes = Vec::with_capacity(values.len() * 48 + 8);
         put(&mut bytes, values.len() as u128);
         for (value, figures) in values {
             put(&mut bytes, value.len() as u128);
             bytes.extend_from_slice(value.as_bytes());
-            put_figures(&mut bytes, figures, slot);
+            put_figures(&mut bytes, &figures, slot);
         }
         bytes
     }
@@ -88,6 +148,14 @@ pub fn stored(payload: &[u8], packer: &mut Packer) -> Vec<u8> {
     match packed.filter(|packed| packed.len() < payload.len()) {
         Some(packed) => [&[COMPRESSED][..], &packed[..]].concat(),
         None => [&[PLAIN][..], payload].concat(),
+    }
+}
+
+/// The same as if it were not worth compressing, for whoever reads it more than once.
+pub fn uncompressed(stored: Vec<u8>) -> Result<Vec<u8>, RowError> {
+    match stored.first() {
+        Some(&COMPRESSED) => Ok([&[PLAIN][..], &unpacked(&stored)?[..]].concat()),
+        _ => Ok(stored),
     }
 }
 
@@ -327,6 +395,9 @@ mod tests {
             again.merge(&bytes, slot()).unwrap();
             prop_assert_eq!(&again, &values);
             prop_assert_eq!(again.payload(slot()), values.payload(slot()));
+            let mut once_more = SlotValues::default();
+            once_more.merge(&uncompressed(bytes.clone()).unwrap(), slot()).unwrap();
+            prop_assert_eq!(&once_more, &values);
             let mut sums = ByValue::default();
             let wants = |value: &str, _| if value.len().is_multiple_of(2) { Wanted::Nothing } else { Wanted::Sums };
             read_some(&bytes, slot(), wants, |value, figures| drop(sums.insert(value.to_owned(), figures.clone()))).unwrap();

@@ -24,13 +24,15 @@ pub enum SlotDimension {
     User,
     /// A call may have passed several.
     Guardrail,
+    /// Names and values (`metadata_values`).
+    Metadata,
 }
 
 /// Characters of a value.
-const LONGEST: usize = 500;
+pub(super) const LONGEST: usize = 500;
 
 impl SlotDimension {
-    pub const EVERY: [Self; 14] = [
+    pub const EVERY: [Self; 15] = [
         Self::All,
         Self::AiService,
         Self::Model,
@@ -45,6 +47,7 @@ impl SlotDimension {
         Self::Retries,
         Self::User,
         Self::Guardrail,
+        Self::Metadata,
     ];
 
     /// As it is stored.
@@ -64,6 +67,7 @@ impl SlotDimension {
             Self::Retries => "retries",
             Self::User => "user",
             Self::Guardrail => "guardrail",
+            Self::Metadata => "metadata",
         }
     }
 
@@ -71,7 +75,7 @@ impl SlotDimension {
         Self::EVERY.into_iter().find(|one| one.name() == name)
     }
 
-    /// Every value that a call is counted under; there may be none.
+    /// Every value that a call is counted under; there may be none, and those of metadata are not among them.
     pub fn each<'c>(self, call: &'c CountedCall<'_>, mut count: impl FnMut(Cow<'c, str>)) {
         match self {
             Self::Guardrail => call.guardrails.iter().for_each(|id| count(cut(Cow::Borrowed(*id)))),
@@ -96,7 +100,7 @@ impl SlotDimension {
             Self::PromptVersion => id(call.prompt_version_id),
             Self::CacheStatus => Cow::Borrowed(call.cache_status),
             Self::Retries if call.is_success && call.retries > 0 => Cow::Owned(call.retries.to_string()),
-            Self::Retries | Self::Guardrail => return None,
+            Self::Retries | Self::Guardrail | Self::Metadata => return None,
             Self::User => call.user.map_or(Cow::Borrowed(""), |name| Cow::Owned(user_value(name))),
         };
         Some(cut(value))

@@ -2,7 +2,8 @@
 //! reach back to is built, so that they begin earlier.
 
 use super::build::{PackedSlot, SlotKey, Tally, add_to_day, merge_smaller, packed, tally_logs};
-use super::{Kept, SlotDimension, SlotSize, day_of, lock, pack, rebuild};
+use super::pack::{self, SlotValues};
+use super::{Kept, SlotDimension, SlotSize, day_of, lock, rebuild};
 use crate::db::table::RowError;
 use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::{HashMap, HashSet};
@@ -82,13 +83,14 @@ async fn differing(db: &impl GenericClient, day: DateTime<Utc>, kept: &Kept) -> 
         differing += compared(db, SlotSize::HalfHour, piece, &packed(&half_hour), &stale).await?;
         add_to_day(&mut whole, &half_hour);
     }
+    whole.values_mut().for_each(SlotValues::trim);
     let piece = [day, day + SlotSize::Day.width()];
     differing += compared(db, SlotSize::Day, piece, &packed(&whole), &stale).await?;
     let week = SlotSize::Week.beginning(day);
     let piece = [week, week + SlotSize::Week.width()];
     // With its last day, all that it is made of is there.
     if piece[1] == day + SlotSize::Day.width() && week >= kept.begins_at {
-        let merged = merge_smaller(db, SlotSize::Week, week).await?;
+        let merged = merge_smaller(db, SlotSize::Week, week, kept).await?;
         differing += compared(db, SlotSize::Week, piece, &merged, &StaleSlots::read(db, week).await?).await?;
     }
     Ok(differing)

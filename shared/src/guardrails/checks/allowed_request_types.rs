@@ -130,4 +130,21 @@ mod tests {
         let verdict = check.run(&Subject { metadata: both.as_object().unwrap(), ..subject(&request, None) });
         assert_eq!(said(&verdict), "error");
     }
+
+    #[test]
+    fn metadata_that_names_nothing_known_is_a_list_like_another_and_where_it_came_from_is_told() {
+        for (metadata, expected, source) in [
+            (json!({}), "pass", "default"),
+            (json!({ "supported_endpoints": "" }), "pass", "default"),
+            (json!({ "supported_endpoints": "日本" }), "fail", "metadata"),
+            (json!({ "blocked_endpoints": "日本" }), "pass", "metadata"),
+            (json!({ "blocked_endpoints": vec!["x"; 100_000] }), "pass", "metadata"),
+            (json!({ "supported_endpoints": 7 }), "pass", "default"),
+        ] {
+            let (request, check) = (json!({}), compile("allowedRequestTypes", &json!({})).unwrap());
+            let verdict = check.run(&Subject { metadata: metadata.as_object().unwrap(), ..subject(&request, None) });
+            let told = (said(&verdict), verdict.data.value()["source"].clone());
+            assert_eq!(told, (expected, json!(source)), "{}", metadata.to_string().len());
+        }
+    }
 }

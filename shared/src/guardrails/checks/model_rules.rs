@@ -106,6 +106,8 @@ mod tests {
             (&none, json!({}), "m", false, "error"),
             (&none, json!({}), "m", true, "error"),
             (&rules, json!({}), "", false, "error"),
+            (&rules, json!({ "team": "日本" }), "日本", false, "fail"),
+            (&rules, json!({ "team": "x".repeat(1 << 20) }), "d", false, "pass"),
         ] {
             let request = json!({ "model": model });
             let metadata = metadata.as_object().unwrap();

@@ -58,12 +58,30 @@ mod tests {
             (json!(["a"]), json!("all"), json!({ "A": "1" }), "fail"),
             (json!(["é"]), json!("all"), json!({ "é": "" }), "pass"),
             (json!("a, b"), json!("all"), json!({ "a": "1", "b": null }), "pass"),
+            (json!(["日本"]), json!("none"), json!({ "日本語": "1" }), "pass"),
+            (json!(["a"]), json!("all"), json!({ "a": "x".repeat(1 << 20) }), "pass"),
+            (json!(["a"]), json!("all"), json!({ ("x".repeat(1 << 20)): "a" }), "fail"),
         ] {
             let parameters = json!({ "metadataKeys": keys, "operator": operator });
             let check = compile("requiredMetadataKeys", &parameters).unwrap();
             let request = json!({});
             let verdict = check.run(&Subject { metadata: metadata.as_object().unwrap(), ..subject(&request, None) });
             assert_eq!(said(&verdict), expected, "{parameters} {metadata}");
+        }
+    }
+
+    #[test]
+    fn what_is_there_and_what_is_missing_is_told_and_parameters_of_another_form_are_refused() {
+        let check = compile("requiredMetadataKeys", &json!({ "metadataKeys": ["a", "é"], "operator": "any" })).unwrap();
+        let (request, metadata) = (json!({}), json!({ "é": 1 }));
+        let verdict = check.run(&Subject { metadata: metadata.as_object().unwrap(), ..subject(&request, None) });
+        let told = json!({ "found_metadata_keys": ["é"], "missing_metadata_keys": ["a"], "operator": "any",
+                           "explanation": "1 of 2 keys are in the metadata; any must be." });
+        assert_eq!((said(&verdict), &*verdict.data.value()), ("pass", &told));
+        for parameters in
+            [json!({}), json!({ "metadataKeys": 7 }), json!({ "metadataKeys": ["a"], "operator": "some" })]
+        {
+            assert!(compile("requiredMetadataKeys", &parameters).is_err(), "{parameters}");
         }
     }
 }

@@ -79,6 +79,10 @@ mod tests {
             (json!({ "a": ["x", "y"] }), "all", "containsAll", json!({ "a": ["y", "x"] }), "pass"),
             (json!({ "a": "^t.st$" }), "all", "regex", json!({ "a": "test" }), "pass"),
             (json!({ "a": "^t.st$" }), "all", "regex", json!({ "a": "tést2" }), "fail"),
+            (json!({ "é": "日本" }), "all", "exact", json!({ "é": "日本" }), "pass"),
+            (json!({ "a": "" }), "all", "exact", json!({ "a": "" }), "pass"),
+            (json!({ "a": "y" }), "all", "contains", json!({ "a": format!("{}y", "x".repeat(1 << 20)) }), "pass"),
+            (json!({ "a": "(x+)+y" }), "all", "regex", json!({ "a": "x".repeat(1 << 16) }), "fail"),
         ] {
             let parameters = json!({ "metadataPairs": pairs, "operator": operator, "matchType": match_type });
             let check = compile("requiredMetadataKeyValuePairs", &parameters).unwrap();
@@ -89,5 +93,16 @@ mod tests {
         for pairs in [json!({}), json!({ "a": {} })] {
             assert!(compile("requiredMetadataKeyPairs", &json!({ "metadataPairs": pairs })).is_err(), "{pairs}");
         }
+    }
+
+    #[test]
+    fn what_is_there_and_what_is_missing_is_told_but_no_value() {
+        let parameters = json!({ "metadataPairs": { "a": "one", "é": "two" }, "operator": "any" });
+        let check = compile("requiredMetadataKeyPairs", &parameters).unwrap();
+        let (request, metadata) = (json!({}), json!({ "a": "other", "é": "two" }));
+        let verdict = check.run(&Subject { metadata: metadata.as_object().unwrap(), ..subject(&request, None) });
+        let told = json!({ "found_metadata_keys": ["é"], "missing_metadata_keys": ["a"], "operator": "any",
+                           "explanation": "1 of 2 pairs are in the metadata; any must be." });
+        assert_eq!((said(&verdict), &*verdict.data.value()), ("pass", &told));
     }
 }

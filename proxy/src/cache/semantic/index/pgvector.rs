@@ -13,6 +13,7 @@ use crate::cache::semantic::lexical::LexicalMarks;
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use shared::telemetry::{Brief, LogLimit};
 use shared::{db, settings};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -204,7 +205,7 @@ impl PgVectorIndex {
                 change = queued.recv() => {
                     let Some(change) = change else { return };
                     if let Err(error) = self.apply(session, change, &mut so_far).await {
-                        tracing::warn!(error = format!("{error:#}"), "a question was not put into the semantic cache's Postgres");
+                        note_unput(&error);
                     }
                 }
                 _ = look.tick() => {}
@@ -309,6 +310,14 @@ fn written(values: &[f32]) -> String {
     }
     text.push(']');
     text
+}
+
+fn note_unput(error: &anyhow::Error) {
+    static NOT_PUT: LogLimit = LogLimit::new();
+    if let Some(skipped) = NOT_PUT.pass() {
+        let error = Brief(format!("{error:#}"));
+        tracing::warn!(%error, skipped, "a question was not put into the semantic cache's Postgres");
+    }
 }
 
 #[cfg(test)]

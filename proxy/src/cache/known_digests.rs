@@ -1,47 +1,46 @@
-//! Digests of bodies that kept answers were found for lately, by the bytes that these bodies came in: clients write equal
-//! requests alike, and to compare a text takes a fraction of the time of spelling and hashing it anew.
+//! Digests of what kept answers were found for lately, by the bytes that they are made of: of bodies, which clients write
+//! alike where they are equal, and of keys. To compare a text takes a fraction of the time of spelling and hashing it anew.
 //!
 //! Texts of requests are here only as long as they are of use: few, none that is long, and all are dropped whenever the
 //! cache is swept.
 
-use super::key::BodyDigest;
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use std::hash::BuildHasher as _;
 
 const PLACES: usize = 256;
-/// Of a body, in bytes.
+/// Of a text, in bytes.
 const LONGEST: usize = 4 << 10;
 
-pub struct KnownBodies {
-    /// Each body has one place, and gives it up to the next.
-    places: Box<[Mutex<Option<KnownBody>>]>,
+pub struct KnownDigests<D> {
+    /// Each text has one place, and gives it up to the next.
+    places: Box<[Mutex<Option<KnownDigest<D>>>]>,
     spread: RandomState,
 }
 
-struct KnownBody {
+struct KnownDigest<D> {
     hash: u64,
     text: Box<[u8]>,
-    digest: BodyDigest,
+    digest: D,
 }
 
-impl Default for KnownBodies {
+impl<D> Default for KnownDigests<D> {
     fn default() -> Self {
         Self { places: (0..PLACES).map(|_| Mutex::default()).collect(), spread: RandomState::default() }
     }
 }
 
-impl KnownBodies {
-    pub fn find(&self, body: &[u8]) -> Option<BodyDigest> {
-        let (hash, place) = self.place(body)?;
+impl<D: Copy> KnownDigests<D> {
+    pub fn find(&self, text: &[u8]) -> Option<D> {
+        let (hash, place) = self.place(text)?;
         // Whoever would have to wait hashes.
         let known = place.try_lock()?;
-        known.as_ref().filter(|known| known.hash == hash && *known.text == *body).map(|known| known.digest)
+        known.as_ref().filter(|known| known.hash == hash && *known.text == *text).map(|known| known.digest)
     }
 
-    pub fn remember(&self, body: &[u8], digest: BodyDigest) {
-        if let Some((hash, place)) = self.place(body) {
-            let known = KnownBody { hash, text: body.into(), digest };
+    pub fn remember(&self, text: &[u8], digest: D) {
+        if let Some((hash, place)) = self.place(text) {
+            let known = KnownDigest { hash, text: text.into(), digest };
             let before = place.lock().replace(known);
             drop(before);
         }
@@ -53,11 +52,11 @@ impl KnownBodies {
         }
     }
 
-    fn place(&self, body: &[u8]) -> Option<(u64, &Mutex<Option<KnownBody>>)> {
-        if body.len() > LONGEST {
+    fn place(&self, text: &[u8]) -> Option<(u64, &Mutex<Option<KnownDigest<D>>>)> {
+        if text.len() > LONGEST {
             return None;
         }
-        let hash = self.spread.hash_one(body);
+        let hash = self.spread.hash_one(text);
         self.places.get(hash as usize % PLACES).map(|place| (hash, place))
     }
 }
@@ -65,14 +64,15 @@ impl KnownBodies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::key::BodyDigest;
 
     fn digest(body: &str) -> BodyDigest {
         BodyDigest::of(body.as_bytes()).unwrap()
     }
 
     #[test]
-    fn a_body_is_known_by_all_of_its_bytes_until_it_is_forgotten() {
-        let known = KnownBodies::default();
+    fn a_text_is_known_by_all_of_its_bytes_until_it_is_forgotten() {
+        let known = KnownDigests::default();
         let (one, other) = (r#"{"a":1}"#, r#"{"a":2}"#);
         assert_eq!(known.find(one.as_bytes()), None);
         known.remember(one.as_bytes(), digest(one));
@@ -84,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn places_are_few_and_long_bodies_have_none() {
-        let known = KnownBodies::default();
+    fn places_are_few_and_long_texts_have_none() {
+        let known = KnownDigests::default();
         let bodies: Vec<String> = (0..10 * PLACES).map(|number| format!(r#"{{"a":{number}}}"#)).collect();
         bodies.iter().for_each(|body| known.remember(body.as_bytes(), digest(body)));
         let found = bodies.iter().filter(|body| known.find(body.as_bytes()).is_some());

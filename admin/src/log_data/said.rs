@@ -1,0 +1,62 @@
+//! What was thought of calls, by a name of their metadata: feedback is of traces and may come at any time, so figures of slots do
+//! not hold it. It is found from the side of feedback, of which there is much less than of calls.
+
+use super::LogView;
+use super::feedback::of_traces;
+use super::measure::{self, Measure};
+use crate::http::ApiError;
+use rust_decimal::Decimal;
+use shared::db::table::Filter;
+use std::collections::HashMap;
+use tokio_postgres::GenericClient;
+
+/// Of the calls of one group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Said {
+    /// Those on whose trace there is feedback.
+    pub calls: Decimal,
+    /// The average of what was said of each.
+    pub average: Decimal,
+}
+
+impl Said {
+    /// 0 of what is not about feedback.
+    pub fn measured(self, measure: &Measure) -> Decimal {
+        match *measure {
+            measure::SAID => self.calls,
+            measure::AVG_SAID => self.average,
+            _ => Decimal::ZERO,
+        }
+    }
+}
+
+/// By the value of this name. `filter` is the condition on calls.
+pub async fn by_metadata(
+    db: &impl GenericClient,
+    view: &LogView,
+    filter: &Filter,
+    name: &str,
+) -> Result<HashMap<String, Said>, ApiError> {
+    let given = view.tenant_filter();
+    let n = given.values().len() + filter.values().len() + 1;
+    // Apart from each other (`OFFSET 0`): planning them together takes longer than finding them.
+    let sql = format!(
+        "SELECT value, count(*)::numeric AS calls, round(avg(said), 10) AS average
+         FROM (SELECT workspace_id AS given_in, trace_id AS given_on, avg(weighted) AS said FROM feedback
+             WHERE {} GROUP BY 1, 2) AS thoughts
+         JOIN (SELECT workspace_id, trace_id, coalesce(metadata ->> ${n}::text, '') AS value FROM request_logs
+             WHERE {} AND {} OFFSET 0) AS calls ON workspace_id = given_in AND trace_id = given_on
+         GROUP BY 1",
+        given.sql(),
+        filter.sql_after(&given),
+        of_traces(db, &given).await?,
+    );
+    let mut values = given.values();
+    values.extend(filter.values());
+    values.push(&name);
+    let rows = db.query(&sql, &values).await?;
+    let read = rows.iter().map(|row| {
+        Ok((row.try_get("value")?, Said { calls: row.try_get("calls")?, average: row.try_get("average")? }))
+    });
+    read.collect::<Result<_, tokio_postgres::Error>>().map_err(ApiError::from)
+}
