@@ -25,11 +25,10 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl WordCount {
     fn judge_text(&self, judged: &JudgedText<'_>, data: &mut String) -> Result<bool, CheckError> {
-        let text = judged.text;
-        if text.trim().is_empty() {
-            return Err(CheckError::no_text());
+        match words(judged.text) as u64 {
+            0 => Err(CheckError::no_text()),
+            count => Ok(self.0.judge(count, judged, data)),
         }
-        Ok(self.0.judge(words(text) as u64, judged, data))
     }
 }
 
