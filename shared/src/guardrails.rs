@@ -30,7 +30,7 @@ mod verdict;
 
 pub use check::{Check, Replaced, compile};
 pub use checks::placeholders::Placeholders;
-pub use data::{Data, put_number, put_text, put_value};
+pub use data::{Data, JudgedText, put_number, put_text, put_value};
 pub use fault::{Fault, FaultKind};
 pub use request_type::{REQUEST_TYPES, is_request_type};
 pub use subject::{Hook, Shape, Subject};

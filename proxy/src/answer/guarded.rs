@@ -316,6 +316,10 @@ impl ResponseStep for Guarded {
 
     fn told(&mut self, is_logged: bool) -> Option<HookLog> {
         let answered = self.told.take()?;
+        // That nothing is to be done was told with the request.
+        if !is_logged && self.call.later.is_none() {
+            return None;
+        }
         let said = self.denied.as_deref().or(self.output.as_deref());
         Some(self.call.log(said, answered, is_logged))
     }

@@ -20,6 +20,8 @@ pub struct CompiledHook {
     pub checks: Arc<[CompiledCheck]>,
     /// Another for each that may judge otherwise.
     pub fingerprint: [u8; 16],
+    /// Whether it has a check that looks further into a body than at its text.
+    pub reads_body: bool,
     /// How it is run on a text, where it looks at nothing else.
     pub on_text: Option<TextHook>,
 }
@@ -93,7 +95,8 @@ impl CompiledHook {
         let all = format!("{id}\n{kind:?}\n{actions:?}\n{}", serde_json::to_string(written).unwrap_or_default());
         fingerprint.copy_from_slice(&Sha256::digest(all)[..16]);
         let on_text = TextHook::new(id, kind, &actions, &checks);
-        Self { id: id.to_owned(), kind, actions, checks, fingerprint, on_text }
+        let reads_body = checks.iter().any(|check| check.check.reads_body());
+        Self { id: id.to_owned(), kind, actions, checks, fingerprint, reads_body, on_text }
     }
 
     /// Whether what it cannot read must not pass: it may deny it, or should have replaced something in it.
@@ -101,11 +104,6 @@ impl CompiledHook {
         let is_changing = |check: &CompiledCheck| check.check.replace("", true).is_some();
         let is_strict = self.actions.denies || self.kind == HookKind::Mutator;
         !self.actions.is_async && (is_strict || self.checks.iter().any(is_changing))
-    }
-
-    /// Whether it has a check that looks further into a body than at its text.
-    pub fn reads_body(&self) -> bool {
-        self.checks.iter().any(|check| check.check.reads_body())
     }
 
     /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.

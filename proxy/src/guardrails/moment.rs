@@ -1,5 +1,5 @@
-//! When something ran, as results tell it: `2026-11-17T12:19:34.123Z`. It is written for every check of every request, so the
-//! text of a second is made once for each thread.
+//! When something ran, as results tell it: `2026-11-17T12:19:34.123Z`. It is written for every hook of every request, so
+//! each thread keeps what it wrote last.
 
 use chrono::{DateTime, SecondsFormat};
 use std::cell::RefCell;
@@ -12,9 +12,32 @@ const MILLISECOND: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment(u64);
 
+/// What was written last, for what is written next.
+struct WrittenMoment {
+    millis: u64,
+    text: String,
+}
+
+/// As long as `2026-11-17T12:19:34`.
+const TO_SECONDS: usize = 19;
+
 thread_local! {
-    /// The last second that was written, and its text up to the point.
-    static WRITTEN: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
+    static WRITTEN: RefCell<WrittenMoment> = const { RefCell::new(WrittenMoment { millis: u64::MAX, text: String::new() }) };
+}
+
+impl WrittenMoment {
+    fn write(&mut self, millis: u64) {
+        const PER_SECOND: u64 = 1000;
+        if millis / PER_SECOND != self.millis / PER_SECOND {
+            self.text = beginning(millis / PER_SECOND);
+        }
+        self.text.truncate(TO_SECONDS);
+        let digit = |number: u64| char::from(b'0' + (number % 10) as u8);
+        for letter in ['.', digit(millis / 100), digit(millis / 10), digit(millis), 'Z'] {
+            self.text.push(letter);
+        }
+        self.millis = millis;
+    }
 }
 
 impl Moment {
@@ -46,27 +69,19 @@ impl Moment {
 
     /// At the end of a text.
     pub fn put(self, out: &mut String) {
-        let (second, nanos) = (self.0 / SECOND, self.0 % SECOND);
-        WRITTEN.with_borrow_mut(|(known, text)| {
-            if *known != second {
-                (*known, *text) = (second, beginning(self.seconds()));
+        WRITTEN.with_borrow_mut(|written| {
+            if written.millis != self.millis() {
+                written.write(self.millis());
             }
-            out.push_str(text);
+            out.push_str(&written.text);
         });
-        let digit = |number: u64| b'0' + (number % 10) as u8;
-        let millis = nanos / MILLISECOND;
-        let behind = [b'.', digit(millis / 100), digit(millis / 10), digit(millis), b'Z'];
-        // Digits are always text.
-        out.push_str(std::str::from_utf8(&behind).unwrap_or_default());
     }
 }
 
-/// Up to the point.
-fn beginning(second: i64) -> String {
-    let at = DateTime::from_timestamp(second, 0).unwrap_or_default();
-    let mut text = at.to_rfc3339_opts(SecondsFormat::Secs, true);
-    text.pop();
-    text
+/// Up to the seconds.
+fn beginning(second: u64) -> String {
+    let at = i64::try_from(second).ok().and_then(|second| DateTime::from_timestamp(second, 0));
+    at.unwrap_or_default().to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 #[cfg(test)]

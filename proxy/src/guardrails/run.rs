@@ -10,7 +10,7 @@ use super::results::{CheckResult, HookResult, list};
 use super::text_hook::Began;
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::{HeaderChange, Hook, Placeholders, Shape, Subject};
+use shared::guardrails::{HeaderChange, Hook, JudgedText, Placeholders, Shape, Subject};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -132,12 +132,16 @@ pub fn run_side_with(
     answers.begin(begun.instant + LONGEST_RUN);
     // The clock is asked once for each check: when it ends, the next begins.
     let mut now = begun.instant;
+    let text = inputs.text.map(JudgedText::new);
     for (place, hook) in hooks.iter().enumerate() {
         let began = Began { instant: now, moment: begun.moment.after(now - begun.instant) };
         let result = match is_skipped(hook, inputs) {
             true => HookResult::skipped(hook, began.moment),
             false => {
-                let (result, ended) = run_hook((place, hook), inputs, body, began, &mut side, meters, answers);
+                let (result, ended) = match (&text, &hook.on_text) {
+                    (Some(text), Some(on_text)) => on_text.run((place, hook), text, began, meters, answers),
+                    _ => run_hook((place, hook), inputs, body, began, &mut side, meters, answers),
+                };
                 now = ended;
                 result
             }
@@ -170,9 +174,6 @@ fn run_hook(
     meters: &GuardMeters,
     answers: &mut RemoteAnswers,
 ) -> (HookResult, Instant) {
-    if let (Some(text), Some(on_text)) = (inputs.text, &hook.on_text) {
-        return on_text.run((place, hook), text, began, meters, answers);
-    }
     let mut now = began.instant;
     let in_order = hook.actions.is_sequential || hook.kind == HookKind::Mutator;
     let may_change = !hook.actions.is_async && inputs.text.is_none();

@@ -7,9 +7,8 @@ use super::moment::Moment;
 use super::remote::{RemoteAnswers, too_costly};
 use super::results::{CREATED_AT, CheckResult, FAILED, HookResult, PASSED, USUAL_CHECK, USUAL_HOOK};
 use super::results::{check_end, millis, put_check_id};
-use shared::guardrails::{Verdict, put_number, put_text};
+use shared::guardrails::{JudgedText, Verdict, put_number, put_text};
 use shared::model::guardrail::GuardrailActions;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// What is known of its results. The verdict is that of what passes, as nearly everything does.
@@ -41,7 +40,7 @@ impl TextHook {
     /// None for a hook that takes more to be run, or to be told of.
     pub fn new(id: &str, kind: HookKind, actions: &GuardrailActions, checks: &[CompiledCheck]) -> Option<Self> {
         let has_feedback = actions.on_success.is_some() || actions.on_fail.is_some();
-        let judges_text = |check: &CompiledCheck| check.check.judge("", &mut String::new()).is_some();
+        let judges_text = |check: &CompiledCheck| check.check.judge(&JudgedText::new(""), &mut String::new()).is_some();
         if kind != HookKind::Guardrail || actions.is_async || has_feedback || checks.is_empty() {
             return None;
         }
@@ -64,7 +63,7 @@ impl TextHook {
     pub fn run(
         &self,
         (place, hook): (usize, &CompiledHook),
-        text: &str,
+        text: &JudgedText<'_>,
         began: Began,
         meters: &GuardMeters,
         answers: &mut RemoteAnswers,
@@ -74,7 +73,6 @@ impl TextHook {
         // Since it began: now, that is when the last check ended and the next one begins.
         let (mut now, mut elapsed) = (began.instant, Duration::ZERO);
         let (mut passes, mut is_forbidden) = (true, false);
-        let mut begun = WrittenMoment::default();
         for ((index, check), known) in hook.checks.iter().enumerate().zip(&self.checks) {
             let check_began = elapsed;
             let at = began.moment.after(check_began);
@@ -106,7 +104,7 @@ impl TextHook {
                             json.push_str(CREATED_AT);
                         }
                     }
-                    begun.put(&mut json, at);
+                    at.put(&mut json);
                     json.push_str(check_end(check.fails_on_error));
                     CheckOutcome::from_verdict(verdict)
                 }
@@ -128,24 +126,6 @@ impl TextHook {
         }
         json.push_str("],\"feedback\":null");
         (HookResult::ended(hook, json, passes, is_forbidden, elapsed, began.moment), now)
-    }
-}
-
-/// Where in a result a moment is written. Checks begin in the same millisecond as those before them, and are told so.
-#[derive(Default)]
-struct WrittenMoment {
-    millis: Option<u64>,
-    place: Range<usize>,
-}
-
-impl WrittenMoment {
-    fn put(&mut self, json: &mut String, at: Moment) {
-        let from = json.len();
-        if self.millis == Some(at.millis()) {
-            return json.extend_from_within(self.place.clone());
-        }
-        at.put(json);
-        *self = Self { millis: Some(at.millis()), place: from..json.len() };
     }
 }
 

@@ -95,7 +95,11 @@ impl Engine {
             return Err(Box::new(Err(refused(Refusal::internal()))));
         };
         visit.checked(Some(call.log(None, Answered::Nothing, visit.is_logged())));
-        match denied(call, read.fields.is_true("stream"), errand.frames()) {
+        let denied = call.denying.as_deref().and_then(|hook| {
+            let is_stream = read.fields.is_true("stream");
+            denied(call, hook, is_stream, errand.frames())
+        });
+        match denied {
             Some(denied) => Err(Box::new(denied)),
             // Answers of other routes are nobody's to look into, and may be large.
             None => Ok((Some(call).filter(|call| call.shape != Shape::Other), changed.as_ref())),
@@ -134,7 +138,7 @@ impl Engine {
         set: &GuardSet,
         is_strict: bool,
     ) -> Option<GuardedTarget> {
-        let looks_further = |hook: &Arc<CompiledHook>| hook.actions.is_async || hook.reads_body();
+        let looks_further = |hook: &Arc<CompiledHook>| hook.actions.is_async || hook.reads_body;
         if body.len() > SMALL || !set.output.is_empty() || set.input.iter().any(looks_further) {
             return None;
         }
@@ -395,9 +399,13 @@ impl Engine {
     }
 }
 
-/// What the client gets in place of an answer, if a hook of the request denies it.
-fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> Option<Result<HeldAnswer, Ended>> {
-    let hook = call.denying.as_ref()?;
+/// What the client gets in place of an answer, since this hook of the request denies it.
+fn denied(
+    call: &GuardedCall,
+    hook: &CompiledHook,
+    is_stream: bool,
+    frames: Option<StreamFrames>,
+) -> Option<Result<HeldAnswer, Ended>> {
     call.meters.denies("input");
     let message = hook.actions.message.clone();
     if !hook.actions.softens {

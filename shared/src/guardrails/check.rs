@@ -1,5 +1,6 @@
 //! A check, made ready once and run on many requests.
 
+use super::data::JudgedText;
 use super::fault::Fault;
 use super::parameters::Parameters;
 use super::remote::RemoteCheck;
@@ -14,7 +15,7 @@ pub trait Check: Send + Sync {
 
     /// What `run` says of a whole text, for checks that look at nothing else and that many requests meet: the verdict, with the
     /// data written behind what is there already. `None`: `run` must be asked.
-    fn judge(&self, _text: &str, _data: &mut String) -> Option<Result<bool, CheckError>> {
+    fn judge(&self, _text: &JudgedText<'_>, _data: &mut String) -> Option<Result<bool, CheckError>> {
         None
     }
 

@@ -4,10 +4,13 @@
 use super::lanes::least;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt::{self, Write as _};
 
 /// As many characters of a text are shown in a result.
 const EXCERPT: usize = 100;
+/// Bytes of most excerpts, with their name.
+const USUAL_EXCERPT: usize = 128;
 /// Bytes of what most checks say.
 pub const USUAL: usize = 512;
 
@@ -139,11 +142,28 @@ impl fmt::Write for Escaping<'_> {
     }
 }
 
-/// The last field of an object that has others, and its end: the first hundred characters.
-pub fn end_with_excerpt(out: &mut String, text: &str) {
-    out.push_str(",\"textExcerpt\":");
-    put_excerpt(out, text);
-    out.push('}');
+/// A text that several checks judge, each of which shows how it begins.
+pub struct JudgedText<'t> {
+    pub text: &'t str,
+    /// As JSON writes it, once one has asked.
+    excerpt: OnceCell<String>,
+}
+
+impl<'t> JudgedText<'t> {
+    pub fn new(text: &'t str) -> Self {
+        Self { text, excerpt: OnceCell::new() }
+    }
+
+    /// The last field of an object that has others, and its end: the first hundred characters.
+    pub fn end_with_excerpt(&self, out: &mut String) {
+        out.push_str(self.excerpt.get_or_init(|| {
+            let mut field = String::with_capacity(USUAL_EXCERPT);
+            field.push_str(",\"textExcerpt\":");
+            put_excerpt(&mut field, self.text);
+            field.push('}');
+            field
+        }));
+    }
 }
 
 fn put_excerpt(out: &mut String, text: &str) {
@@ -292,7 +312,7 @@ mod tests {
             let written = DataWriter::default().excerpt(&text).finish();
             assert_eq!(*written.value(), json!({ "textExcerpt": expected }));
             let mut written = String::from("{\"a\":1");
-            end_with_excerpt(&mut written, &text);
+            JudgedText::new(&text).end_with_excerpt(&mut written);
             assert_eq!(written, json!({ "a": 1, "textExcerpt": expected }).to_string());
         }
     }

@@ -1,7 +1,7 @@
 //! What a check says.
 
 use super::checks::placeholders::Placeholders;
-use super::data::{Data, DataWriter, USUAL, excerpt};
+use super::data::{Data, DataWriter, JudgedText, USUAL, excerpt};
 use super::subject::Subject;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -72,10 +72,13 @@ impl Verdict {
     }
 
     /// What a check says of the text of a subject that it judges.
-    pub fn judged(subject: &Subject<'_>, judge: impl FnOnce(&str, &mut String) -> Result<bool, CheckError>) -> Self {
+    pub fn judged(
+        subject: &Subject<'_>,
+        judge: impl FnOnce(&JudgedText<'_>, &mut String) -> Result<bool, CheckError>,
+    ) -> Self {
         let Ok(text) = subject.text() else { return Self::too_many_texts() };
         let mut data = String::with_capacity(USUAL);
-        match judge(&text, &mut data) {
+        match judge(&JudgedText::new(&text), &mut data) {
             Ok(verdict) => Self::with_data(verdict, Data::Text(data)),
             Err(error) => Self::failed(error),
         }

@@ -134,7 +134,7 @@ impl<'t> Walk<'t> {
         self.expect(b",")?;
         self.expect(b"\"content\"")?;
         self.expect(b":")?;
-        let content = self.string()?;
+        let content = self.long_string()?;
         self.blank();
         self.expect(b"}")?;
         Some(content)
@@ -191,6 +191,17 @@ impl<'t> Walk<'t> {
     /// What stands between the quotes, and whether it has escapes. Halves of letters have no meaning by themselves, and readers
     /// differ about them.
     fn string(&mut self) -> Option<StringPlace> {
+        self.string_by(end_of_short_run)
+    }
+
+    /// The same of one that is long, as texts are.
+    fn long_string(&mut self) -> Option<StringPlace> {
+        self.string_by(end_of_run)
+    }
+
+    /// Runs end with a quote or a backslash.
+    #[inline(always)]
+    fn string_by(&mut self, end_of_run: impl Fn(&[u8], usize) -> Option<usize>) -> Option<StringPlace> {
         if self.peek() != Some(b'"') {
             return None;
         }
@@ -218,9 +229,14 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The next quote or backslash: nothing else ends a run. Short runs, as names are, take a word or two.
+/// The next quote or backslash.
+fn end_of_run(text: &[u8], at: usize) -> Option<usize> {
+    memchr::memchr2(b'"', b'\\', text.get(at..)?).map(|end| at + end)
+}
+
+/// The same of short runs, as names are: they take a word or two.
 #[inline]
-fn end_of_run(text: &[u8], mut at: usize) -> Option<usize> {
+fn end_of_short_run(text: &[u8], mut at: usize) -> Option<usize> {
     for _ in 0..2 {
         let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { break };
         let special = specials(u64::from_le_bytes(*word));
@@ -229,7 +245,7 @@ fn end_of_run(text: &[u8], mut at: usize) -> Option<usize> {
         }
         at += 8;
     }
-    memchr::memchr2(b'"', b'\\', text.get(at..)?).map(|end| at + end)
+    end_of_run(text, at)
 }
 
 #[cfg(test)]

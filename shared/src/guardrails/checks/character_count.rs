@@ -2,6 +2,7 @@
 
 use crate::guardrails::check::Check;
 use crate::guardrails::checks::counted::{CountNames, Counted};
+use crate::guardrails::data::JudgedText;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
@@ -22,13 +23,14 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 }
 
 impl CharacterCount {
-    fn judge_text(&self, text: &str, data: &mut String) -> Result<bool, CheckError> {
+    fn judge_text(&self, judged: &JudgedText<'_>, data: &mut String) -> Result<bool, CheckError> {
+        let text = judged.text;
         if text.is_empty() {
             return Err(CheckError::no_text());
         }
         // Every byte of ASCII is one of them.
         let count = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
-        Ok(self.0.judge(count as u64, text, data))
+        Ok(self.0.judge(count as u64, judged, data))
     }
 }
 
@@ -37,7 +39,7 @@ impl Check for CharacterCount {
         Verdict::judged(subject, |text, data| self.judge_text(text, data))
     }
 
-    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+    fn judge(&self, text: &JudgedText<'_>, data: &mut String) -> Option<Result<bool, CheckError>> {
         Some(self.judge_text(text, data))
     }
 

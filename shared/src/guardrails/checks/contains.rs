@@ -1,7 +1,7 @@
 //! `contains`: any, all or none of some words stand in the text, letter by letter.
 
 use crate::guardrails::check::Check;
-use crate::guardrails::data::DataWriter;
+use crate::guardrails::data::{DataWriter, JudgedText};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
@@ -29,11 +29,11 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for Contains {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        Verdict::judged(subject, |text, data| Ok(self.judge_text(text, data)))
+        Verdict::judged(subject, |text, data| Ok(self.judge_text(text.text, data)))
     }
 
-    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
-        Some(Ok(self.judge_text(text, data)))
+    fn judge(&self, text: &JudgedText<'_>, data: &mut String) -> Option<Result<bool, CheckError>> {
+        Some(Ok(self.judge_text(text.text, data)))
     }
 
     fn reads_body(&self) -> bool {

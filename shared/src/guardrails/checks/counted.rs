@@ -1,7 +1,7 @@
 //! What the checks say that count something in a text. All of it but the count and the text is known when a check is made, and
 //! is written then.
 
-use crate::guardrails::data::{end_with_excerpt, put_number};
+use crate::guardrails::data::{JudgedText, put_number};
 use crate::guardrails::parameters::Parameters;
 
 /// How many of something a text may have.
@@ -43,14 +43,14 @@ impl Counted {
     }
 
     /// The verdict; what it says is written.
-    pub fn judge(&self, count: u64, text: &str, data: &mut String) -> bool {
+    pub fn judge(&self, count: u64, judged: &JudgedText<'_>, data: &mut String) -> bool {
         let [begin, middle, end] = &self.told;
         data.push_str(begin);
         put_number(data, count);
         data.push_str(middle);
         put_number(data, count);
         data.push_str(end);
-        end_with_excerpt(data, text);
+        judged.end_with_excerpt(data);
         (self.least..=self.most).contains(&count) != self.not
     }
 }

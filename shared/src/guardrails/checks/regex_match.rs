@@ -1,7 +1,7 @@
 //! `regexMatch`: the pattern is found in the text.
 
 use crate::guardrails::check::Check;
-use crate::guardrails::data::{DataWriter, end_with_excerpt, excerpt};
+use crate::guardrails::data::{DataWriter, JudgedText, excerpt};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::Pattern;
@@ -31,7 +31,7 @@ impl Check for RegexMatch {
         Verdict::judged(subject, |text, data| self.judge_text(text, subject.is_growing, data))
     }
 
-    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+    fn judge(&self, text: &JudgedText<'_>, data: &mut String) -> Option<Result<bool, CheckError>> {
         Some(self.judge_text(text, false, data))
     }
 
@@ -47,7 +47,8 @@ impl Check for RegexMatch {
 }
 
 impl RegexMatch {
-    fn judge_text(&self, text: &str, is_growing: bool, data: &mut String) -> Result<bool, CheckError> {
+    fn judge_text(&self, judged: &JudgedText<'_>, is_growing: bool, data: &mut String) -> Result<bool, CheckError> {
+        let text = judged.text;
         if text.is_empty() {
             return Err(CheckError::no_text());
         }
@@ -61,7 +62,7 @@ impl RegexMatch {
             None => data.push_str(&self.none_told),
             Some(place) => data.push_str(&self.told(Some(&self.details(text, place))).begun()),
         }
-        end_with_excerpt(data, text);
+        judged.end_with_excerpt(data);
         Ok(is_found != self.not)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::guardrails::check::Check;
 use crate::guardrails::checks::counted::{CountNames, Counted};
+use crate::guardrails::data::JudgedText;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
@@ -22,10 +23,11 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 }
 
 impl SentenceCount {
-    fn judge_text(&self, text: &str, data: &mut String) -> Result<bool, CheckError> {
+    fn judge_text(&self, judged: &JudgedText<'_>, data: &mut String) -> Result<bool, CheckError> {
+        let text = judged.text;
         // Pieces between the marks, less one: as others count, so that `a..b` are two.
         let count = text.bytes().filter(|byte| matches!(byte, b'.' | b'!' | b'?')).count() as u64;
-        Ok(self.0.judge(count, text, data))
+        Ok(self.0.judge(count, judged, data))
     }
 }
 
@@ -34,7 +36,7 @@ impl Check for SentenceCount {
         Verdict::judged(subject, |text, data| self.judge_text(text, data))
     }
 
-    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+    fn judge(&self, text: &JudgedText<'_>, data: &mut String) -> Option<Result<bool, CheckError>> {
         Some(self.judge_text(text, data))
     }
 

@@ -2,6 +2,7 @@
 
 use crate::guardrails::check::Check;
 use crate::guardrails::checks::counted::{CountNames, Counted};
+use crate::guardrails::data::JudgedText;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::lanes::{least, padded};
 use crate::guardrails::parameters::Parameters;
@@ -23,11 +24,11 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 }
 
 impl WordCount {
-    fn judge_text(&self, text: &str, data: &mut String) -> Result<bool, CheckError> {
-        if text.trim().is_empty() {
-            return Err(CheckError::no_text());
+    fn judge_text(&self, judged: &JudgedText<'_>, data: &mut String) -> Result<bool, CheckError> {
+        match words(judged.text) as u64 {
+            0 => Err(CheckError::no_text()),
+            count => Ok(self.0.judge(count, judged, data)),
         }
-        Ok(self.0.judge(words(text) as u64, text, data))
     }
 }
 
@@ -36,7 +37,7 @@ impl Check for WordCount {
         Verdict::judged(subject, |text, data| self.judge_text(text, data))
     }
 
-    fn judge(&self, text: &str, data: &mut String) -> Option<Result<bool, CheckError>> {
+    fn judge(&self, text: &JudgedText<'_>, data: &mut String) -> Option<Result<bool, CheckError>> {
         Some(self.judge_text(text, data))
     }
 
