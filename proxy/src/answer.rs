@@ -141,14 +141,14 @@ async fn whole(
     body: Bytes,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    let (status, mut lines) = (head.status, HeadLines::default());
+    let mut lines = HeadLines::new(head.status);
     for (name, value) in head.headers.iter().filter(|(name, _)| *name != header::CONTENT_LENGTH) {
         lines.push(name, HeaderText::Value(value));
     }
-    visit.answer.status = status.as_u16();
+    visit.answer.status = head.status.as_u16();
     visit.stamp_lines(&mut lines);
     visit.plain(&body, true);
-    client.write_whole(status, lines, body).await?;
+    client.write_whole(lines, body).await?;
     Ok(Ended::Complete)
 }
 

@@ -151,7 +151,9 @@ impl TargetResolver<'_> {
         let credential = Credential::Given(key);
         let said_model = place.get("azure_model_name").filter(|_| provider.name == "azure-openai");
         let called = place.fallback_model().or(said_model).map(str::to_owned);
-        let in_header = |field: &str| place.headers.filter(|_| is_meant_for(&provider.name, field))?.placement(field);
+        // Hardly any request has such headers, and there are many fields.
+        let placing = place.headers.filter(|headers| !headers.placement.is_empty());
+        let in_header = |field: &str| placing.filter(|_| is_meant_for(&provider.name, field))?.placement(field);
         let sent = extras(leaf, |field| in_header(field).map(Cow::Borrowed));
         let target = self.target(provider, origin, leaf, headers)?;
         Ok(Target { credential, account, headers: sent, placed, called, ..target })

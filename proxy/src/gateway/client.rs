@@ -4,14 +4,18 @@
 use crate::gateway::client_connection::ClientConnection;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, Version, header};
+use pingora_core::protocols::http::date::get_cached_date;
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 use proxy::net::downstream::{ClientGone, Downstream};
-use proxy::net::head_lines::{HeadLines, bare_head};
+use proxy::net::head_lines::HeadLines;
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
+
+/// A longer body is not put together with its head: to copy it costs more than to write it apart.
+const LARGEST_WHOLE: usize = 32 << 10;
 
 /// For the last words of a request whose deadline has passed.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -100,18 +104,20 @@ impl Downstream for Client<'_> {
         self.write_body(first, end).await
     }
 
-    async fn write_whole(&mut self, status: StatusCode, lines: HeadLines, body: Bytes) -> Result<(), ClientGone> {
+    /// Past Pingora, which would make a map of the head and write it and the body apart. It still sends what it finds put
+    /// in, and sees to what becomes of the connection.
+    async fn write_whole(&mut self, lines: HeadLines, body: Bytes) -> Result<(), ClientGone> {
         let session = &mut self.session.downstream_session;
-        if session.req_header().version != Version::HTTP_11 || !ClientConnection::takes_lines(session.stream()) {
-            return self.write_beginning(lines.head(status, body.len()), body, true).await;
+        let asked = session.req_header();
+        let is_plain = asked.version == Version::HTTP_11
+            && !asked.headers.contains_key(header::EXPECT)
+            && !asked.headers.contains_key(header::UPGRADE);
+        if !is_plain || body.len() > LARGEST_WHOLE || !ClientConnection::can_put(session.stream()) {
+            return self.write_beginning(lines.head(body.len()), body, true).await;
         }
-        let head = ResponseHeader::from(bare_head(status, body.len()));
-        ClientConnection::end_head_with(session.stream(), lines.into_end_of_head());
-        let written = by(self.deadline, pin!(session.write_response_header(Box::new(head)))).await;
-        // What no head took must not come into the next one.
-        ClientConnection::end_head_with(session.stream(), Vec::new());
-        written?;
-        self.write_body(body, true).await
+        let answer = lines.into_answer(&get_cached_date(), session.get_keepalive().is_some(), &body);
+        ClientConnection::put(session.stream(), answer);
+        by(self.deadline, pin!(session.finish_body())).await
     }
 
     async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {

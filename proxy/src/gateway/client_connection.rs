@@ -1,8 +1,8 @@
 //! A client's connection. It ends when no request comes, when the head of one does not arrive, and when an answer is
 //! not read; and it can join writes: Pingora sends the head of an answer without a length at once, and the last chunk
 //! before the end of the body, which is two packets where the gateway has both parts in hand, and two wake-ups of the
-//! client. Code that knows that more follows at once says so, and the next flush is left to what follows. And it can end
-//! a head of Pingora's with lines that are written already.
+//! client. Code that knows that more follows at once says so, and the next flush is left to what follows. A whole answer
+//! can also be put in, which leaves with the next flush.
 
 use crate::gateway::idle_timeout::IdleTimeout;
 use crate::gateway::ticks;
@@ -27,9 +27,6 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
 /// What an HTTP/2 connection begins with.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// What a head ends with.
-const BLANK_LINE: &[u8] = b"\r\n";
 
 /// How long a connection waits for its client.
 #[derive(Debug, Clone, Copy)]
@@ -72,11 +69,11 @@ pub struct ClientConnection {
     inner: Stream,
     /// Set for the one flush that is to be left out.
     is_more: AtomicBool,
-    /// What the next head ends with in place of its blank line; empty where that is its end.
-    end_of_head: Mutex<Vec<u8>>,
-    /// The same when the head before it is written, and how much of it is.
-    ending: Vec<u8>,
-    ended: usize,
+    /// A whole answer that was put in, and how much of it is written. Empty when all is.
+    answer: Mutex<Vec<u8>>,
+    written: usize,
+    /// One was put in for the present request.
+    is_answered: AtomicBool,
     idle: IdleTimeout,
     write_stall: WriteStall,
     /// Was read to learn whether it is HTTP/2, and is to be read again.
@@ -91,9 +88,9 @@ impl ClientConnection {
         Self {
             inner,
             is_more: AtomicBool::new(false),
-            end_of_head: Mutex::default(),
-            ending: Vec::new(),
-            ended: 0,
+            answer: Mutex::default(),
+            written: 0,
+            is_answered: AtomicBool::new(false),
             idle: IdleTimeout::new(patience.idle, patience.head),
             write_stall: WriteStall::new(patience.write),
             peeked: Vec::new(),
@@ -108,22 +105,29 @@ impl ClientConnection {
         }
     }
 
-    /// Whether its heads can be ended so.
-    pub fn takes_lines(stream: Option<&Stream>) -> bool {
+    /// Whether whole answers can be put in.
+    pub fn can_put(stream: Option<&Stream>) -> bool {
         Self::from_stream(stream).is_some()
     }
 
-    /// The next head ends with these lines, the blank one included, in place of its own blank one.
-    pub fn end_head_with(stream: Option<&Stream>, lines: Vec<u8>) {
+    /// A whole answer, which leaves with the next flush, before anything that is written after it.
+    pub fn put(stream: Option<&Stream>, answer: Vec<u8>) {
         if let Some(joining) = Self::from_stream(stream) {
-            *joining.end_of_head.lock() = lines;
+            *joining.answer.lock() = answer;
+            joining.is_answered.store(true, Relaxed);
         }
+    }
+
+    /// Whether the present request has had one.
+    pub fn is_answered(stream: Option<&Stream>) -> bool {
+        Self::from_stream(stream).is_some_and(|joining| joining.is_answered.load(Relaxed))
     }
 
     /// A request has come.
     pub fn begins(stream: Option<&Stream>) {
         if let Some(joining) = Self::from_stream(stream) {
             joining.idle.end();
+            joining.is_answered.store(false, Relaxed);
         }
     }
 
@@ -138,16 +142,18 @@ impl ClientConnection {
         stream?.as_any().downcast_ref()
     }
 
-    /// Writes the rest of a head.
-    fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(rest) = self.ending.get(self.ended..).filter(|rest| !rest.is_empty()) {
-            let written = Pin::new(&mut self.inner).poll_write(cx, rest);
-            match ready!(self.write_stall.watch(cx, written, |bytes| *bytes))? {
+    /// Writes what was put in.
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { inner, answer, written, write_stall, .. } = self;
+        let answer = answer.get_mut();
+        while let Some(rest) = answer.get(*written..).filter(|rest| !rest.is_empty()) {
+            let taken = Pin::new(&mut *inner).poll_write(cx, rest);
+            match ready!(write_stall.watch(cx, taken, |bytes| *bytes))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                bytes => self.ended += bytes,
+                bytes => *written += bytes,
             }
         }
-        (self.ending, self.ended) = (Vec::new(), 0);
+        (*answer, *written) = (Vec::new(), 0);
         Poll::Ready(Ok(()))
     }
 
@@ -190,26 +196,13 @@ impl AsyncRead for ClientConnection {
 
 impl AsyncWrite for ClientConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.ending.is_empty() {
-            ready!(self.poll_ending(cx))?;
-        }
-        let has_end = !self.end_of_head.get_mut().is_empty();
-        let head = buf.strip_suffix(BLANK_LINE).filter(|_| has_end);
-        let written = Pin::new(&mut self.inner).poll_write(cx, head.unwrap_or(buf));
-        let written = self.write_stall.watch(cx, written, |bytes| *bytes);
-        match (written, head) {
-            (Poll::Ready(Ok(bytes)), Some(head)) if bytes == head.len() => {
-                self.ending = std::mem::take(self.end_of_head.get_mut());
-                Poll::Ready(Ok(buf.len()))
-            }
-            (written, _) => written,
-        }
+        ready!(self.poll_answer(cx))?;
+        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.write_stall.watch(cx, written, |bytes| *bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.ending.is_empty() {
-            ready!(self.poll_ending(cx))?;
-        }
+        ready!(self.poll_answer(cx))?;
         if self.is_more.swap(false, Relaxed) {
             return Poll::Ready(Ok(()));
         }
@@ -218,9 +211,7 @@ impl AsyncWrite for ClientConnection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.ending.is_empty() {
-            ready!(self.poll_ending(cx))?;
-        }
+        ready!(self.poll_answer(cx))?;
         let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
         self.write_stall.watch(cx, shut, |()| 0)
     }
@@ -230,9 +221,7 @@ impl AsyncWrite for ClientConnection {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !self.ending.is_empty() {
-            ready!(self.poll_ending(cx))?;
-        }
+        ready!(self.poll_answer(cx))?;
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
         self.write_stall.watch(cx, written, |bytes| *bytes)
     }
@@ -412,24 +401,25 @@ mod tests {
 
     /// However little is taken at once.
     #[tokio::test]
-    async fn a_head_ends_with_the_lines_that_were_given_and_no_other_does() {
-        const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
-        const WHOLE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nx-more: 1\r\n\r\nbody";
-        for most in (1..=WHOLE.len()).map(Some).chain([None]) {
-            let written = Arc::new(Mutex::new(Vec::new()));
-            let inner = Box::new(Counted { written: written.clone(), most, ..Counted::default() });
+    async fn a_whole_answer_leaves_with_a_flush_and_before_what_is_written_after_it() {
+        const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\n\r\nbody";
+        for most in (1..=ANSWER.len()).map(Some).chain([None]) {
+            let (flushed, written) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+            let inner = Box::new(Counted { flushed: flushed.clone(), written: written.clone(), most });
             let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS));
-            for (lines, expected) in [(&b"x-more: 1\r\n\r\n"[..], WHOLE), (b"", &[HEAD, b"body"].concat())] {
-                ClientConnection::end_head_with(Some(&stream), lines.to_vec());
-                stream.write_all(HEAD).await.unwrap();
-                stream.write_all(b"body").await.unwrap();
+            for times in 1..=2 {
+                assert!(!ClientConnection::is_answered(Some(&stream)));
+                ClientConnection::put(Some(&stream), ANSWER.to_vec());
+                assert!(ClientConnection::is_answered(Some(&stream)) && written.lock().is_empty());
                 stream.flush().await.unwrap();
-                assert_eq!(std::mem::take(&mut *written.lock()), expected, "{most:?}");
+                assert_eq!((std::mem::take(&mut *written.lock()), flushed.load(Relaxed)), (ANSWER.to_vec(), times));
+                ClientConnection::begins(Some(&stream));
             }
-            ClientConnection::end_head_with(Some(&stream), b"x: 1\r\n\r\n".to_vec());
-            stream.write_all(HEAD).await.unwrap();
             stream.flush().await.unwrap();
-            assert!(written.lock().ends_with(b"4\r\nx: 1\r\n\r\n"), "a head without a body is flushed whole");
+            assert!(written.lock().is_empty(), "it leaves once");
+            ClientConnection::put(Some(&stream), ANSWER.to_vec());
+            stream.write_all(b"more").await.unwrap();
+            assert_eq!(*written.lock(), [ANSWER, b"more"].concat());
         }
     }
 }

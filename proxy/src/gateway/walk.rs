@@ -2,6 +2,7 @@
 //! written.
 
 use super::client::Client;
+use super::client_connection::ClientConnection;
 use super::{Ctx, Gateway, Relay, pages};
 use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
@@ -101,7 +102,8 @@ impl Gateway {
     }
 
     pub(super) async fn refuse(&self, session: &mut Session, ctx: &mut Ctx, refusal: &Refusal) -> Result<bool> {
-        if session.response_written().is_some() {
+        let is_answered = ClientConnection::is_answered(session.downstream_session.stream());
+        if is_answered || session.response_written().is_some() {
             return Err(Error::new(ErrorType::InternalError));
         }
         match self.engine.refuse(&mut Client::new(session), &mut ctx.visit, refusal).await {

@@ -6,7 +6,6 @@ pub(crate) mod lab;
 
 use super::head_lines::HeadLines;
 use bytes::Bytes;
-use http::StatusCode;
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::future::Future;
 use std::time::Instant;
@@ -44,13 +43,8 @@ pub trait Downstream: Send {
     }
 
     /// A whole plain answer, in one packet where that can be.
-    fn write_whole(
-        &mut self,
-        status: StatusCode,
-        lines: HeadLines,
-        body: Bytes,
-    ) -> impl Future<Output = Result<(), ClientGone>> + Send {
-        async move { self.write_beginning(lines.head(status, body.len()), body, true).await }
+    fn write_whole(&mut self, lines: HeadLines, body: Bytes) -> impl Future<Output = Result<(), ClientGone>> + Send {
+        async move { self.write_beginning(lines.head(body.len()), body, true).await }
     }
 
     fn write_body(&mut self, bytes: Bytes, end: bool) -> impl Future<Output = Result<(), ClientGone>> + Send;

@@ -136,8 +136,6 @@ impl Engine {
     ) -> Result<Amounts, Refusal> {
         let family = errand.endpoint.family();
         let workspace = errand.caller.workspace.id.uuid();
-        // For the models of all targets together.
-        let latest = Instant::now() + LEARNING;
         if let Some(target) = &errand.first {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
@@ -152,6 +150,8 @@ impl Engine {
         let mut add = |one: Amounts| dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
         match needs.cost {
             true => {
+                // For the models of all targets together.
+                let latest = Instant::now() + LEARNING;
                 for PossibleTarget { leaf, target, model } in
                     self.possible(head, prompt_provider, errand, read.fields)?
                 {
