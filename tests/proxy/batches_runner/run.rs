@@ -101,8 +101,8 @@ async fn a_workspace_with_few_rows_under_way_comes_before_one_with_many() {
     let other = stack.anonymous().with_key(&stack.organisation().await.workspace_key);
     // Long enough for the other's batch to be found good meanwhile.
     let (soon, never) = (r#"{"mock":{"latency_ms":8000}}"#, r#"{"mock":{"latency_ms":3600000}}"#);
-    let mut many = rows(20);
-    many.splice(0..0, [row("soon", soon), row("never", never)]);
+    let mut many = vec![row("soon", soon), row("never", never)];
+    many.extend(rows(20));
     begin(&stack, &many).await;
     stack.until("there is no room for more", async || stack.mock.requests().len() == 2).await;
     begin_with(&stack, &other, &jsonl(&[row("other", "of another workspace")]), json!({})).await;
