@@ -176,7 +176,11 @@ impl BatchRunner {
             let cancelled = leases::cancelled(&self.records.pool, &held).await?;
             cancelled.into_iter().for_each(|id| self.under_way.cancel(id));
         }
-        for due in leases::due(&self.records.pool, MOST_DUE).await? {
+        let mut due = leases::due(&self.records.pool, MOST_DUE).await?;
+        // Whoever has few rows under way comes before whoever has many: there may not be room for all.
+        let rows = self.under_way.of_workspaces();
+        due.sort_by_key(|due| rows.get(&due.workspace).copied().unwrap_or(0));
+        for due in due {
             if !self.engine.authenticator.serves(due.workspace) {
                 continue;
             }

@@ -27,6 +27,8 @@ struct Counts {
     rows: u32,
     bytes: u64,
     held: HashMap<Uuid, HeldCount>,
+    /// Rows by workspace; those that have none are not there.
+    of_workspaces: HashMap<Uuid, u32>,
 }
 
 /// How much of a batch is held here: rows, and a step.
@@ -40,6 +42,7 @@ struct HeldCount {
 pub struct RowUnderWay {
     all: Arc<UnderWay>,
     batch: HeldBatch,
+    workspace: Uuid,
     bytes: u64,
     answer: Arc<AnswerShare>,
     metrics: Arc<Metrics>,
@@ -64,15 +67,23 @@ impl UnderWay {
         (rows > 0 && bytes > 0).then_some((rows, bytes))
     }
 
-    pub fn begin_row(self: &Arc<Self>, batch: Uuid, bytes: u64, metrics: &Arc<Metrics>) -> RowUnderWay {
+    pub fn begin_row(
+        self: &Arc<Self>,
+        batch: Uuid,
+        workspace: Uuid,
+        bytes: u64,
+        metrics: &Arc<Metrics>,
+    ) -> RowUnderWay {
         let held = self.hold_batch(batch);
         let mut counts = self.counts.lock();
         counts.rows += 1;
         counts.bytes += bytes;
+        *counts.of_workspaces.entry(workspace).or_default() += 1;
         drop(counts);
         self.meters.in_flight.inc();
         metrics.enter(Lane::Own);
-        RowUnderWay { all: self.clone(), batch: held, bytes, answer: self.answers.share(), metrics: metrics.clone() }
+        let (answer, metrics) = (self.answers.share(), metrics.clone());
+        RowUnderWay { all: self.clone(), batch: held, workspace, bytes, answer, metrics }
     }
 
     pub fn hold_batch(self: &Arc<Self>, id: Uuid) -> HeldBatch {
@@ -89,6 +100,11 @@ impl UnderWay {
         if let Some(held) = self.counts.lock().held.get(&id) {
             held.cancelled.store(true, Relaxed);
         }
+    }
+
+    /// Rows of each workspace that has any.
+    pub fn of_workspaces(&self) -> HashMap<Uuid, u32> {
+        self.counts.lock().of_workspaces.clone()
     }
 
     /// Those of which something is held.
@@ -118,6 +134,12 @@ impl Drop for RowUnderWay {
         let mut counts = self.all.counts.lock();
         counts.rows -= 1;
         counts.bytes -= self.bytes;
+        if let Some(rows) = counts.of_workspaces.get_mut(&self.workspace) {
+            *rows -= 1;
+            if *rows == 0 {
+                counts.of_workspaces.remove(&self.workspace);
+            }
+        }
         drop(counts);
         self.all.meters.in_flight.dec();
         self.metrics.leave(Lane::Own);
@@ -144,12 +166,13 @@ mod tests {
     fn there_is_room_for_so_many_rows_and_bytes_until_they_are_over() {
         let metrics = Arc::new(Metrics::new(&[]).unwrap());
         let all = Arc::new(UnderWay::new(metrics.batches.clone()));
-        let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let (one, two, home) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
         assert_eq!(all.room(2), Some((2, MOST_BYTES)));
-        let first = all.begin_row(one, 10, &metrics);
+        let first = all.begin_row(one, home, 10, &metrics);
         assert_eq!(all.room(2), Some((1, MOST_BYTES - 10)));
-        let large = all.begin_row(two, MOST_BYTES * 2, &metrics);
+        let large = all.begin_row(two, home, MOST_BYTES * 2, &metrics);
         assert_eq!((all.room(2), all.room(9)), (None, None));
+        assert_eq!(all.of_workspaces(), HashMap::from([(home, 2)]));
         let step = all.hold_batch(one);
         drop(first);
         let mut held = all.batches();
@@ -157,8 +180,9 @@ mod tests {
         assert_eq!((held, metrics.in_flight()), (vec![one, two], 1));
         all.cancel(two);
         assert!(large.cancelled().load(Relaxed) && !step.cancelled.load(Relaxed));
-        assert!(all.begin_row(two, 1, &metrics).cancelled().load(Relaxed), "whatever is begun of it");
+        assert!(all.begin_row(two, home, 1, &metrics).cancelled().load(Relaxed), "whatever is begun of it");
         drop((large, step));
         assert_eq!((all.room(2), all.batches(), metrics.in_flight()), (Some((2, MOST_BYTES)), vec![], 0));
+        assert!(all.of_workspaces().is_empty());
     }
 }

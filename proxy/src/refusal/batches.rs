@@ -50,6 +50,12 @@ impl Refusal {
         Self::new(503, Kind::Server, Code::NotReady, "the batch of this row was cancelled").retry_in(1)
     }
 
+    /// It is over.
+    pub fn batch_without_output() -> Self {
+        let message = "no row of the batch was answered: what became of them is in its errors and its error_file_id";
+        Self::invalid(Code::InvalidParameter, message).about("id")
+    }
+
     pub fn no_batch_output() -> Self {
         Self::invalid(Code::InvalidParameter, "the batch has no output yet").about("id")
     }

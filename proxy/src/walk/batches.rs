@@ -181,7 +181,10 @@ impl Engine {
         };
         let found = async {
             let batch = self.find_batch(owner, id).await?;
-            let output = batch.output_file.ok_or_else(Refusal::no_batch_output)?;
+            let output = batch.output_file.ok_or_else(|| match batch.status.is_final() {
+                true => Refusal::batch_without_output(),
+                false => Refusal::no_batch_output(),
+            })?;
             let file = files.rows.find(owner, output).await?;
             file.ok_or_else(|| Refusal::file_not_found(&format!("{}{output}", crate::files::PREFIX)))
         };

@@ -24,6 +24,9 @@ async fn a_file_with_a_fault_fails_its_batch_and_starts_nothing() {
         assert_eq!((&error["code"], &error["line"]), (&json!(code), &line), "{failed}");
         assert!(failed["failed_at"].is_i64() && failed["in_progress_at"].is_null(), "{failed}");
         assert_eq!(failed["request_counts"], json!({ "total": 0, "completed": 0, "failed": 0 }));
+        let output = application(&stack).get(&format!("/batches/{batch}/output")).await;
+        assert_eq!(output.status, 400, "{}", output.text());
+        assert!(output.text().contains("no row of the batch was answered"), "{}", output.text());
     }
     assert_eq!(number(&stack, "SELECT count(*) FROM batch_rows").await, 0);
     assert!(stack.mock.requests().is_empty());

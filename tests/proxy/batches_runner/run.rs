@@ -94,3 +94,19 @@ async fn several_proxies_share_the_rows_of_a_batch() {
     assert!(counted().await.iter().all(|rows| *rows > 0.0), "{:?}", counted().await);
     assert_eq!(lines(&stack, &done["output_file_id"]).await.len(), 12);
 }
+
+#[tokio::test]
+async fn a_workspace_with_few_rows_under_way_comes_before_one_with_many() {
+    let stack = paced(10).proxy("BATCH_CONCURRENCY", "2").start().await;
+    let other = stack.anonymous().with_key(&stack.organisation().await.workspace_key);
+    // Long enough for the other's batch to be found good meanwhile.
+    let (soon, never) = (r#"{"mock":{"latency_ms":8000}}"#, r#"{"mock":{"latency_ms":3600000}}"#);
+    let mut many = vec![row("soon", soon), row("never", never)];
+    many.extend(rows(20));
+    begin(&stack, &many).await;
+    stack.until("there is no room for more", async || stack.mock.requests().len() == 2).await;
+    begin_with(&stack, &other, &jsonl(&[row("other", "of another workspace")]), json!({})).await;
+    stack.until("the next rows are asked", async || stack.mock.requests().len() >= 4).await;
+    let third = String::from_utf8_lossy(&stack.mock.requests()[2].body).into_owned();
+    assert!(third.contains("of another workspace"), "{third}");
+}
