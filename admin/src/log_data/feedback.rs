@@ -89,7 +89,7 @@ const FEW_TRACES: i64 = 5000;
 pub async fn of_traces(db: &impl GenericClient, given: &Filter) -> Result<String, ApiError> {
     let given_sql = given.sql();
     let count =
-        format!("SELECT count(*) FROM (SELECT FROM {TABLE} WHERE {given_sql} LIMIT {}) AS some", FEW_TRACES + 1);
+        format!("SELECT count(*) FROM (SELECT FROM {TABLE} WHERE {given_sql} LIMIT {}) AS given", FEW_TRACES + 1);
     let is_few = db.query_one(&count, &given.values()).await?.try_get::<_, i64>(0)? <= FEW_TRACES;
     Ok(match is_few {
         true => format!("trace_id = ANY (ARRAY(SELECT trace_id FROM {TABLE} WHERE {given_sql}))"),

@@ -273,9 +273,16 @@ fn take_sketch(left: &mut &[u8], into: &mut Sketch) -> Result<(), RowError> {
     into.clear();
     let mut last: i16 = -1;
     for _ in 0..take(left)? {
-        let step = i16::try_from(take(left)?).map_err(|_| damaged())?;
+        // Nearly all are two numbers of a byte.
+        let (step, calls) = match left.split_first_chunk() {
+            Some(([step, calls], rest)) if (step | calls) < 0x80 => {
+                *left = rest;
+                (i16::from(*step), u64::from(*calls))
+            }
+            _ => (i16::try_from(take(left)?).map_err(|_| damaged())?, take(left)?),
+        };
         last = last.checked_add(step).ok_or_else(damaged)?;
-        if !into.push(last, take(left)?) {
+        if !into.push(last, calls) {
             return Err(damaged());
         }
     }

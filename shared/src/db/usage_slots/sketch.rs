@@ -33,7 +33,21 @@ impl Sketch {
         if self.few.len() + other.few.len() > FEW || !other.many.is_empty() {
             self.widen();
         }
-        other.buckets().for_each(|(bucket, calls)| self.add_calls(bucket, calls));
+        if self.many.is_empty() {
+            other.few.iter().for_each(|(bucket, calls)| self.add_calls(*bucket, *calls));
+            return;
+        }
+        // Most of what percentiles take is this.
+        let length = other.few.last().map_or(0, |(bucket, _)| place(*bucket) + 1).max(other.many.len());
+        if self.many.len() < length {
+            self.many.resize(length, 0);
+        }
+        self.many.iter_mut().zip(&other.many).for_each(|(sum, calls)| *sum += calls);
+        for (bucket, calls) in &other.few {
+            if let Some(sum) = self.many.get_mut(place(*bucket)) {
+                *sum += calls;
+            }
+        }
     }
 
     /// Takes away what was added before.
