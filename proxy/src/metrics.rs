@@ -2,7 +2,6 @@
 //! carries a key or user id. What requests add to here is kept per thread, and the seldom rest by the library. Models
 //! are labels of what calls used alone, which is counted apart from requests (`journal::spend_meters`).
 
-pub mod numbers;
 mod providers;
 
 pub use providers::ProviderNumber;
@@ -14,7 +13,7 @@ use crate::journal::{CacheStatus, JournalMeters};
 use crate::limits::{self, fairness};
 use crate::net::dial::Class;
 use crate::refusal::RefusalCode;
-use numbers::{Draft, Numbers, StripedCounter, Times};
+use crate::runtime::numbers::{Draft, Numbers, StripedCounter, Times};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use providers::ProviderMeters;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! How often each check ran, what it said, and how long it took. Labels are ids of the table and three words. Every check of every
 //! request is counted, so each thread has numbers of its own.
 
-use crate::metrics::numbers::{Draft, Numbers, StripedCounter, Times};
+use crate::runtime::numbers::{Draft, Numbers, StripedCounter, Times};
 use prometheus::{IntCounterVec, Opts, Registry};
 use shared::guardrails::{Verdict, ids};
 use std::time::Duration;

@@ -2,9 +2,9 @@
 //! fallback made good. Labels are the table of providers, which is closed when the process starts; numbers of a provider
 //! appear with its first attempt, so that a table of eighty does not fill every page.
 
-use super::numbers::{Draft, Labels, Numbers, StripedCounter, Times};
 use super::{MICROS, Outcome};
 use crate::net::dial::Class;
+use crate::runtime::numbers::{Draft, Labels, Numbers, StripedCounter, Times};
 use std::time::Duration;
 
 /// Which number a provider has in the table; one beyond it is counted as `other`.
