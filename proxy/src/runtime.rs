@@ -1,6 +1,6 @@
 //! What the process runs on: its settings, the threads for work that no request waits for, timeouts that cost nothing when
-//! nothing waits, connections to Redis and Postgres, numbers that each thread keeps for itself and Prometheus reads, and log lines that must not become
-//! many. Knows nothing of requests.
+//! nothing waits, connections to Redis and Postgres, and numbers that each thread keeps for itself and Prometheus reads. Knows
+//! nothing of requests.
 
 pub mod background;
 pub mod heavy;
