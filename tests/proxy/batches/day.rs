@@ -1,9 +1,8 @@
 //! Managed batches that a provider runs within a day: uploaded, started, watched, read; priced as a batch, logged row by row,
 //! judged by guardrails, and stopped.
 
-use super::{asked, begin, ended, id, jsonl, options, results, row, shown, upload};
+use super::{begin, ended, id, results, row, shown};
 use crate::families::application;
-use crate::limits::limited_key;
 use crate::routing::target;
 use harness::Stack;
 use rust_decimal::Decimal;
@@ -290,29 +289,4 @@ async fn all_rows_name_one_model() {
         (&json!("failed"), &json!("mismatched_model"), &json!(2))
     );
     assert!(stack.mock.requests().is_empty());
-}
-
-#[tokio::test]
-async fn a_used_up_budget_holds_a_batch_back_before_anything_is_sent() {
-    let stack = Stack::start().await;
-    let (key, _) = limited_key(&stack, json!({ "usage_limits": { "type": "tokens", "credit_limit": 1 } })).await;
-    let client = stack.anonymous().with_key(&key);
-    let live = stack.as_application(&key);
-    let is_used_up =
-        async || live.post("/chat/completions", &row("a", "gpt-4o-mini", "Hello")["body"]).await.status == 412;
-    stack.until("the budget is used up", is_used_up).await;
-    stack.mock.reset();
-    let mut body = asked(&upload(&client, &jsonl(&[row("a", "gpt-4o-mini", "Hello")])).await, "24h");
-    body["gateway_options"] = options(&stack);
-    let batch = client.post("/batches", &body).await.json();
-    let is_held = async || shown(&stack, id(&batch)).await["errors"]["data"][0]["code"] == "budget_exhausted";
-    stack.until("it is told what holds it back", is_held).await;
-    assert_eq!(shown(&stack, id(&batch)).await["status"], "in_progress");
-    assert!(stack.mock.requests().is_empty(), "nothing is sent");
-    let limited = "SELECT id::text FROM api_keys WHERE usage_limits IS NOT NULL";
-    let key: String = stack.database.client().await.query_one(limited, &[]).await.unwrap().get(0);
-    let raised = json!({ "usage_limits": { "type": "tokens", "credit_limit": 100_000 } });
-    assert_eq!(stack.administrator().put(&format!("/api-keys/{key}"), &raised).await.status, 200);
-    let over = until_status(&stack, &batch, "completed").await;
-    assert_eq!(over["request_counts"], json!({ "total": 1, "completed": 1, "failed": 0 }), "{over}");
 }
