@@ -5,7 +5,6 @@ use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Barrier;
 
 /// What the service does with the next requests.
 #[derive(Debug, Clone)]
@@ -14,8 +13,6 @@ pub enum Says {
     Status(u16, String),
     /// Takes the request and says nothing.
     Silence,
-    /// Says nothing before so many are waiting for it; then this, to each.
-    Together(Arc<Barrier>, Value),
     HangUp,
     Garbage,
     /// A body of this many bytes.
@@ -117,10 +114,6 @@ async fn answer(stream: &mut TcpStream, site: &Site) -> Option<()> {
     let says = site.says.lock().unwrap().clone();
     let (status, more, body) = match says {
         Says::Json(json) => (200, String::new(), json.to_string().into_bytes()),
-        Says::Together(all, json) => {
-            all.wait().await;
-            (200, String::new(), json.to_string().into_bytes())
-        }
         Says::Status(status, text) => (status, String::new(), text.into_bytes()),
         Says::Garbage => (200, String::new(), b"<html>what?</html>".to_vec()),
         Says::Huge(bytes) => (200, String::new(), vec![b' '; bytes]),

@@ -37,31 +37,31 @@ async fn they_bind_keys_and_tokens_alike_and_an_excluded_workspace_has_only_its_
     let (stack, issuer) = (Stack::start().await, Issuer::start().await);
     accept(&stack, &json!({ "jwks_url": issuer.url() })).await;
     let token = issuer.token(&claims(stack.home.id, &stack.home.workspace_id.to_string(), "completions.write"));
-    let (whole, own) = (saved(&stack, "everywhere", false).await, saved(&stack, "here", true).await);
+    let (whole, own) = (saved(&stack, "everywhere", false).await, saved(&stack, "inside", true).await);
     put(&stack, "/admin/organisation/defaults", json!({ "input_guardrails": [whole["slug"]] })).await;
     let workspace = format!("/admin/workspaces/{}", stack.home.workspace_id);
     put(&stack, &workspace, json!({ "defaults": { "input_guardrails": [own["slug"]] } })).await;
     let callers = [stack.client(), stack.as_application(&token)];
     for caller in &callers {
         until_status(&stack, caller, "a word from everywhere", 446).await;
-        until_status(&stack, caller, "a word from here", 446).await;
-        let denied = say(caller, "a word from here").await.json();
+        until_status(&stack, caller, "a word from inside", 446).await;
+        let denied = say(caller, "a word from inside").await.json();
         let hooks = denied["hook_results"]["before_request_hooks"].as_array().unwrap();
         let ids: Vec<&Value> = hooks.iter().map(|hook| &hook["id"]).collect();
         assert_eq!(ids, [&whole["slug"], &own["slug"]], "the organisation's first: {denied}");
-        assert_eq!(say(caller, "a word from elsewhere").await.status, 200);
+        assert_eq!(say(caller, "a word from nobody").await.status, 200);
     }
     // A config brings its own and takes none away.
     let stubborn = client(&stack, &target(&stack, json!({ "input_guardrails": [], "before_request_hooks": [] })));
     assert_eq!(say(&stubborn, "a word from everywhere").await.status, 446);
     // Another organisation has none of them.
     let other = stack.organisation().await;
-    assert_eq!(say(&stack.as_application(&other.workspace_key), "from everywhere and from here").await.status, 200);
+    assert_eq!(say(&stack.as_application(&other.workspace_key), "from everywhere and from inside").await.status, 200);
     let excluded = json!({ "workspaces": [{ "workspace_id": stack.home.workspace_id, "excluded": true }] });
     put(&stack, "/workspace-exclusions/input-guardrails", excluded).await;
     for caller in &callers {
         until_status(&stack, caller, "a word from everywhere", 200).await;
-        assert_eq!(say(caller, "a word from here").await.status, 446, "its own it keeps");
+        assert_eq!(say(caller, "a word from inside").await.status, 446, "its own it keeps");
     }
 }
 
