@@ -1,3 +1,5 @@
+//! Which names and values of metadata are kept, and what is left to the logs.
+
 use super::super::pack::SlotValues;
 use super::super::slot_dimension::SlotDimension;
 use super::*;
