@@ -5,6 +5,7 @@
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -17,7 +18,11 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 type StreamKey = (Uuid, Box<[u8]>);
 
 #[derive(Debug, Default)]
-pub struct OpeningStreams(Mutex<HashMap<StreamKey, Opening>>);
+pub struct OpeningStreams {
+    all: Mutex<HashMap<StreamKey, Opening>>,
+    /// How many there are, so that calls take no lock while there are none.
+    count: AtomicUsize,
+}
 
 #[derive(Debug)]
 struct Opening {
@@ -32,16 +37,20 @@ impl OpeningStreams {
         let (open, seen) = watch::channel(());
         let key = (server, Box::from(session));
         let opening = Opening { until: Instant::now() + LONGEST_WAIT, open };
-        self.0.lock().insert(key.clone(), opening);
-        OpeningStream { all: self, key, seen }
+        let mut all = self.all.lock();
+        all.insert(key.clone(), opening);
+        self.count.store(all.len(), Ordering::Release);
+        OpeningStream { streams: self, key, seen }
     }
 
     /// Waits for the stream of a session, if one is being opened.
     pub async fn settled(&self, server: Uuid, session: &[u8]) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
         let opening = {
-            let all = self.0.lock();
-            let found = if all.is_empty() { None } else { all.get(&(server, Box::from(session))) };
-            found.map(|opening| (opening.open.subscribe(), opening.until))
+            let all = self.all.lock();
+            all.get(&(server, Box::from(session))).map(|opening| (opening.open.subscribe(), opening.until))
         };
         if let Some((mut open, until)) = opening {
             let _ = timeout_at(until, open.changed()).await;
@@ -51,17 +60,18 @@ impl OpeningStreams {
 
 #[derive(Debug)]
 pub struct OpeningStream<'a> {
-    all: &'a OpeningStreams,
+    streams: &'a OpeningStreams,
     key: StreamKey,
     seen: watch::Receiver<()>,
 }
 
 impl Drop for OpeningStream<'_> {
     fn drop(&mut self) {
-        let mut all = self.all.0.lock();
+        let mut all = self.streams.all.lock();
         // Another of the same session may have taken its place.
         if all.get(&self.key).is_some_and(|opening| opening.open.subscribe().same_channel(&self.seen)) {
             all.remove(&self.key);
+            self.streams.count.store(all.len(), Ordering::Release);
         }
     }
 }
@@ -89,7 +99,8 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(second);
         assert!(waiting.now_or_never().is_some());
-        assert!(streams.0.lock().is_empty());
+        assert!(streams.all.lock().is_empty());
+        assert_eq!(streams.count.load(Ordering::Acquire), 0);
     }
 
     #[tokio::test(start_paused = true)]
