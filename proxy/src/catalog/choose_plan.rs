@@ -114,8 +114,7 @@ pub fn find_named(snapshot: &Snapshot, caller: &Principal, name: &str) -> Result
 
 /// Whether the caller's organisation accepts nothing but saved configs and providers.
 pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
-    let organisation = snapshot.organisation(&caller.workspace.organisation_id);
-    organisation.is_some_and(|organisation| organisation.blocks_inline_config)
+    snapshot.is_organisation(&caller.workspace.organisation_id, |organisation| organisation.blocks_inline_config)
 }
 
 /// Whether a config is the one that the key itself names.

@@ -122,6 +122,11 @@ impl<T: Tracked> Collection<T> {
         self.rows.get(key)
     }
 
+    /// What is to be known of a row, without holding it.
+    pub fn read<R>(&self, key: &T::Key, known: impl FnOnce(&T) -> R) -> Option<R> {
+        self.rows.read(key, known)
+    }
+
     /// The row with this id. Waits for whoever changes the table, so not for requests.
     pub fn find_by_id(&self, id: Uuid) -> Option<Arc<T>> {
         let key = self.keys_by_id.lock().get(&id).map(|keys| keys.key.clone())?;

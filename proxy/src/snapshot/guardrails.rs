@@ -110,9 +110,8 @@ impl Snapshot {
 
     /// Whether something runs by default, which costs one lookup and no memory. The workspace is as the request found it.
     pub fn has_default_guardrails(&self, workspace: &Workspace) -> bool {
-        let is_whole_guarded =
-            || self.organisation(&workspace.organisation_id).map(|whole| !whole.guardrails.is_empty());
-        !workspace.guardrails.own.is_empty() || is_whole_guarded() == Some(true)
+        !workspace.guardrails.own.is_empty()
+            || self.is_organisation(&workspace.organisation_id, |whole| !whole.guardrails.is_empty())
     }
 
     /// How often rows changed, besides the workspace's own, that say what runs by default.

@@ -39,6 +39,16 @@ impl Snapshot {
         self.organisations.find(id)
     }
 
+    /// Whether something holds for an organisation. False for one that is not there.
+    pub fn is_organisation(&self, id: &OrganisationId, holds: impl FnOnce(&Organisation) -> bool) -> bool {
+        self.organisations.read(id, holds).unwrap_or(false)
+    }
+
+    /// For how many seconds an organisation lets answers be kept at most, if it says so.
+    pub fn cache_max_age(&self, id: &OrganisationId) -> Option<u64> {
+        self.organisations.read(id, |organisation| organisation.cache_max_age).flatten()
+    }
+
     /// The organisation of an installation that has one.
     pub fn only_organisation(&self) -> Option<Arc<Organisation>> {
         self.organisations.only()

@@ -31,6 +31,11 @@ impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
         self.shards[self.shard_of(key)].load().get(key).cloned()
     }
 
+    /// What is to be known of a row, where that is little: to hold the row itself costs more while many ask for it at once.
+    pub fn read<R>(&self, key: &K, known: impl FnOnce(&V) -> R) -> Option<R> {
+        self.shards[self.shard_of(key)].load().get(key).map(|row| known(row))
+    }
+
     /// Sets what has a value and removes what has none. Returns how many shards had to be copied.
     pub fn change(&self, changes: impl IntoIterator<Item = (K, Option<Arc<V>>)>) -> usize {
         let mut by_shard: HashMap<usize, Vec<_>> = HashMap::new();

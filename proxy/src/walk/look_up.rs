@@ -124,10 +124,9 @@ impl Engine {
         let can_stream = || client_codec(errand.endpoint).is_some();
         // Values that hooks took out of the request belong to this one alone, and its answer has them again.
         let has_placeholders = guarded.is_some_and(|guarded| !guarded.input.placeholders.is_empty());
-        let organisation = self.snapshot.organisation(&errand.caller.workspace.organisation_id);
         let facts = CacheFacts {
             is_untracked: errand.is_untracked,
-            organisation_age: organisation.and_then(|organisation| organisation.cache_max_age),
+            organisation_age: self.snapshot.cache_max_age(&errand.caller.workspace.organisation_id),
             is_metrics_only: self.recorder.is_metrics_only(&errand.caller),
             is_repeatable: !errand.endpoint.takes_forms()
                 && !has_placeholders
