@@ -7,8 +7,10 @@ pub(crate) mod access_log;
 mod admin_addresses;
 mod client;
 pub(crate) mod client_connection;
+pub(crate) mod client_connection_app;
 pub(crate) mod control_plane;
 mod deadline;
+mod http1;
 pub(crate) mod idle_timeout;
 mod pages;
 pub(crate) mod ticks;
@@ -36,6 +38,7 @@ use proxy::refusal::Refusal;
 use proxy::visit::Visit;
 use proxy::walk::{Engine, Passage, relay};
 use shared::headers::client_ip::client_ip;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -82,6 +85,23 @@ impl Relay {
         match self {
             Self::Provider(passage) => Some(&passage.target),
             Self::ControlPlane => None,
+        }
+    }
+}
+
+impl Gateway {
+    /// To those who read along: a request is over.
+    fn tell(&self, head: &RequestHeader, peer: Option<IpAddr>, visit: &mut Visit, error: Option<&Error>) {
+        tracing::debug!(
+            request_id = visit.id(),
+            status = visit.answer.status,
+            took_ms = visit.request.started.elapsed().as_millis() as u64,
+            error = error.map(tracing::field::display),
+            "answered"
+        );
+        if let Some(access_log) = &self.access_log {
+            let trusted = &self.engine.authenticator.trusted_proxies;
+            access_log.note(head, peer.map(|peer| client_ip(peer, &head.headers, trusted)), visit);
         }
     }
 }
@@ -328,19 +348,8 @@ impl ProxyHttp for Gateway {
         if visit.answer.status == 0 {
             visit.answer.status = session.response_written().map_or(499, |head| head.status.as_u16());
         }
-        tracing::debug!(
-            request_id = visit.id(),
-            status = visit.answer.status,
-            took_ms = visit.request.started.elapsed().as_millis() as u64,
-            error = error.map(tracing::field::display),
-            "answered"
-        );
-        if let Some(access_log) = &self.access_log {
-            let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-            let head = session.req_header();
-            let trusted = &self.engine.authenticator.trusted_proxies;
-            access_log.note(head, peer.map(|peer| client_ip(peer, &head.headers, trusted)), visit);
-        }
+        let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
+        self.tell(session.req_header(), peer, visit, error);
         if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.end_session(visit);
         }

@@ -15,7 +15,8 @@ pub(crate) mod take_over;
 
 use crate::gateway::Gateway;
 use crate::gateway::access_log::AccessLog;
-use crate::gateway::client_connection::{ClientConnectionApp, ConnectionTimeouts};
+use crate::gateway::client_connection::ConnectionTimeouts;
+use crate::gateway::client_connection_app::ClientConnectionApp;
 use crate::gateway::control_plane::ControlPlane;
 use crate::gateway::idle_timeout::LONGEST;
 use crate::serve::drain::{Drain, Signals};
@@ -439,9 +440,9 @@ fn listener_service(
     options.h2c = true;
     let patience = patience(settings);
     options.h2_idle_timeout = Some(patience.idle);
-    let mut proxy = http_proxy(conf, gateway);
+    let mut proxy = http_proxy(conf, gateway.clone());
     proxy.server_options = Some(options);
-    let mut service = Service::new(format!("proxy {index}"), ClientConnectionApp::new(proxy, patience));
+    let mut service = Service::new(format!("proxy {index}"), ClientConnectionApp::new(proxy, gateway, patience));
     service.threads = Some(1);
     let listen = &settings.listen;
     service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));

@@ -40,6 +40,7 @@ mod model_lists;
 mod models;
 mod operators;
 mod outbound;
+mod plain_http1;
 mod prompts;
 mod provider_headers;
 mod provider_metrics;

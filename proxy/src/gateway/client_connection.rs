@@ -5,22 +5,23 @@
 //! can also be put in, which leaves with the next flush.
 
 use crate::gateway::idle_timeout::IdleTimeout;
-use crate::gateway::ticks;
 use crate::gateway::write_stall::WriteStall;
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use pingora_core::apps::ServerApp;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
     UniqueID, UniqueIDType,
 };
-use pingora_core::server::ShutdownWatch;
+use proxy::visit::Visit;
+use proxy::walk::NextStep;
+use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Once};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
@@ -39,28 +40,15 @@ pub struct ConnectionTimeouts {
     pub write: Duration,
 }
 
-/// An application on one thread, whose connections are `ClientConnection`.
-pub struct ClientConnectionApp<A> {
-    app: Arc<A>,
-    patience: ConnectionTimeouts,
-    ticks: Once,
+/// A request whose head was read before Pingora got it: what was decided from it is not decided again.
+pub struct Opened {
+    pub visit: Visit,
+    pub next: NextStep,
 }
 
-impl<A> ClientConnectionApp<A> {
-    pub fn new(app: A, patience: ConnectionTimeouts) -> Self {
-        Self { app: Arc::new(app), patience, ticks: Once::new() }
-    }
-}
-
-#[async_trait]
-impl<A: ServerApp + Send + Sync + 'static> ServerApp for ClientConnectionApp<A> {
-    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        self.ticks.call_once(ticks::start);
-        self.app.process_new(Box::new(ClientConnection::new(stream, self.patience)), shutdown).await
-    }
-
-    async fn cleanup(&self) {
-        self.app.cleanup().await;
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Opened").field(&self.visit.id()).finish()
     }
 }
 
@@ -76,14 +64,15 @@ pub struct ClientConnection {
     is_answered: AtomicBool,
     idle: IdleTimeout,
     write_stall: WriteStall,
-    /// Was read to learn whether it is HTTP/2, and is to be read again.
+    /// Was read to learn what it is, and is to be read again.
     peeked: Vec<u8>,
+    opened: Mutex<Option<Box<Opened>>>,
     /// How much of HTTP/2's preface has not come. After it Pingora watches over the connection: it knows its streams.
     preface: usize,
 }
 
 impl ClientConnection {
-    fn new(inner: Stream, patience: ConnectionTimeouts) -> Self {
+    pub fn new(inner: Stream, patience: ConnectionTimeouts) -> Self {
         let preface = if inner.selected_alpn_proto() == Some(ALPN::H2) { PREFACE.len() } else { 0 };
         Self {
             inner,
@@ -94,6 +83,7 @@ impl ClientConnection {
             idle: IdleTimeout::new(patience.idle, patience.head),
             write_stall: WriteStall::new(patience.write),
             peeked: Vec::new(),
+            opened: Mutex::default(),
             preface,
         }
     }
@@ -125,17 +115,50 @@ impl ClientConnection {
 
     /// A request has come.
     pub fn begins(stream: Option<&Stream>) {
-        if let Some(joining) = Self::from_stream(stream) {
-            joining.idle.end();
-            joining.is_answered.store(false, Relaxed);
+        if let Some(connection) = Self::from_stream(stream) {
+            connection.begin_request();
         }
+    }
+
+    pub fn begin_request(&self) {
+        self.idle.end();
+        self.is_answered.store(false, Relaxed);
     }
 
     /// It is answered, and the next may come.
     pub fn ends(stream: Option<&Stream>, now: Instant) {
-        if let Some(joining) = Self::from_stream(stream) {
-            joining.idle.begin(now);
+        if let Some(connection) = Self::from_stream(stream) {
+            connection.end_request(now);
         }
+    }
+
+    pub fn end_request(&self, now: Instant) {
+        self.idle.begin(now);
+    }
+
+    /// What was decided of the request that is read again, if something was.
+    pub fn take_opened(stream: Option<&Stream>) -> Option<Box<Opened>> {
+        Self::from_stream(stream)?.opened.lock().take()
+    }
+
+    pub fn leave_opened(&self, opened: Opened) {
+        *self.opened.lock() = Some(Box::new(opened));
+    }
+
+    /// Whether HTTP/2 was agreed on.
+    pub fn is_http2(&self) -> bool {
+        self.preface > 0
+    }
+
+    /// The other end.
+    pub fn peer(&self) -> Option<IpAddr> {
+        let digest = self.inner.get_socket_digest()?;
+        digest.peer_addr()?.as_inet().map(|address| address.ip())
+    }
+
+    /// Whoever reads next reads these bytes first.
+    pub fn read_again_later(&mut self, bytes: &[u8]) {
+        self.peeked.splice(0..0, bytes.iter().copied());
     }
 
     fn from_stream(stream: Option<&Stream>) -> Option<&Self> {
@@ -251,7 +274,7 @@ impl Peek for ClientConnection {
             }
         }
         self.preface = if buf == PREFACE { PREFACE.len() } else { 0 };
-        self.peeked = buf[..length].to_vec();
+        self.read_again_later(&buf[..length]);
         Ok(true)
     }
 }
