@@ -148,7 +148,7 @@ async fn a_run_counts_against_limits_as_a_chat_does() {
     let stack = start().await;
     let prompt = create(&stack, &greeting("Hi")).await;
     until_runs(&stack, &prompt.slug).await;
-    let (key, _) = limited_key(&stack, json!({ "rate_limits": requests("rpm", 2) })).await;
+    let (key, _) = limited_key(&stack, json!({ "rate_limits": requests("rpd", 2) })).await;
     let limited = stack.anonymous().with_key(&key);
     let path = format!("/prompts/{}/completions", prompt.slug);
     for status in [200, 200, 429] {
