@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::report::{Comparison, Row};
-use super::{mcp, prompt, steady, translation};
+use super::{NGINX_AGAIN, mcp, prompt, steady, translation};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -169,7 +169,7 @@ const CLAIMS: [Claim; 20] = [
     Claim {
         text: "an answer from the cache: time per request under full load against nginx and the provider behind it",
         ours: "hit",
-        theirs: "nginx",
+        theirs: NGINX_AGAIN,
         figure: seconds,
         limit: 1.0 / 1.3,
     },

@@ -140,7 +140,7 @@ impl Keeper {
         }
         self.gathered = match (kind.starts_with("text/event-stream"), self.kept.form.provider) {
             (false, _) if !self.may_be(kind) => return false,
-            (false, _) => Gathered::Plain(Vec::new()),
+            (false, _) => Gathered::Plain(Vec::with_capacity(announced(head))),
             (true, None) => return false,
             (true, Some(codec)) => Gathered::Stream(Box::new(Assembly::new(codec))),
         };
@@ -333,6 +333,12 @@ impl Assembly {
             None => Some(Whole::Answer(Box::new(answer))),
         }
     }
+}
+
+/// Room for an answer that says its length. A long one gets its room as it comes.
+fn announced(head: &HeaderMap) -> usize {
+    let length = head.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    length.filter(|length| *length <= UNCOUNTED).unwrap_or(0)
 }
 
 /// Whether so many bytes may be held.
