@@ -25,6 +25,7 @@ pub mod row;
 mod said;
 mod series;
 mod slots;
+mod traces;
 pub mod view;
 
 pub use count::COUNTED;

@@ -1,8 +1,10 @@
 //! Which feedback is counted: that of the workspaces in view and of the time it was given. Filters on calls hold for the calls
 //! of its trace; whoever sees only their own calls sees what was said about those.
 
+use super::period::Period;
 use super::question::{LogQuestion, within};
 use super::series::CountedRows;
+use super::traces::SoughtTraces;
 use super::{LogView, filters, row};
 use crate::http::{ApiError, Query};
 use rust_decimal::Decimal;
@@ -57,18 +59,19 @@ pub struct ModelFeedback {
 pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<ModelFeedback>, ApiError> {
     let given = filter(asked)?;
     let calls = asked.view.filter().join(filters::attributes(&asked.query)?);
+    let sought = SoughtTraces::find(db, &asked.view.tenant_filter(), &given, Period::always()).await?;
+    let mut values = given.values();
+    values.extend(calls.values());
+    let columns = "workspace_id, trace_id, coalesce(ai_model, '') AS model";
     let sql = format!(
         "SELECT model, count(*) AS total, round(avg(weighted), 10) AS weighted
          FROM (SELECT weighted, workspace_id AS given_in, trace_id AS given_on FROM {TABLE} WHERE {}) AS said
-         JOIN (SELECT DISTINCT workspace_id, trace_id, coalesce(ai_model, '') AS model FROM request_logs
-             WHERE {} AND {}) AS spoken_of ON workspace_id = given_in AND trace_id = given_on
+         JOIN (SELECT DISTINCT * FROM ({}) AS calls) AS spoken_of ON workspace_id = given_in AND trace_id = given_on
          GROUP BY 1 ORDER BY total DESC, model LIMIT {MOST_MODELS}",
         given.sql(),
-        calls.sql_after(&given),
-        of_traces(db, &given).await?,
+        SoughtTraces::calls(sought.as_ref(), &given.sql(), columns, &calls.sql_after(&given), values.len()),
     );
-    let mut values = given.values();
-    values.extend(calls.values());
+    values.extend(sought.iter().flat_map(SoughtTraces::values));
     let rows = db.query(&sql, &values).await?;
     let read = rows.iter().map(|found| {
         Ok(ModelFeedback {
@@ -81,18 +84,3 @@ pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<
 }
 
 const MOST_MODELS: i64 = 1000;
-/// Traces that are looked for one by one.
-const FEW_TRACES: i64 = 5000;
-
-/// The condition on logs that some feedback is about their trace: the values of `given` are the first of the statement. Few traces
-/// are found by the index of each day, where Postgres would rather read all logs.
-pub async fn of_traces(db: &impl GenericClient, given: &Filter) -> Result<String, ApiError> {
-    let given_sql = given.sql();
-    let count =
-        format!("SELECT count(*) FROM (SELECT FROM {TABLE} WHERE {given_sql} LIMIT {}) AS given", FEW_TRACES + 1);
-    let is_few = db.query_one(&count, &given.values()).await?.try_get::<_, i64>(0)? <= FEW_TRACES;
-    Ok(match is_few {
-        true => format!("trace_id = ANY (ARRAY(SELECT trace_id FROM {TABLE} WHERE {given_sql}))"),
-        false => format!("(workspace_id, trace_id) IN (SELECT workspace_id, trace_id FROM {TABLE} WHERE {given_sql})"),
-    })
-}

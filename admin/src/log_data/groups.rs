@@ -129,7 +129,7 @@ async fn from_slots(
         }
         GroupBy::Metadata(name) => {
             let Some(found) = slots.by_metadata(db, filter, name).await? else { return Ok(None) };
-            let said = said::by_metadata(db, view, filter, name).await?;
+            let said = said::by_metadata(db, view, slots.period(), filter, name).await?;
             Ok(Some(query.page(&found, &said)))
         }
     }

@@ -38,6 +38,11 @@ const ORIGIN: i64 = 978_307_200;
 pub const ORIGIN_SQL: &str = "TIMESTAMPTZ '2001-01-01 00:00:00+00'";
 
 impl Period {
+    /// Since there are computers, and for longer than anybody asks.
+    pub fn always() -> Self {
+        Self { from: DateTime::UNIX_EPOCH, until: DateTime::UNIX_EPOCH + TimeDelta::days(8000 * 365) }
+    }
+
     /// Both ends are needed: figures without a time would be about everything there is.
     pub fn asked(query: &Query) -> Result<Self, ApiError> {
         let [from, until] = filters::period(query)?;

@@ -2,8 +2,9 @@
 //! not hold it. It is found from the side of feedback, of which there is much less than of calls.
 
 use super::LogView;
-use super::feedback::of_traces;
 use super::measure::{self, Measure};
+use super::period::Period;
+use super::traces::SoughtTraces;
 use crate::http::ApiError;
 use rust_decimal::Decimal;
 use shared::db::table::Filter;
@@ -30,30 +31,32 @@ impl Said {
     }
 }
 
-/// By the value of this name. `filter` is the condition on calls.
+/// By the value of this name. `filter` is the condition on calls, which are all of this period.
 pub async fn by_metadata(
     db: &impl GenericClient,
     view: &LogView,
+    period: Period,
     filter: &Filter,
     name: &str,
 ) -> Result<HashMap<String, Said>, ApiError> {
     let given = view.tenant_filter();
-    let n = given.values().len() + filter.values().len() + 1;
+    let sought = SoughtTraces::find(db, &given, &given, period).await?;
+    let mut values = given.values();
+    values.extend(filter.values());
+    values.push(&name);
+    let n = values.len();
+    let columns = format!("workspace_id, trace_id, coalesce(metadata ->> ${n}::text, '') AS value");
     // Apart from each other (`OFFSET 0`): planning them together takes longer than finding them.
     let sql = format!(
         "SELECT value, count(*)::numeric AS calls, round(avg(said), 10) AS average
          FROM (SELECT workspace_id AS given_in, trace_id AS given_on, avg(weighted) AS said FROM feedback
              WHERE {} GROUP BY 1, 2) AS thoughts
-         JOIN (SELECT workspace_id, trace_id, coalesce(metadata ->> ${n}::text, '') AS value FROM request_logs
-             WHERE {} AND {} OFFSET 0) AS calls ON workspace_id = given_in AND trace_id = given_on
+         JOIN (SELECT * FROM ({}) AS found OFFSET 0) AS calls ON workspace_id = given_in AND trace_id = given_on
          GROUP BY 1",
         given.sql(),
-        filter.sql_after(&given),
-        of_traces(db, &given).await?,
+        SoughtTraces::calls(sought.as_ref(), &given.sql(), &columns, &filter.sql_after(&given), n),
     );
-    let mut values = given.values();
-    values.extend(filter.values());
-    values.push(&name);
+    values.extend(sought.iter().flat_map(SoughtTraces::values));
     let rows = db.query(&sql, &values).await?;
     let read = rows.iter().map(|row| {
         Ok((row.try_get("value")?, Said { calls: row.try_get("calls")?, average: row.try_get("average")? }))

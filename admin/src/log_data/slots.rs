@@ -70,6 +70,10 @@ impl Slots {
         Self { condition, ..self }
     }
 
+    pub fn period(&self) -> Period {
+        self.period
+    }
+
     /// By what the slots must be divided that are read; none if that is more than one thing.
     fn dimension(&self, grouped_by: SlotDimension, measures: &[Measure]) -> Option<SlotDimension> {
         let needed = measures.iter().filter_map(|measure| measure.rolled?.divided_by()).chain([grouped_by]);

@@ -10,6 +10,7 @@ mod pack;
 mod sketch;
 mod slot_dimension;
 mod slot_size;
+mod trace_filter;
 mod verify;
 
 pub use counted_call::{COLUMNS, CountedCall};
@@ -19,6 +20,7 @@ pub use pack::{ByValue, ValueMap, Wanted, read, read_some, uncompressed};
 pub use sketch::Sketch;
 pub use slot_dimension::SlotDimension;
 pub use slot_size::SlotSize;
+pub use trace_filter::{TRACES, TraceHash};
 pub use verify::{DayVerdict, verify_day};
 
 use crate::db::table::RowError;
@@ -102,6 +104,9 @@ pub async fn rebuild(
     }
     for slot in smaller {
         store(transaction, size, &merge_smaller(transaction, size, slot, &kept).await?).await?;
+        if size == SlotSize::Day {
+            trace_filter::store(transaction, slot).await?;
+        }
     }
     if let Some(wider) = size.wider() {
         let around: Vec<DateTime<Utc>> = slots.iter().map(|slot| wider.beginning(*slot)).collect();
@@ -168,18 +173,18 @@ impl Kept {
 }
 
 /// Logs of before this day are deleted: what was built of them stays as it is, but for metadata, of which nobody could say any more
-/// whose it was.
+/// whose it was, and for what finds logs.
 pub async fn seal(transaction: &impl GenericClient, until: DateTime<Utc>) -> Result<(), Error> {
     const SEAL: &str = "UPDATE usage_slots_kept SET sealed_until = greatest(sealed_until, $1)";
     const CLEAN: &str = "DELETE FROM usage_stale WHERE slot < $1 AND size < $2";
     const FORGET: &str = "DELETE FROM usage_slots
-        WHERE size = ANY($1) AND slot < $2 AND ($3::timestamptz IS NULL OR slot >= $3) AND dimension = $4";
+        WHERE size = ANY($1) AND slot < $2 AND ($3::timestamptz IS NULL OR slot >= $3) AND dimension = ANY($4)";
     lock(transaction).await?;
     let sizes = SlotSize::ALL.map(SlotSize::minutes);
     // Those of before are forgotten already, but for the week that was sealed in part.
     let since = Kept::read(transaction).await?.sealed_until.map(|sealed| sealed - SlotSize::Week.width());
-    let metadata = SlotDimension::Metadata.name();
-    transaction.execute(FORGET, &[&sizes.as_slice(), &until, &since, &metadata]).await?;
+    let forgotten = [SlotDimension::Metadata.name(), TRACES];
+    transaction.execute(FORGET, &[&sizes.as_slice(), &until, &since, &forgotten.as_slice()]).await?;
     transaction.execute(SEAL, &[&until]).await?;
     // What is stale now can never be built again: better what is known than nothing. Weeks can.
     transaction.execute(CLEAN, &[&until, &SlotSize::Week.minutes()]).await.map(|_| ())

@@ -141,3 +141,42 @@ async fn much_feedback_is_counted_as_little_is() {
         assert_eq!(models["data_points"], expected, "{given}");
     }
 }
+
+#[tokio::test]
+async fn a_day_is_searched_for_the_traces_that_it_may_have() {
+    let service = Service::start().await;
+    let mut client = service.database.client().await;
+    client.batch_execute(KEPT).await.unwrap();
+    let noon: DateTime<Utc> = "2026-01-06T12:00:00Z".parse().unwrap();
+    let call = || json!({ "metadata": { "plan": "pro" }, "trace_id": "t" });
+    for day in [0, 1, 14] {
+        store(&service, noon + TimeDelta::days(day), call()).await;
+    }
+    service
+        .sql(
+            "INSERT INTO feedback (id, organisation_id, workspace_id, trace_id, value, created_at)
+             SELECT gen_random_uuid(), organisation_id, workspace_id, 't', 5, created_at FROM request_logs LIMIT 1",
+        )
+        .await;
+    let found = async || {
+        let models = get(&service.administrator(), "/analytics/graphs/feedbacks/ai-models", ALL).await;
+        let total = models["data_points"][0]["total"].as_u64().unwrap_or(0);
+        (groups(&service, "plan").await[0]["requests_with_feedback"].clone(), total)
+    };
+    assert_eq!(found().await, (json!(3), 1));
+    reference::refresh(&mut client).await;
+    assert_eq!(found().await, (json!(3), 1));
+    let filters = "UPDATE usage_slots SET figures = '\\x0100' WHERE dimension = 'trace'";
+    service.sql(&format!("{filters} AND slot < '2026-01-08T00:00:00Z'")).await;
+    assert_eq!(found().await, (json!(1), 1), "filters say where not to look");
+    service.sql(filters).await;
+    assert_eq!(found().await, (json!(0), 0));
+    // What is late counts at once, and its day has another filter then.
+    store(&service, noon + TimeDelta::hours(1), call()).await;
+    for _ in 0..2 {
+        assert_eq!(found().await, (json!(2), 1));
+        reference::refresh(&mut client).await;
+    }
+    service.sql("DELETE FROM usage_slots WHERE dimension = 'trace'").await;
+    assert_eq!(found().await, (json!(4), 1), "slots that another version built");
+}

@@ -458,6 +458,8 @@ async fn figures_that_differ_from_their_logs_are_found_and_built_again() {
     for wrong in [
         "DELETE FROM usage_slots WHERE dimension = 'model' AND size = 1440",
         "DELETE FROM usage_slots WHERE dimension = 'metadata' AND size = 30",
+        "DELETE FROM usage_slots WHERE dimension = 'trace'",
+        "UPDATE usage_slots SET figures = '\\x0100' WHERE dimension = 'trace'",
         "UPDATE usage_slots SET figures = (SELECT figures FROM usage_slots WHERE dimension = 'user' AND size = 30 LIMIT 1)
          WHERE dimension = 'provider' AND size = 30",
         "UPDATE usage_slots SET figures = (SELECT figures FROM usage_slots WHERE dimension = 'user' AND size = 10080 LIMIT 1)

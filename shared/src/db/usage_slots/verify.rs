@@ -3,6 +3,7 @@
 
 use super::build::{PackedSlot, SlotKey, Tally, add_to_day, merge_smaller, packed, tally_logs};
 use super::pack::{self, SlotValues};
+use super::trace_filter::{self, TRACES};
 use super::{Kept, SlotDimension, SlotSize, day_of, lock, rebuild};
 use crate::db::table::RowError;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -86,6 +87,9 @@ async fn differing(db: &impl GenericClient, day: DateTime<Utc>, kept: &Kept) -> 
     whole.values_mut().for_each(SlotValues::trim);
     let piece = [day, day + SlotSize::Day.width()];
     differing += compared(db, SlotSize::Day, piece, &packed(&whole), &stale).await?;
+    if !stale.has(SlotSize::Day, day) {
+        differing += trace_filter::differing(db, day).await?;
+    }
     let week = SlotSize::Week.beginning(day);
     let piece = [week, week + SlotSize::Week.width()];
     // With its last day, all that it is made of is there.
@@ -105,10 +109,10 @@ async fn compared(
     stale: &StaleSlots,
 ) -> Result<u64, RowError> {
     const STORED: &str = "SELECT organisation_id, workspace_id, dimension, slot, figures FROM usage_slots
-        WHERE size = $1 AND slot >= $2 AND slot < $3";
+        WHERE size = $1 AND slot >= $2 AND slot < $3 AND dimension <> $4";
     let expected: HashMap<SlotKey, &[u8]> = expected.iter().map(|one| (one.key, one.figures.as_slice())).collect();
     let (mut wrong, mut found) = (0, HashSet::new());
-    for row in db.query(STORED, &[&size.minutes(), &from, &until]).await? {
+    for row in db.query(STORED, &[&size.minutes(), &from, &until, &TRACES]).await? {
         let slot: DateTime<Utc> = row.try_get("slot")?;
         if stale.has(size, slot) {
             continue;
