@@ -1,5 +1,6 @@
 //! How the proxy leaves: drained on SIGTERM, replaced without a gap by a hand-over.
 
+use crate::raw::{Wire, credentials, post};
 use bench::process::Signal;
 use futures::StreamExt as _;
 use harness::{Client, Database, Stack, until};
@@ -191,4 +192,21 @@ async fn a_new_process_that_never_has_data_takes_nothing() {
     assert!(successor.log().contains("no data to answer from"), "{}", successor.log());
     assert!(stack.proxy.has_ended().is_none());
     assert_eq!(stack.client().post("/chat/completions", &harness::chat("Hello")).await.status, 200);
+}
+
+/// It asks for nothing, and must not be answered by a process that is about to end.
+#[tokio::test]
+async fn a_connection_that_waits_is_closed_when_the_process_begins_to_leave() {
+    let mut stack = Stack::start().await;
+    let mut wire = Wire::open(stack.proxy_port).await;
+    let asked = post("/v1/chat/completions", &credentials(&stack), &harness::chat("hello").to_string());
+    wire.send(&asked).await;
+    assert_eq!(wire.answer().await.expect("an answer").status, 200);
+    let stream = begin(&stack.client(), &stream_of(40, 50)).await;
+    stack.proxy.signal(Signal::TERM);
+    assert!(wire.is_closed().await, "it was told");
+    assert!(stack.proxy.has_ended().is_none(), "a stream still runs");
+    let text = stream.await.expect("the reader lives").expect("the stream is whole");
+    assert!(text.trim_end().ends_with("data: [DONE]"), "the stream was cut: {text}");
+    assert!(stack.proxy.ended_within(PATIENCE).await.success());
 }

@@ -136,6 +136,11 @@ impl ClientConnection {
         self.idle.begin(now);
     }
 
+    /// Something of the next has come already.
+    pub fn hear(&self) {
+        self.idle.hear();
+    }
+
     /// What was decided of the request that is read again, if something was.
     pub fn take_opened(stream: Option<&Stream>) -> Option<Box<Opened>> {
         Self::from_stream(stream)?.opened.lock().take()

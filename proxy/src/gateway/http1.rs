@@ -43,8 +43,16 @@ impl Gateway {
     pub async fn serve_plain(&self, connection: &mut ClientConnection, shutdown: &ShutdownWatch) -> Left {
         let peer = connection.peer();
         let mut unread = BytesMut::new();
+        let mut leaving = shutdown.clone();
+        let mut leaving = pin!(leaving.wait_for(|is_leaving| *is_leaving));
         loop {
-            let served = match next_head(connection, &mut unread).await {
+            let found = tokio::select! {
+                biased;
+                found = next_head(connection, &mut unread) => found,
+                // Whoever has asked for nothing is told at once; whoever asks meanwhile is answered, and told then.
+                _ = &mut leaving => return Left::Over,
+            };
+            let served = match found {
                 Some(found) => pin!(self.serve_one(connection, found, &mut unread, peer, shutdown)).await,
                 None if unread.is_empty() => Served::Over,
                 None => Served::ToPingora,
@@ -107,6 +115,10 @@ impl Gateway {
             return Served::Over;
         }
         connection.end_request(now);
+        if !unread.is_empty() {
+            // Of the next one.
+            connection.hear();
+        }
         Served::NextMayCome
     }
 

@@ -9,10 +9,10 @@ use pingora_core::protocols::http::date::get_cached_date;
 use pingora_http::{RequestHeader, ResponseHeader};
 use proxy::net::downstream::{ClientGone, Downstream};
 use proxy::net::head_lines::HeadLines;
-use std::future;
 use std::io::{self, Write as _};
 use std::pin::pin;
 use std::time::Instant;
+use std::{future, mem};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Of what is read at once.
@@ -29,10 +29,12 @@ pub struct PlainClient<'c> {
     /// Of the body, in bytes.
     left: u64,
     is_kept_alive: bool,
-    /// The head of an answer was written.
+    /// The head of an answer was given.
     has_begun: bool,
-    /// Its body says no length, and ends with a chunk of its own.
-    is_chunked: bool,
+    /// One whose length is known leaves with its body.
+    held: Vec<u8>,
+    /// How much its body has still to be; none where chunks tell.
+    promised: Option<u64>,
     deadline: Option<Instant>,
 }
 
@@ -45,8 +47,8 @@ impl<'c> PlainClient<'c> {
         is_kept_alive: bool,
     ) -> Self {
         let left = body_length;
-        let (has_begun, is_chunked, deadline) = (false, false, None);
-        Self { connection, head, unread, left, is_kept_alive, has_begun, is_chunked, deadline }
+        let (has_begun, held, promised, deadline) = (false, Vec::new(), None, None);
+        Self { connection, head, unread, left, is_kept_alive, has_begun, held, promised, deadline }
     }
 
     pub fn has_begun(&self) -> bool {
@@ -72,8 +74,10 @@ impl<'c> PlainClient<'c> {
     /// The head as it is written, framed for a body whose length may be unknown.
     fn head_text(&mut self, mut head: ResponseHeader) -> Vec<u8> {
         let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        self.is_chunked = has_body && !head.headers.contains_key(header::CONTENT_LENGTH);
-        if self.is_chunked {
+        let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        self.promised = if has_body { length } else { Some(0) };
+        if self.promised.is_none() {
+            head.remove_header(&header::CONTENT_LENGTH);
             let _ = head.insert_header(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         let connection = if self.is_kept_alive { "keep-alive" } else { "close" };
@@ -88,23 +92,31 @@ impl<'c> PlainClient<'c> {
         text
     }
 
-    /// A piece of the body behind what is written before it, framed, and sent.
+    /// A piece of the body behind what is written before it, framed, and sent. What is beyond the promised length is left out: its
+    /// client would take it for the next answer. One that ends before it ends the connection.
     async fn send(&mut self, mut before: Vec<u8>, bytes: &[u8], end: bool) -> Result<(), ClientGone> {
         self.has_begun = true;
-        let mut after: &[u8] = b"";
-        if self.is_chunked {
-            if !bytes.is_empty() {
-                let _ = write!(before, "{:x}\r\n", bytes.len());
-                after = b"\r\n";
+        let (mut bytes, mut after): (&[u8], &[u8]) = (bytes, b"");
+        match &mut self.promised {
+            Some(promised) => {
+                bytes = &bytes[..bytes.len().min(usize::try_from(*promised).unwrap_or(usize::MAX))];
+                *promised -= bytes.len() as u64;
             }
-            after = match (end, bytes.is_empty()) {
-                (true, true) => b"0\r\n\r\n",
-                (true, false) => b"\r\n0\r\n\r\n",
-                (false, _) => after,
-            };
+            None => {
+                if !bytes.is_empty() {
+                    let _ = write!(before, "{:x}\r\n", bytes.len());
+                    after = b"\r\n";
+                }
+                after = match (end, bytes.is_empty()) {
+                    (true, true) => b"0\r\n\r\n",
+                    (true, false) => b"\r\n0\r\n\r\n",
+                    (false, _) => after,
+                };
+            }
         }
         let sent = send_parts(self.connection, [&before, bytes, after]);
-        by(self.deadline, pin!(sent)).await
+        by(self.deadline, pin!(sent)).await?;
+        if end && self.promised.is_some_and(|promised| promised > 0) { Err(ClientGone) } else { Ok(()) }
     }
 }
 
@@ -156,6 +168,10 @@ impl Downstream for PlainClient<'_> {
 
     async fn write_head(&mut self, head: ResponseHeader) -> Result<(), ClientGone> {
         let text = self.head_text(head);
+        if self.promised.is_some_and(|promised| promised > 0) {
+            (self.held, self.has_begun) = (text, true);
+            return Ok(());
+        }
         self.send(text, b"", false).await
     }
 
@@ -178,7 +194,8 @@ impl Downstream for PlainClient<'_> {
         if bytes.is_empty() && !end {
             return Ok(());
         }
-        self.send(Vec::new(), &bytes, end).await
+        let held = mem::take(&mut self.held);
+        self.send(held, &bytes, end).await
     }
 
     async fn gone(&mut self) {

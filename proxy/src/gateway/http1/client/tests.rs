@@ -129,3 +129,36 @@ async fn a_whole_answer_is_one_text_however_long_it_is() {
         assert_eq!(rest.len(), length);
     }
 }
+
+/// It would be taken for the beginning of the next answer.
+#[tokio::test]
+async fn nothing_is_written_beyond_what_the_head_promised() {
+    for (status, length, expected) in [(204, None, ""), (304, Some(7), ""), (200, Some(3), "abc")] {
+        let text = written(true, async |client| {
+            client.write_head(head(status, length)).await.unwrap();
+            client.write_body(Bytes::from_static(b"ab"), false).await.unwrap();
+            client.write_body(Bytes::from_static(b"cd"), true).await.unwrap();
+        });
+        assert_eq!(text.await.split_once("\r\n\r\n").unwrap().1, expected, "{status}");
+    }
+    let short = written(true, async |client| {
+        client.write_head(head(200, Some(3))).await.unwrap();
+        assert_eq!(client.write_body(Bytes::from_static(b"ab"), true).await, Err(ClientGone));
+    });
+    assert!(short.await.ends_with("\r\n\r\nab"));
+}
+
+#[tokio::test]
+async fn a_head_whose_length_is_known_leaves_with_its_body() {
+    let (mut connection, client) = connected().await;
+    let (asked, mut unread) = (asked(), BytesMut::new());
+    let mut plain = PlainClient::new(&mut connection, &asked, &mut unread, 0, true);
+    plain.write_head(head(200, Some(4))).await.unwrap();
+    assert!(plain.has_begun());
+    assert!(client.try_read(&mut [0; 1]).is_err(), "nothing has left");
+    plain.write_body(Bytes::from_static(b"body"), true).await.unwrap();
+    client.readable().await.unwrap();
+    let mut text = [0; 512];
+    let length = client.try_read(&mut text).unwrap();
+    assert!(text[..length].ends_with(b"\r\n\r\nbody"), "both in one packet");
+}
