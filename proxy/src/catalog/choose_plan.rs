@@ -114,7 +114,7 @@ pub fn find_named(snapshot: &Snapshot, caller: &Principal, name: &str) -> Result
 
 /// Whether the caller's organisation accepts nothing but saved configs and providers.
 pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
-    snapshot.is_organisation(&caller.workspace.organisation_id, |organisation| organisation.blocks_inline_config)
+    snapshot.organisation_is(&caller.workspace.organisation_id, |organisation| organisation.blocks_inline_config)
 }
 
 /// Whether a config is the one that the key itself names.

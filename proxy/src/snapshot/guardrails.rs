@@ -111,7 +111,7 @@ impl Snapshot {
     /// Whether something runs by default, which costs one lookup and no memory. The workspace is as the request found it.
     pub fn has_default_guardrails(&self, workspace: &Workspace) -> bool {
         !workspace.guardrails.own.is_empty()
-            || self.is_organisation(&workspace.organisation_id, |whole| !whole.guardrails.is_empty())
+            || self.organisation_is(&workspace.organisation_id, |whole| !whole.guardrails.is_empty())
     }
 
     /// How often rows changed, besides the workspace's own, that say what runs by default.

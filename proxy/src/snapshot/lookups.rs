@@ -40,7 +40,7 @@ impl Snapshot {
     }
 
     /// Whether something holds for an organisation. False for one that is not there.
-    pub fn is_organisation(&self, id: &OrganisationId, holds: impl FnOnce(&Organisation) -> bool) -> bool {
+    pub fn organisation_is(&self, id: &OrganisationId, holds: impl FnOnce(&Organisation) -> bool) -> bool {
         self.organisations.read(id, holds).unwrap_or(false)
     }
 

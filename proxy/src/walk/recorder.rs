@@ -45,6 +45,6 @@ impl Recorder {
     /// Whether its workspace or its organisation wants nothing kept of what is said.
     pub(super) fn is_metrics_only(&self, caller: &Principal) -> bool {
         caller.workspace.is_metrics_only
-            || self.snapshot.is_organisation(&caller.workspace.organisation_id, |whole| whole.is_metrics_only)
+            || self.snapshot.organisation_is(&caller.workspace.organisation_id, |whole| whole.is_metrics_only)
     }
 }

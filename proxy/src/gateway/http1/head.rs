@@ -74,7 +74,7 @@ fn plain(request: &httparse::Request<'_, '_>, text: &[u8]) -> Option<PlainHead> 
             header::CONNECTION => return None,
             _ => {}
         }
-        let value = HeaderValue::from_maybe_shared(shared.slice_ref_in(text, field.value)?).ok()?;
+        let value = HeaderValue::from_maybe_shared(copied_part(&shared, text, field.value)?).ok()?;
         head.append_header(name, value).ok()?;
     }
     let body_length = length.filter(|_| hosts == 1)?;
@@ -82,16 +82,10 @@ fn plain(request: &httparse::Request<'_, '_>, text: &[u8]) -> Option<PlainHead> 
 }
 
 /// The part of a copy that is where a part of its original is.
-trait SliceRefIn {
-    fn slice_ref_in(&self, original: &[u8], part: &[u8]) -> Option<Bytes>;
-}
-
-impl SliceRefIn for Bytes {
-    fn slice_ref_in(&self, original: &[u8], part: &[u8]) -> Option<Bytes> {
-        let begin = (part.as_ptr() as usize).checked_sub(original.as_ptr() as usize)?;
-        let end = begin.checked_add(part.len()).filter(|end| *end <= self.len())?;
-        Some(self.slice(begin..end))
-    }
+fn copied_part(copy: &Bytes, original: &[u8], part: &[u8]) -> Option<Bytes> {
+    let begin = (part.as_ptr() as usize).checked_sub(original.as_ptr() as usize)?;
+    let end = begin.checked_add(part.len()).filter(|end| *end <= copy.len())?;
+    Some(copy.slice(begin..end))
 }
 
 fn has_bare_line_feed(text: &[u8]) -> bool {
