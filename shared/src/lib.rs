@@ -3,6 +3,7 @@
 //! - `settings`: every setting, one struct per concern
 //! - `telemetry`: log lines
 //! - `id`: ids that cannot be taken for one another
+//! - `log_id`: ids of logs, which sort by time
 //! - `amount`: how much of a budget, in exact decimals
 //! - `nearest`: the known name that a mistyped one was meant to be
 //! - `headers`: the gateway's own headers, those that may be forwarded, and the client's address
@@ -39,6 +40,7 @@ pub mod headers;
 pub mod id;
 pub mod identity;
 pub mod key_rotation;
+pub mod log_id;
 pub mod log_store;
 pub mod mcp;
 pub mod model;

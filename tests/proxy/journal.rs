@@ -5,6 +5,7 @@ pub mod calls;
 mod costs;
 mod disconnects;
 mod newer;
+mod order;
 mod said;
 mod ship;
 mod texts;

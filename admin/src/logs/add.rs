@@ -10,9 +10,12 @@ use crate::http::ApiError;
 use crate::identity::Caller;
 use chrono::{DateTime, Utc};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use rand::RngExt as _;
 use serde_json::{Map, Value, json};
 use shared::db::request_logs;
+use shared::log_id::log_id;
 use std::sync::Arc;
+use std::time::SystemTime;
 use uuid::Uuid;
 
 /// What is staged; every column without a default of its own.
@@ -28,23 +31,24 @@ const AT_ONCE: usize = 8;
 /// Stores the logs and answers their ids, in the order they came.
 pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies: bool) -> Result<Vec<Uuid>, ApiError> {
     let workspace = caller.workspace_id().ok_or(ApiError::WrongKeyKind)?;
-    let place = LogPlace { organisation: caller.organisation_id(), workspace, now: now() };
+    let began = SystemTime::now();
+    let place = LogPlace { organisation: caller.organisation_id(), workspace, now: milliseconds_of(began) };
     let mut accounts = LogAccounts::new(place.organisation, workspace);
+    let ids = ascending_ids(began, logs.len());
     let mut made = Vec::with_capacity(logs.len());
     for log in logs {
         let [answered, requested] = models(&log);
         let account = accounts.find(&app.db, &log, requested.or(answered)).await?;
         made.push((log, account));
     }
-    let store = |(log, account): (CustomLog, Option<Arc<LogAccount>>)| async move {
-        let id = Uuid::new_v7(stamp(place.now));
+    let store = |((log, account), id): ((CustomLog, Option<Arc<LogAccount>>), Uuid)| async move {
         let account = account.as_deref();
         let priced = priced(app, &log, account).await;
         let key =
             if keeps_bodies { Some(logged_body::store(app, place.at(id), body(&log, id, place)).await?) } else { None };
         Ok::<_, ApiError>(row(&log, StoredLog { id, place, account, body_key: key }, caller, priced))
     };
-    let rows: Vec<Value> = stream::iter(made).map(store).buffered(AT_ONCE).try_collect().await?;
+    let rows: Vec<Value> = stream::iter(made.into_iter().zip(ids)).map(store).buffered(AT_ONCE).try_collect().await?;
     let ids = rows.iter().filter_map(|row| row["id"].as_str()?.parse().ok()).collect();
     let count = rows.len() as u64;
     let mut db = app.db.get().await?;
@@ -80,13 +84,16 @@ impl LogPlace {
 }
 
 /// Ids hold milliseconds, and a row has the time of its id.
-fn now() -> DateTime<Utc> {
-    let now = Utc::now();
-    DateTime::from_timestamp_millis(now.timestamp_millis()).unwrap_or(now)
+fn milliseconds_of(time: SystemTime) -> DateTime<Utc> {
+    let time = DateTime::<Utc>::from(time);
+    DateTime::from_timestamp_millis(time.timestamp_millis()).unwrap_or(time)
 }
 
-fn stamp(time: DateTime<Utc>) -> uuid::Timestamp {
-    uuid::Timestamp::from_unix(uuid::NoContext, time.timestamp().cast_unsigned(), time.timestamp_subsec_nanos())
+/// Ids of logs that came together: they sort in the order in which the logs came.
+fn ascending_ids(time: SystemTime, count: usize) -> Vec<Uuid> {
+    let mut ids: Vec<Uuid> = (0..count).map(|_| log_id(time, rand::rng().random())).collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// As the answer names the model, and as it was asked for.

@@ -1,14 +1,13 @@
-//! Request ids: UUIDv7, so that a log id carries its time. Random bits come from this thread's generator, because
-//! the library's own `now_v7` keeps its counter behind one lock for the whole process.
+//! Request ids, which are log ids (`shared::log_id`). Random bits come from this thread's generator, because the
+//! library's own `now_v7` keeps its counter behind one lock for the whole process.
 
 use rand::RngExt as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use shared::log_id::log_id;
+use std::time::SystemTime;
 use uuid::{Builder, Uuid};
 
 pub fn new(now: SystemTime) -> Uuid {
-    let millis = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-    let random: [u8; 10] = rand::rng().random();
-    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    log_id(now, rand::rng().random())
 }
 
 /// A random id for what has no time of its own, such as a trace.
@@ -19,7 +18,7 @@ pub fn random() -> Uuid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
     fn ids_sort_by_their_time_and_are_version_7() {

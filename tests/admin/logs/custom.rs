@@ -83,6 +83,19 @@ async fn a_reported_call_is_priced_counted_and_found_with_its_bodies() {
 }
 
 #[tokio::test]
+async fn reported_calls_are_listed_in_the_order_in_which_they_came() {
+    let service = Service::start().await;
+    let client = service.workspace_client(service.home.workspace_id).await;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        sent.extend(reported(&client, &json!(vec![call("ordered"); 20])).await);
+    }
+    let mut listed = ids(&client, "trace_id=ordered&page_size=100").await;
+    listed.reverse();
+    assert_eq!(listed, sent);
+}
+
+#[tokio::test]
 async fn no_secret_of_a_reported_call_is_stored_or_shown() {
     let service = Service::start().await;
     let client = service.workspace_client(service.home.workspace_id).await;
