@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
 
-.PHONY: help run build dist test test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
+.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -29,14 +29,14 @@ build:
 dist: setup ## the two programs as people install them, in target/dist
 	@cargo build --locked $(DIST) -p proxy -p admin --bin gateway-proxy --bin gateway-admin
 
-test: setup-test ## every test, against a Postgres of its own
-	@cargo build --locked --workspace $(BINS)
-	@if cargo nextest --version >/dev/null 2>&1; \
-	then exec $(TARGET)/debug/gateway-dev test -- cargo nextest run --locked --workspace $(ARGS); \
-	else exec $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace $(ARGS); fi
-	@if [ -n "$(if $(strip $(ARGS)),some)" ]; \
-	then echo "ARGS chose some tests. Left out: make test-clients test-openapi test-deploy"; \
-	else exec $(MAKE) --no-print-directory test-clients test-openapi test-deploy; fi
+test: setup-test ## every suite of tests to its end, against a Postgres of its own, with a summary of what passed, failed and took how long
+	@.ci/suites $(ARGS)
+
+test-repeat: setup-test ## tests again and again beside busy cores and a busy disk, to find races: N=10 TESTS='test(limits::)'
+	@.ci/repeat "$(or $(N),3)" "$(TESTS)"
+
+test-changed: setup-test ## what the files that differ from BASE (default: the last commit) can break
+	@.ci/changed "$(or $(BASE),HEAD)"
 
 # MCP's conformance suite minds origins: that of one port is let in.
 CLIENTS_STACK = port=$$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'); \

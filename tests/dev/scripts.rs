@@ -99,3 +99,101 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         assert!(said.contains(complaint), "{path}: {said}");
     }
 }
+
+/// A tree whose suites are scripts: what they print and how they end is given.
+fn tree_of_suites(rust: &str, clients: &str, openapi: &str) -> TempDir {
+    let tree = tempfile::tempdir().unwrap();
+    let nextest = format!("if [ \"$2\" = --version ]; then exit 0; fi\n{rust}");
+    for (path, text) in [
+        ("bin/cargo", format!("if [ \"$1\" = build ]; then exit \"${{BUILD_ENDS_WITH:-0}}\"; fi\n{nextest}")),
+        ("target/debug/gateway-dev", "shift 2\nexec \"$@\"".to_owned()),
+        ("tests/clients/run", format!("[ \"$1\" != install ] || exit 0\n{clients}")),
+        ("tests/openapi/run", format!("[ \"$1\" != install ] || exit 0\n{openapi}")),
+        ("tests/deploy/run", "echo 'deploy: all well'".to_owned()),
+    ] {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::create_dir_all(tree.path().join(".ci")).unwrap();
+    fs::copy(script("suites"), tree.path().join(".ci/suites")).unwrap();
+    tree
+}
+
+fn run_suites(tree: &TempDir, build_ends_with: &str) -> (bool, String) {
+    let path = format!("{}:{}", tree.path().join("bin").display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("python3");
+    command.arg(tree.path().join(".ci/suites")).env("PATH", path).env_remove("CARGO_TARGET_DIR");
+    let output = command.env("BUILD_ENDS_WITH", build_ends_with).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+const NEXTEST_PASSES: &str = "echo '     Summary [  12.278s] 30 tests run: 30 passed, 2 skipped'";
+const CLIENTS_PASS: &str = "echo 'suite python begins'; echo '189 passed, 1 skipped in 3.01s'; \
+    echo 'suite python ended with 0 after 4 s'; echo 'suite node begins'; printf 'ℹ pass 66\\nℹ fail 0\\n'; \
+    echo 'suite node ended with 0 after 5 s'";
+const OPENAPI_PASSES: &str = "echo '  2813 generated'";
+
+#[test]
+fn the_summary_counts_what_every_runner_says() {
+    let tree = tree_of_suites(NEXTEST_PASSES, CLIENTS_PASS, OPENAPI_PASSES);
+    let (is_well, output) = run_suites(&tree, "0");
+    assert!(is_well, "{output}");
+    assert!(output.ends_with("\ntotal: 3099 passed, 0 failed, 1 skipped\n"), "{output}");
+    for name in ["rust ", "clients/python ", "clients/node ", "openapi ", "deploy "] {
+        assert!(output.lines().any(|line| line.starts_with(name)), "{name}: {output}");
+    }
+}
+
+#[test]
+fn one_run_shows_the_failures_of_every_suite() {
+    let rust = "echo '     Summary [  12.278s] 30 tests run: 27 passed, 2 failed, 1 timed out, 2 skipped'; exit 100";
+    let clients = "echo 'suite python begins'; echo '1 failed, 188 passed in 3.01s'; \
+        echo 'suite python ended with 1 after 4 s'; echo 'suite node begins'; exit 7";
+    let tree = tree_of_suites(rust, clients, "exit 3");
+    let (is_well, output) = run_suites(&tree, "0");
+    assert!(!is_well, "{output}");
+    assert!(output.ends_with("\ntotal: 216 passed, 6 failed, 0 skipped\n"), "{output}");
+}
+
+#[test]
+fn a_suite_that_could_not_run_has_failed() {
+    let tree = tree_of_suites(NEXTEST_PASSES, CLIENTS_PASS, OPENAPI_PASSES);
+    let (is_well, output) = run_suites(&tree, "101");
+    assert!(!is_well && output.contains("the build failed"), "{output}");
+    assert!(output.ends_with("\ntotal: 1 passed, 3 failed, 0 skipped\n"), "{output}");
+    let (is_well, output) = run_suites(&tree_of_suites("exit 0", CLIENTS_PASS, OPENAPI_PASSES), "0");
+    assert!(!is_well && output.contains("it ended well and ran no test"), "{output}");
+}
+
+/// The first column of a table in `.ci/changed`, and the words of the second.
+fn changed_table(name: &str) -> Vec<(String, String)> {
+    let text = fs::read_to_string(script("changed")).unwrap();
+    let (_, table) = text.split_once(&format!("\n{name} = [\n")).unwrap();
+    let (table, _) = table.split_once("\n]").unwrap();
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split('"').collect();
+        (words[1].to_owned(), words[3].to_owned())
+    };
+    table.lines().map(row).collect()
+}
+
+#[test]
+fn every_room_of_the_proxy_has_tests_that_a_change_in_it_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let table = changed_table("PROXY");
+    for entry in fs::read_dir(root.join("proxy/src")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let room = name.trim_end_matches(".rs");
+        if !["lib", "main", "fuzzing"].contains(&room) {
+            assert!(table.iter().any(|(known, _)| known == room), "{room} is not in `.ci/changed`");
+        }
+    }
+    for (binary, table) in [("proxy", table), ("admin", changed_table("ADMIN"))] {
+        for module in table.iter().flat_map(|(_, modules)| modules.split(' ')) {
+            let path = root.join("tests").join(binary).join(format!("{module}.rs"));
+            assert!(path.exists(), "`.ci/changed` names {}", path.display());
+        }
+    }
+}
