@@ -146,7 +146,8 @@ pub async fn openapi_json() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], openapi_document())
 }
 
-/// The OpenAPI document of all operations; the same for the life of the process.
+/// The OpenAPI document of all operations; the same for the life of the process. Built for the first who asks, because
+/// most starts of a process are not followed by that question.
 pub fn openapi_document() -> Bytes {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
         let routes = routes();

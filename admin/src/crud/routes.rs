@@ -77,7 +77,14 @@ fn operation(method: Method, path: &str) -> &'static Operation {
 
 /// Equal but for the names of parameters.
 fn same_template(one: &str, other: &str) -> bool {
-    numbered(one) == numbered(other)
+    let mut others = other.split('/');
+    let is_same = |ours: &str| others.next().is_some_and(|theirs| same_segment(ours, theirs));
+    one.split('/').all(is_same) && others.next().is_none()
+}
+
+fn same_segment(one: &str, other: &str) -> bool {
+    let kind = |segment: &str| (segment.starts_with('{'), segment.starts_with("{*"));
+    kind(one) == kind(other) && (one.starts_with('{') || one == other)
 }
 
 /// `/configs/{slug}/versions/{id}` is `/configs/{p2}/versions/{p4}`.

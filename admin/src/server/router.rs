@@ -17,8 +17,6 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 pub fn router(app: App) -> Router {
-    // Built now, so that no caller waits for it.
-    let _ = resources::openapi_document();
     let operations = resources::routes()
         .into_router()
         // `body::receive` has bounded the body already, by another figure than axum's.

@@ -56,14 +56,18 @@ impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
         copied
     }
 
-    /// Takes these for all there is.
+    /// Takes these for all there is. Shards that were empty and stay so are left alone: a start loads dozens of tables,
+    /// most of them with few rows.
     pub fn replace(&self, all: impl IntoIterator<Item = (K, Arc<V>)>) {
-        let mut shards: Vec<Shard<K, V>> = (0..self.shards.len()).map(|_| Shard::default()).collect();
+        let mut shards: HashMap<usize, Shard<K, V>> = HashMap::new();
         for (key, value) in all {
-            shards[self.shard_of(&key)].insert(key, value);
+            shards.entry(self.shard_of(&key)).or_default().insert(key, value);
         }
-        for (place, shard) in self.shards.iter().zip(shards) {
-            place.store(Arc::new(shard));
+        for (at, place) in self.shards.iter().enumerate() {
+            let shard = shards.remove(&at).unwrap_or_default();
+            if !shard.is_empty() || !place.load().is_empty() {
+                place.store(Arc::new(shard));
+            }
         }
     }
 
