@@ -1,6 +1,7 @@
 //! Servers that are written in JavaScript and use packages from npm: installed once for a list of packages, into the
 //! build's folder. A machine whose Node is too old gets one from PyPI.
 
+use crate::process::with_public_authorities;
 use crate::python;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -106,7 +107,7 @@ fn with(node: &Node, packages: &Packages<'_>) -> PathBuf {
         fs::write(folder.join("package.json"), wanted.to_string()).expect("the build's folder can be written");
         let mut install = Command::new(&node.npm.0);
         install.args(&node.npm.1).args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
-        let status = install.args(packages.names).current_dir(&folder).status();
+        let status = with_public_authorities(install.args(packages.names)).current_dir(&folder).status();
         assert!(status.is_ok_and(|status| status.success()), "{install:?}");
         File::create(&done).expect("the mark can be made");
     }

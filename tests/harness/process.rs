@@ -1,6 +1,7 @@
 //! A program of ours under test: the real binary, with nothing of the developer's environment, its log in a file
 //! that is shown when the test fails.
 
+use bench::dev::test::{AUTHORITIES, PUBLIC_AUTHORITIES};
 use bench::process::{self, Signal};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -88,6 +89,15 @@ impl Drop for Process {
             let shown: Vec<_> = log.lines().skip(skipped).collect();
             eprintln!("--- last lines of {} ---\n{}", self.name, shown.join("\n"));
         }
+    }
+}
+
+/// For commands that install packages: they meet public hosts, and so need the system's authorities.
+pub(crate) fn with_public_authorities(command: &mut Command) -> &mut Command {
+    match std::env::var_os(PUBLIC_AUTHORITIES) {
+        Some(file) if file.is_empty() => command.env_remove(AUTHORITIES),
+        Some(file) => command.env(AUTHORITIES, file),
+        None => command,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Servers that are written in Python and come from PyPI: installed once for a list of packages, into the build's
 //! folder.
 
+use crate::process::with_public_authorities;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ pub fn with(requirements: &str) -> PathBuf {
 }
 
 fn run(command: &mut Command) {
-    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let status = with_public_authorities(command).status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?}: {status}");
 }
 

@@ -1,11 +1,17 @@
 //! `gateway-dev test -- <command>`: one Postgres for one run of the tests, then the command's own exit code.
 
+use crate::mock::authority::Authority;
 use crate::postgres::testing::{self, Private};
 use anyhow::Context as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
+
+/// Where OpenSSL finds the authorities that it trusts.
+pub const AUTHORITIES: &str = "SSL_CERT_FILE";
+/// The value of that variable outside of the test run, for commands that install packages; empty if there was none.
+pub const PUBLIC_AUTHORITIES: &str = "TEST_PUBLIC_SSL_CERT_FILE";
 
 /// Runs the command with a test server; returns the exit code to leave with.
 pub async fn run(command: &[String]) -> anyhow::Result<u8> {
@@ -23,9 +29,15 @@ pub async fn run(command: &[String]) -> anyhow::Result<u8> {
             (Some(server), url)
         }
     };
-    let mut child = Command::new(program)
-        .args(arguments)
-        .env(testing::URL, &url)
+    let authorities = tempfile::Builder::new().prefix("portcullis-authority-").suffix(".pem").tempfile()?;
+    std::fs::write(authorities.path(), Authority::new()?.pem()?)?;
+    let mut command = Command::new(program);
+    command.args(arguments).env(testing::URL, &url);
+    // Tests reach no public host. OpenSSL reads the system's whole bundle for each client and program that a test starts,
+    // which is half of the processor time of a short test; one authority is read at once.
+    command.env(PUBLIC_AUTHORITIES, std::env::var_os(AUTHORITIES).unwrap_or_default());
+    command.env(AUTHORITIES, authorities.path());
+    let mut child = command
         .spawn()
         .with_context(|| format!("cannot run {program}"))?;
     let status = loop {

@@ -10,22 +10,30 @@ use std::path::{Path, PathBuf};
 /// Where the test server is named: the URL of its `postgres` database.
 pub const URL: &str = "TEST_DATABASE_URL";
 
+/// Free memory without which a server for tests lies on disk. A run of the whole suite takes a quarter of it.
+const LEAST_FREE_MEMORY: u64 = 4 << 30;
+
 /// A server for one run of the tests, stopped when dropped.
 #[derive(Debug)]
 pub struct Private {
     server: Server,
+    is_in_memory: bool,
     _slot: File,
 }
 
 impl Private {
-    /// Takes the first folder that no other run uses, so that a second run of the tests needs no initdb.
+    /// Takes the first folder that no other run uses. Each test makes and drops a database of a thousand files: in memory
+    /// that costs a fraction of what a disk's file system takes for it.
     pub fn start() -> anyhow::Result<Self> {
-        let folder = folder()?;
+        let (folder, is_in_memory) = match memory_folder() {
+            Some(folder) => (folder, true),
+            None => (folder()?, false),
+        };
         for number in 0..64 {
             let slot = File::create(folder.join(format!("run-{number}.lock")))?;
             if slot.try_lock().is_ok() {
                 let server = Server::start(&Options::new(folder.join(format!("run-{number}")), Purpose::Test))?;
-                return Ok(Self { server, _slot: slot });
+                return Ok(Self { server, is_in_memory, _slot: slot });
             }
         }
         anyhow::bail!("64 test runs at once in {}", folder.display())
@@ -35,8 +43,9 @@ impl Private {
         self.server.url("postgres")
     }
 
+    /// On disk the files stay, so that the next run needs no initdb; memory is given back.
     pub fn stop(self) -> anyhow::Result<()> {
-        self.server.stop()
+        if self.is_in_memory { self.server.remove() } else { self.server.stop() }
     }
 }
 
@@ -56,6 +65,14 @@ pub async fn prepare(url: &str) -> anyhow::Result<()> {
     template::clear_leftovers(url).await?;
     template::ensure(url).await?;
     Ok(())
+}
+
+/// A folder of this user's in memory, where there is one with room.
+fn memory_folder() -> Option<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let free = rustix::fs::statvfs(memory).ok().map(|found| found.f_bavail * found.f_frsize)?;
+    let folder = memory.join(format!("portcullis-tests-{}", rustix::process::getuid().as_raw()));
+    (free >= LEAST_FREE_MEMORY && fs::create_dir_all(&folder).is_ok()).then_some(folder)
 }
 
 /// `target/test-postgres`, wherever `target` is.
