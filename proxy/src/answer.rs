@@ -28,7 +28,7 @@ mod wire;
 pub use client_frames::StreamFrames;
 pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_results};
 pub use heartbeat::beside;
-pub use hold::{AnswerRoom, ChangedBody, HeldStart, HeldStream, hold};
+pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
 pub use reshaped::{Reshaped, Reshaping, error_in_openai_form};
 pub use source::{AnswerSource, StoredAnswer};

@@ -10,6 +10,7 @@ pub(crate) mod client_connection;
 pub(crate) mod client_connection_app;
 pub(crate) mod control_plane;
 mod deadline;
+pub(crate) mod fresh_connections;
 mod http1;
 pub(crate) mod idle_timeout;
 mod pages;
@@ -252,7 +253,7 @@ impl ProxyHttp for Gateway {
         }
         visit.answer.head_after = Some(visit.request.started.elapsed());
         if let Some(log) = &mut visit.observer.log {
-            log.relays(&head.headers);
+            log.relays(&head.headers, &self.engine.body_limits.memory);
         }
         visit.stamp_relayed(head);
         visit.answers(&head.headers);

@@ -16,6 +16,7 @@ pub use write::JSON_RPC_REFUSED;
 
 use self::{RefusalCode as Code, RefusalKind as Kind};
 use crate::limits::LimitHit;
+use crate::runtime::memory::NoRoom;
 use serde_json::Value;
 use shared::config::Fault;
 use shared::identity::jwt::Rejection;
@@ -58,6 +59,12 @@ pub struct Refusal {
 
 /// What a denial by a guardrail says, unless the guardrail has words of its own.
 pub const DENIED: &str = "blocked by a guardrail, see hook_results";
+
+impl From<NoRoom> for Refusal {
+    fn from(why: NoRoom) -> Self {
+        Self::no_room(why)
+    }
+}
 
 impl Refusal {
     fn new(status: u16, kind: Kind, code: Code, message: impl Into<Cow<'static, str>>) -> Self {
@@ -308,15 +315,13 @@ impl Refusal {
         Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(5)
     }
 
-    pub fn overloaded() -> Self {
-        let message = "the gateway holds as many request bodies as it may; try again";
-        Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(1)
-    }
-
-    /// As `overloaded`, for those who are the reason.
-    pub fn too_many_bodies() -> Self {
-        let message =
-            "the workspace's request bodies hold as much memory as the gateway has left for others; try again";
+    pub fn no_room(why: NoRoom) -> Self {
+        let message = match why {
+            NoRoom::ForAnybody => "the gateway holds as many request bodies as it may; try again",
+            NoRoom::ForThisWorkspace => {
+                "the workspace's request bodies hold as much memory as the gateway has left for others; try again"
+            }
+        };
         Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(1)
     }
 

@@ -4,6 +4,7 @@
 
 pub mod background;
 pub mod heavy;
+pub mod memory;
 pub mod numbers;
 pub mod redis_link;
 pub mod settings;

@@ -1,5 +1,6 @@
 //! Bodies on the engine lane: every size, framing and protocol arrives whole on the other side, and the limits hold.
 
+mod half_events;
 mod limits;
 
 use crate::http2::{Http2, connected, tls};

@@ -6,8 +6,8 @@ use futures::StreamExt as _;
 use harness::{Client, Database, Stack, until};
 use http::Method;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -50,6 +50,38 @@ async fn sigterm_turns_readiness_off_at_once_finishes_streams_and_exits_when_idl
     assert!(stack.proxy.ended_within(PATIENCE).await.success());
 }
 
+/// The sockets that the process has open; one that nobody has accepted yet is not among them.
+fn sockets(pid: u32) -> usize {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("the process lives");
+    let links = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+}
+
+#[tokio::test]
+async fn whoever_was_let_in_is_answered_though_they_take_a_moment_to_ask() {
+    let mut stack = Stack::start().await;
+    // Connections of its own come and go: all that is awaited is that this one is there, too.
+    let mut wires = Vec::new();
+    let before = sockets(stack.proxy.pid());
+    for _ in 0..20 {
+        wires.push(Wire::open(stack.proxy_port).await);
+    }
+    until("the connections are accepted", async || sockets(stack.proxy.pid()) >= before + 20).await;
+    stack.proxy.signal(Signal::TERM);
+    let address = format!("127.0.0.1:{}", stack.proxy_port);
+    until("no new connection is taken", async || TcpStream::connect(&address).await.is_err()).await;
+    // The moment itself, longer than an idle process stays.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] }).to_string();
+    for wire in &mut wires {
+        wire.send(post("/v1/chat/completions", &credentials(&stack), &body)).await;
+    }
+    for wire in &mut wires {
+        assert_eq!(wire.answer().await.map(|answer| answer.status), Some(200));
+    }
+    assert!(stack.proxy.ended_within(PATIENCE).await.success());
+}
+
 #[tokio::test]
 async fn a_stream_longer_than_the_drain_timeout_does_not_keep_the_process() {
     let mut stack = Stack::builder().proxy("DRAIN_TIMEOUT_S", "1").start().await;
@@ -63,7 +95,7 @@ async fn a_stream_longer_than_the_drain_timeout_does_not_keep_the_process() {
 /// requests, and clients know that.
 struct Callers {
     answered: Arc<AtomicU64>,
-    failed: Arc<AtomicU64>,
+    failed: Arc<Mutex<Vec<String>>>,
     over: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -91,21 +123,32 @@ impl Callers {
         for task in self.tasks {
             task.await.expect("the caller lives");
         }
-        assert_eq!(self.failed.load(Ordering::Relaxed), 0, "of {} calls", self.answered.load(Ordering::Relaxed));
+        let failed = self.failed.lock().unwrap();
+        assert!(failed.is_empty(), "beside {} answered calls: {failed:?}", self.answered.load(Ordering::Relaxed));
     }
 }
 
-async fn call_until_over(client: Client, answered: Arc<AtomicU64>, failed: Arc<AtomicU64>, over: Arc<AtomicBool>) {
-    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] });
+async fn call_until_over(
+    client: Client,
+    answered: Arc<AtomicU64>,
+    failed: Arc<Mutex<Vec<String>>>,
+    over: Arc<AtomicBool>,
+) {
     while !over.load(Ordering::Relaxed) {
-        let request = client.request(Method::POST, "/chat/completions").header("connection", "close").json(&body);
-        let is_fine = match request.send().await {
-            Ok(answer) => answer.status() == 200 && answer.bytes().await.is_ok(),
-            Err(_) => false,
-        };
-        let counted = if is_fine { &answered } else { &failed };
-        counted.fetch_add(1, Ordering::Relaxed);
+        match call(&client).await {
+            Ok(()) => _ = answered.fetch_add(1, Ordering::Relaxed),
+            Err(why) => failed.lock().unwrap().push(why),
+        }
     }
+}
+
+async fn call(client: &Client) -> Result<(), String> {
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] });
+    let request = client.request(Method::POST, "/chat/completions").header("connection", "close").json(&body);
+    let answer = request.send().await.map_err(|error| format!("not answered: {error:?}"))?;
+    let status = answer.status();
+    let text = answer.text().await.map_err(|error| format!("{status}, then {error:?}"))?;
+    if status == 200 { Ok(()) } else { Err(format!("{status}: {text}")) }
 }
 
 #[tokio::test]

@@ -37,9 +37,7 @@ pub async fn run(command: &[String]) -> anyhow::Result<u8> {
     // which is half of the processor time of a short test; one authority is read at once.
     command.env(PUBLIC_AUTHORITIES, std::env::var_os(AUTHORITIES).unwrap_or_default());
     command.env(AUTHORITIES, authorities.path());
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("cannot run {program}"))?;
+    let mut child = command.spawn().with_context(|| format!("cannot run {program}"))?;
     let status = loop {
         tokio::select! {
             status = child.wait() => break status?,

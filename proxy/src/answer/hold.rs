@@ -11,17 +11,15 @@ use crate::catalog::target::Target;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
 use crate::refusal::Refusal;
-use crate::request::receive::{BodyMemory, OwnedShare};
-use crate::request::sse::{Splitter, events};
+use crate::request::receive::{MemoryOwner, NoRoom, OwnedShare};
+use crate::request::sse::{Splitter, Unheld, events};
 use crate::runtime::heavy::heavy;
 use crate::runtime::timeout::with_deadline;
 use bytes::{Bytes, BytesMut};
 use http::header;
 use pingora_http::ResponseHeader;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Instant;
-use uuid::Uuid;
 
 /// A plain answer up to this size is held until it is whole.
 const HELD_WHOLE: usize = 256 << 10;
@@ -31,13 +29,6 @@ const HELD_EVENTS: usize = 64 << 10;
 
 /// An answer that is gathered to be changed counts towards the memory of bodies from here on.
 const UNCOUNTED: usize = 64 << 10;
-
-/// Where what is gathered of answers counts, and for whom.
-#[derive(Clone, Copy)]
-pub struct AnswerRoom<'m> {
-    pub memory: &'m Arc<BodyMemory>,
-    pub workspace: Uuid,
-}
 
 /// What has been read of an answer that can be passed on.
 pub enum HeldStart {
@@ -84,10 +75,10 @@ pub async fn hold(
     wire: WireDialect,
     steps: &mut Steps,
     limit: Instant,
-    room: AnswerRoom<'_>,
+    room: MemoryOwner<'_>,
 ) -> Result<HeldStart, Ended> {
     let provider = &*target.provider.name;
-    if let Err(encoding) = source.inflate()
+    if let Err(encoding) = source.inflate(room)
         && is_read(source.head())
     {
         return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
@@ -95,7 +86,7 @@ pub async fn hold(
     let is_stream = source.is_framed() || is_event_stream(source.head());
     steps.begin(source.head(), is_stream);
     match is_stream {
-        true => stream(source, target, wire, limit).await,
+        true => stream(source, target, wire, limit, room).await,
         false => plain(source, provider, wire, steps, room).await,
     }
 }
@@ -107,7 +98,7 @@ async fn plain(
     provider: &str,
     wire: WireDialect,
     steps: &mut Steps,
-    room: AnswerRoom<'_>,
+    room: MemoryOwner<'_>,
 ) -> Result<HeldStart, Ended> {
     let is_success = source.head().status.is_success();
     let is_json = has_content_type(source.head(), b"application/json");
@@ -128,7 +119,7 @@ async fn plain(
             return Err(unusable(&why, provider));
         }
         if is_changed && length > UNCOUNTED {
-            let share = share.get_or_insert_with(|| OwnedShare::none(room.memory.clone(), room.workspace));
+            let share = share.get_or_insert_with(|| room.share());
             share.grow(length - std::mem::replace(&mut counted, length)).map_err(no_room)?;
         }
         if is_whole || (!is_changed && (length > HELD_WHOLE || (is_success && !is_json))) {
@@ -168,9 +159,9 @@ async fn changed_aside(
     provider: &str,
     steps: &mut Steps,
     share: Option<OwnedShare>,
-    room: AnswerRoom<'_>,
+    room: MemoryOwner<'_>,
 ) -> Result<ChangedBody, Ended> {
-    let mut share = share.unwrap_or_else(|| OwnedShare::none(room.memory.clone(), room.workspace));
+    let mut share = share.unwrap_or_else(|| room.share());
     // It is read into a tree beside the text.
     share.grow(read.len()).map_err(no_room)?;
     let (mut taken, body) = (std::mem::take(steps), read.clone());
@@ -204,8 +195,15 @@ fn outcome(
 }
 
 /// The gateway cannot hold it.
-fn no_room(refusal: Refusal) -> Ended {
-    Ended::Failed(AnswerFailure { refusal, outcome: None })
+fn no_room(why: NoRoom) -> Ended {
+    Ended::Failed(AnswerFailure { refusal: why.into(), outcome: None })
+}
+
+fn unheld(why: &Unheld, provider: &str) -> Ended {
+    match why {
+        Unheld::NoRoom(why) => no_room(*why),
+        Unheld::TooLarge => unusable(why, provider),
+    }
 }
 
 fn check(meaning: Meaning, provider: &str) -> Result<(), Ended> {
@@ -223,9 +221,10 @@ async fn stream(
     target: &Target,
     wire: WireDialect,
     limit: Instant,
+    room: MemoryOwner<'_>,
 ) -> Result<HeldStart, Ended> {
     let provider = &*target.provider.name;
-    let mut splitter = Splitter::default();
+    let mut splitter = Splitter::new(room);
     let mut watch = wire.watch();
     let mut held = BytesMut::new();
     let (mut has_begun, mut is_first) = (false, true);
@@ -238,7 +237,7 @@ async fn stream(
         let piece = read.map_err(|_| too_late(target))?.map_err(|error| failed(&error, provider))?;
         let is_end = piece.is_none();
         let whole = match piece {
-            Some(piece) => splitter.push(piece).map_err(|error| unusable(&error, provider))?,
+            Some(piece) => splitter.push(piece).map_err(|why| unheld(&why, provider))?,
             None => splitter.rest(),
         };
         // A last event need not be followed by a blank line.

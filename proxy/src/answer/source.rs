@@ -6,6 +6,7 @@
 use super::wire::WireDialect;
 use crate::framing::{BadFrame, EventStream, JsonArray};
 use crate::net::dial::{Upstream, UpstreamError};
+use crate::runtime::memory::MemoryOwner;
 use bytes::Bytes;
 use http::header;
 use pingora_http::ResponseHeader;
@@ -22,12 +23,12 @@ pub enum AnswerSource {
 impl AnswerSource {
     /// A call of a target that speaks `wire`, and whether it was asked for a stream. The frames of an AWS event stream are
     /// taken off, and so is the list that Google's streams may be: what is read are server-sent events.
-    pub fn new(upstream: Upstream, wire: WireDialect, is_stream: bool) -> Self {
+    pub fn new(upstream: Upstream, wire: WireDialect, is_stream: bool, owner: MemoryOwner<'_>) -> Self {
         let frames = match wire {
             WireDialect::Converse => is_kind(upstream.head(), b"application/vnd.amazon.eventstream")
-                .then(|| AnswerFrames::EventStream(EventStream::default())),
+                .then(|| AnswerFrames::EventStream(EventStream::new(owner))),
             WireDialect::Gemini if is_stream => {
-                is_kind(upstream.head(), b"application/json").then(|| AnswerFrames::JsonArray(JsonArray::default()))
+                is_kind(upstream.head(), b"application/json").then(|| AnswerFrames::JsonArray(JsonArray::new(owner)))
             }
             _ => None,
         };
@@ -78,10 +79,10 @@ impl AnswerSource {
 
     /// From here on `read_body` undoes the compression of the answer, if it has one. The error names one that it cannot
     /// undo.
-    pub fn inflate(&mut self) -> Result<(), String> {
+    pub fn inflate(&mut self, owner: MemoryOwner<'_>) -> Result<(), String> {
         match self {
-            Self::Upstream(upstream) => upstream.inflate(),
-            Self::Framed(framed) => framed.upstream.inflate(),
+            Self::Upstream(upstream) => upstream.inflate(Some(owner)),
+            Self::Framed(framed) => framed.upstream.inflate(Some(owner)),
             Self::Stored(_) => Ok(()),
         }
     }

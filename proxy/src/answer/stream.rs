@@ -4,9 +4,10 @@
 use super::heartbeat::beside;
 use super::{AnswerFailure, AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, next};
 use crate::metrics::Outcome;
-use crate::net::dial::UpstreamError;
+use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
+use crate::request::sse::Unheld;
 use crate::visit::Visit;
 use bytes::BytesMut;
 use http::header;
@@ -113,9 +114,11 @@ pub async fn deliver(
         };
         whole = match splitter.push(piece.unwrap_or_default()) {
             Ok(whole) => whole,
-            Err(_) => {
-                let error = UpstreamError::protocol("an event is too large");
-                let broken = Broken::from_upstream(&error, visit);
+            Err(why) => {
+                let broken = match why {
+                    Unheld::TooLarge => Broken::from_upstream(&UpstreamError::protocol(why.to_string()), visit),
+                    Unheld::NoRoom(why) => Broken { class: Class::Protocol, refusal: why.into() },
+                };
                 let is_begun = has_begun(head.as_ref(), steps, visit);
                 return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
             }

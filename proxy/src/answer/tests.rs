@@ -7,7 +7,7 @@ use crate::catalog::providers::Providers;
 use crate::catalog::target::{Credential, Target};
 use crate::net::dial::lab::dialer;
 use crate::net::downstream::lab::LabClient;
-use crate::request::receive::BodyMemory;
+use crate::request::receive::{BodyMemory, MemoryOwner};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,7 @@ async fn pass_in(target: &Target, visit: &mut Visit, mut source: AnswerSource, m
     let mut client = LabClient::post("/v1/chat/completions", "{}", &[]);
     let limit = Instant::now() + target.timeout;
     let memory = BodyMemory::new(64 << 20);
-    let room = AnswerRoom { memory: &memory, workspace: uuid::Uuid::nil() };
+    let room = MemoryOwner { memory: &memory, workspace: uuid::Uuid::nil() };
     let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit, room).await {
         Ok(held) => deliver(&mut client, &mut source, held, &mut steps, visit).await,
         Err(ended) => ended,
@@ -245,7 +245,7 @@ async fn an_answer_that_is_gathered_counts_while_it_is_held_and_one_without_room
     let target = target();
     for (limit, has_room) in [(64 << 20, true), (200 << 10, false)] {
         let memory = BodyMemory::new(limit);
-        let room = AnswerRoom { memory: &memory, workspace: uuid::Uuid::nil() };
+        let room = MemoryOwner { memory: &memory, workspace: uuid::Uuid::nil() };
         let (mut source, mut steps) = (source("application/json", pieces(&[&text])), upper_case());
         let until = Instant::now() + target.timeout;
         match hold(&mut source, &target, WireDialect::OpenAi, &mut steps, until, room).await {

@@ -2,6 +2,7 @@
 //! not understand the encoding. Bounded, because what compresses well is large: a few bytes must not take the memory of
 //! the gateway, and an answer that grows beyond any provider's is no longer read.
 
+use crate::runtime::memory::HeldSize;
 use brotli_decompressor::DecompressorWriter;
 use bytes::Bytes;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
@@ -14,6 +15,8 @@ const MOST: usize = 256 << 20;
 const BROTLI_BUFFER: usize = 4 << 10;
 /// 8 MiB, which is what RFC 8878 asks of whoever decodes.
 const ZSTD_WINDOW: u32 = 23;
+/// The largest window that its standard (RFC 7932) has.
+const BROTLI_WINDOW: u32 = 24;
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,15 @@ pub enum AnswerEncoding {
 pub struct UnknownEncoding(pub String);
 
 impl AnswerEncoding {
+    /// What a decoder keeps at most of the text that it has written.
+    fn window(self) -> usize {
+        match self {
+            Self::Gzip | Self::Deflate => 32 << 10,
+            Self::Brotli => 1 << BROTLI_WINDOW,
+            Self::Zstd => 1 << ZSTD_WINDOW,
+        }
+    }
+
     /// None when it is plain.
     pub fn from_headers(head: &HeaderMap) -> Result<Option<Self>, UnknownEncoding> {
         let mut lines = head.get_all(header::CONTENT_ENCODING).iter();
@@ -54,11 +66,14 @@ pub struct Decoder {
     /// Made by the first piece.
     inflater: Option<Box<dyn Inflater>>,
     total: usize,
+    /// Its window, as far as there is text in it.
+    size: HeldSize,
 }
 
 impl Decoder {
-    pub fn new(encoding: AnswerEncoding) -> Self {
-        Self { encoding, inflater: None, total: 0 }
+    /// Its window counts as `size` says.
+    pub fn new(encoding: AnswerEncoding, size: HeldSize) -> Self {
+        Self { encoding, inflater: None, total: 0, size }
     }
 
     /// What the piece becomes; it may be nothing yet. An error also when it is the last and something is missing.
@@ -76,6 +91,7 @@ impl Decoder {
         }
         let plain = std::mem::take(&mut inflater.plain().0);
         self.total += plain.len();
+        self.size.set(self.total.min(self.encoding.window())).map_err(io::Error::other)?;
         if self.total > MOST { Err(too_large()) } else { Ok(Bytes::from(plain)) }
     }
 }

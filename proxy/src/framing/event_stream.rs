@@ -4,7 +4,8 @@
 //! A frame: length of the whole, length of the headers, checksum of these two, headers, payload, checksum of all before it.
 //! Numbers are big-endian, checksums CRC-32.
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use crate::runtime::memory::{HeldBytes, MemoryOwner, NoRoom};
+use bytes::{Buf as _, Bytes};
 
 /// A frame larger than this is no event of a model's; AWS itself allows as much.
 pub(super) const LARGEST: usize = 16 << 20;
@@ -23,21 +24,29 @@ pub enum BadFrame {
     Headers,
     #[error("a stream that is no list of objects")]
     List,
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 }
 
 /// Gathers bytes into frames, whatever pieces they come in.
 #[derive(Debug, Default)]
 pub struct EventStream {
-    held: BytesMut,
+    held: HeldBytes,
     /// What came after a bad frame means nothing.
     failure: Option<BadFrame>,
 }
 
 impl EventStream {
+    pub fn new(owner: MemoryOwner<'_>) -> Self {
+        Self { held: HeldBytes::new(owner), failure: None }
+    }
+
     /// The events of all frames that are whole now, as server-sent events. A bad frame is told when there are none before
     /// it, else the next time.
     pub fn push(&mut self, piece: &[u8]) -> Result<Bytes, BadFrame> {
-        self.held.extend_from_slice(piece);
+        if let Err(why) = self.held.put(piece) {
+            self.failure.get_or_insert(why.into());
+        }
         let mut events = Vec::new();
         while self.failure.is_none() {
             match self.take_frame(&mut events) {
@@ -56,7 +65,7 @@ impl EventStream {
     fn take_frame(&mut self, events: &mut Vec<u8>) -> Result<bool, BadFrame> {
         match self.next_length()? {
             Some(length) if length <= self.held.len() => {
-                let frame = self.held.split_to(length);
+                let frame = self.held.split_to(length)?;
                 write_event(&frame, events)?;
                 Ok(true)
             }

@@ -2,6 +2,7 @@
 //! becomes an event. A body that is one object and no list is one event.
 
 use super::event_stream::{BadFrame, LARGEST};
+use crate::runtime::memory::{HeldSize, MemoryOwner, SMALL};
 use bytes::Bytes;
 
 /// Finds the objects, whatever pieces the list comes in. Nothing is parsed: brackets and texts are followed.
@@ -9,6 +10,7 @@ use bytes::Bytes;
 pub struct JsonArray {
     /// The object that has begun.
     object: Vec<u8>,
+    size: HeldSize,
     depth: usize,
     is_in_text: bool,
     is_escaped: bool,
@@ -26,6 +28,10 @@ enum ListState {
 }
 
 impl JsonArray {
+    pub fn new(owner: MemoryOwner<'_>) -> Self {
+        Self { size: HeldSize::new(owner), ..Self::default() }
+    }
+
     /// The objects that are whole now, as server-sent events. What is no list is told when there are none before it, else
     /// the next time.
     pub fn push(&mut self, piece: &[u8]) -> Result<Bytes, BadFrame> {
@@ -37,6 +43,9 @@ impl JsonArray {
             if let Err(bad) = self.take(*byte, &mut events) {
                 self.failure = Some(bad);
             }
+        }
+        if let Err(why) = self.size.set(self.object.capacity()) {
+            self.failure.get_or_insert(why.into());
         }
         match self.failure {
             Some(bad) if events.is_empty() => Err(bad),
@@ -70,6 +79,7 @@ impl JsonArray {
         if self.depth == 0 {
             events.extend_from_slice(b"data: ");
             events.append(&mut self.object);
+            self.object.shrink_to(SMALL);
             events.extend_from_slice(b"\n\n");
         }
         Ok(())

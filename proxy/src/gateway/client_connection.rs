@@ -4,6 +4,7 @@
 //! client. Code that knows that more follows at once says so, and the next flush is left to what follows. A whole answer
 //! can also be put in, which leaves with the next flush.
 
+use crate::gateway::fresh_connections::FreshConnection;
 use crate::gateway::idle_timeout::IdleTimeout;
 use crate::gateway::write_stall::WriteStall;
 use async_trait::async_trait;
@@ -63,6 +64,7 @@ pub struct ClientConnection {
     /// One was put in for the present request.
     is_answered: AtomicBool,
     idle: IdleTimeout,
+    fresh: FreshConnection,
     write_stall: WriteStall,
     /// Was read to learn what it is, and is to be read again.
     peeked: Vec<u8>,
@@ -81,6 +83,7 @@ impl ClientConnection {
             written: 0,
             is_answered: AtomicBool::new(false),
             idle: IdleTimeout::new(patience.idle, patience.head),
+            fresh: FreshConnection::new(preface > 0),
             write_stall: WriteStall::new(patience.write),
             peeked: Vec::new(),
             opened: Mutex::default(),
@@ -122,6 +125,7 @@ impl ClientConnection {
 
     pub fn begin_request(&self) {
         self.idle.end();
+        self.fresh.begin_request();
         self.is_answered.store(false, Relaxed);
     }
 

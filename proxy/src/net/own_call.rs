@@ -46,7 +46,7 @@ impl OwnCall {
         }
         sent.map_err(|error| errand::spoken(error.class()))?;
         let status = upstream.head().status.as_u16();
-        upstream.inflate()?;
+        upstream.inflate(None)?;
         let body = errand::whole(&mut upstream, longest).await?;
         upstream.release();
         Ok(OwnAnswer { status, body })

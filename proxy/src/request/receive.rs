@@ -1,9 +1,7 @@
 //! The request body: bounded, timed, and counted against what all requests may hold together. A large one that comes
 //! too slowly is given up: it holds what others need.
 
-mod memory;
-
-pub use memory::{BodyMemory, MemoryShare, OwnedShare};
+pub use crate::runtime::memory::{BodyMemory, MemoryOwner, MemoryShare, NoRoom, OwnedShare};
 
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
@@ -29,6 +27,12 @@ pub enum NotReceived {
 impl From<Refusal> for NotReceived {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<NoRoom> for NotReceived {
+    fn from(why: NoRoom) -> Self {
+        Self::Refused(why.into())
     }
 }
 

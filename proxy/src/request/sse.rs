@@ -3,6 +3,7 @@
 //! `Splitter` passes on only whole events, as the bytes that came. A client cannot use half an event anyway, and
 //! holding the half back means that a stream can always be ended with a well-formed error event.
 
+use crate::runtime::memory::{HeldBytes, MemoryOwner, NoRoom};
 use bytes::{Bytes, BytesMut};
 use memchr::memchr2;
 use std::borrow::Cow;
@@ -10,13 +11,18 @@ use std::borrow::Cow;
 /// An event larger than this is not a provider's answer any more.
 pub const MAX_EVENT: usize = 16 << 20;
 
+/// Why an event is not waited for any longer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event larger than {MAX_EVENT} bytes")]
-pub struct TooLarge;
+pub enum Unheld {
+    #[error("an event larger than {MAX_EVENT} bytes")]
+    TooLarge,
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+}
 
 #[derive(Debug)]
 pub struct Splitter {
-    held: BytesMut,
+    held: HeldBytes,
     /// The line being read has no byte yet.
     line_is_empty: bool,
     /// The last byte seen was a `\r` that ended a line; a `\n` right after belongs to it.
@@ -25,15 +31,20 @@ pub struct Splitter {
     cr_ended_event: bool,
 }
 
+/// For events that the gateway itself has made.
 impl Default for Splitter {
     fn default() -> Self {
-        Self { held: BytesMut::new(), line_is_empty: true, after_cr: false, cr_ended_event: false }
+        Self { held: HeldBytes::default(), line_is_empty: true, after_cr: false, cr_ended_event: false }
     }
 }
 
 impl Splitter {
+    pub fn new(owner: MemoryOwner<'_>) -> Self {
+        Self { held: HeldBytes::new(owner), ..Self::default() }
+    }
+
     /// The bytes up to the end of the last whole event; empty when no event has ended.
-    pub fn push(&mut self, chunk: Bytes) -> Result<Bytes, TooLarge> {
+    pub fn push(&mut self, chunk: Bytes) -> Result<Bytes, Unheld> {
         let Some(end) = self.last_event_end(&chunk) else {
             self.hold(&chunk)?;
             return Ok(Bytes::new());
@@ -44,7 +55,7 @@ impl Splitter {
         let whole = if self.held.is_empty() {
             chunk.slice(..end)
         } else {
-            let mut whole = std::mem::take(&mut self.held);
+            let mut whole = self.held.take();
             whole.extend_from_slice(&chunk[..end]);
             whole.freeze()
         };
@@ -54,15 +65,17 @@ impl Splitter {
 
     /// What came after the last whole event. A stream may end without its final blank line.
     pub fn rest(&mut self) -> Bytes {
-        std::mem::take(&mut self.held).freeze()
+        self.held.take().freeze()
     }
 
-    fn hold(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    fn hold(&mut self, bytes: &[u8]) -> Result<(), Unheld> {
         if self.held.len() + bytes.len() > MAX_EVENT {
-            return Err(TooLarge);
+            return Err(Unheld::TooLarge);
         }
-        self.held.extend_from_slice(bytes);
-        Ok(())
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        Ok(self.held.put(bytes)?)
     }
 
     fn last_event_end(&mut self, chunk: &[u8]) -> Option<usize> {
@@ -231,7 +244,7 @@ mod tests {
         let mut splitter = Splitter::default();
         let mebibyte = Bytes::from(vec![b'x'; 1 << 20]);
         let refused = (0..17).map(|_| splitter.push(mebibyte.clone())).find_map(Result::err);
-        assert_eq!(refused, Some(TooLarge));
+        assert_eq!(refused, Some(Unheld::TooLarge));
     }
 
     fn a_stream() -> impl Strategy<Value = Vec<u8>> {

@@ -5,6 +5,7 @@
 //! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
 
 use super::successor;
+use crate::gateway::fresh_connections;
 use async_trait::async_trait;
 use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
 use proxy::journal::Journal;
@@ -18,8 +19,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-/// A connection accepted in the last moment needs this long to show its request.
+/// A connection accepted in the last moment needs this long to be seen.
 const QUIET: Duration = Duration::from_millis(300);
+/// One that was seen may take this long to show its request: clients, networks and machines are busy at times.
+const FIRST_REQUEST: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Drain {
@@ -67,15 +70,17 @@ impl Drain {
             self.handed_over.send_replace(true);
         }
         self.begin();
-        let end = Instant::now() + self.limit;
-        let mut quiet_since = Instant::now();
+        let began = Instant::now();
+        let end = began + self.limit;
+        let mut quiet_since = began;
         while quiet_since.elapsed() < QUIET {
             if Instant::now() >= end {
                 tracing::warn!(in_flight = self.metrics.in_flight(), "the drain timeout is over; leaving anyway");
                 break;
             }
             sleep(LOOK_EVERY).await;
-            if self.metrics.in_flight() > 0 {
+            let is_awaited = fresh_connections::count() > 0 && began.elapsed() < FIRST_REQUEST;
+            if self.metrics.in_flight() > 0 || is_awaited {
                 quiet_since = Instant::now();
             }
         }

@@ -22,6 +22,7 @@ use crate::request::headers::GatewayHeaders;
 use crate::request::path_spelling::canonical;
 use crate::request::request_id;
 use crate::routing::plan::Branch;
+use crate::runtime::memory::{BodyMemory, MemoryOwner};
 use crate::snapshot::SavedConfig;
 use attempt::Attempt;
 use bytes::Bytes;
@@ -265,9 +266,10 @@ impl Log {
     }
 
     /// The present target's bytes are not ours to change; its answer begins with this head.
-    pub fn relays(&mut self, head: &HeaderMap) {
+    /// What is held of it to be read counts in `memory`.
+    pub fn relays(&mut self, head: &HeaderMap, memory: &Arc<BodyMemory>) {
         if let Some(attempt) = &mut self.attempt {
-            attempt.relays(head);
+            attempt.relays(head, MemoryOwner { memory, workspace: self.caller.workspace.id.uuid() });
         }
     }
 

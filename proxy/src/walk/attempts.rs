@@ -11,7 +11,7 @@ use super::prompt_call;
 use super::repair::repaired;
 use super::translate::{KeptTranslation, TranslationInputs};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
@@ -66,7 +66,10 @@ impl Engine {
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
         let completed = match errand.prompt.is_some() {
             true => Some(Box::pin(self.run_prompt(visit, errand, text.clone(), &mut share)).await),
-            false => errand.native.as_ref().map(|native| share.grow(text.len()).and_then(|()| native.complete(&text))),
+            false => errand
+                .native
+                .as_ref()
+                .map(|native| share.grow(text.len()).map_err(Refusal::from).and_then(|()| native.complete(&text))),
         };
         let text = match completed {
             None => text,
@@ -357,7 +360,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
             guarded,
-            room: AnswerRoom { memory: &self.body_limits.memory, workspace: errand.caller.workspace.id.uuid() },
+            room: self.body_limits.owner(&errand.caller.workspace),
         };
         visit.leaves().map_err(refused)?;
         let mut called = self.calls.call_or_redial(client, visit, call, permit).await;

@@ -1,6 +1,7 @@
 //! How large a body of a request may be, how fast it must come, and the memory that all of them share.
 
-use crate::request::receive::{BodyMemory, BodyPace, Bounds};
+use crate::request::receive::{BodyMemory, BodyPace, Bounds, MemoryOwner};
+use shared::model::Workspace;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -14,6 +15,11 @@ pub struct BodyLimits {
 }
 
 impl BodyLimits {
+    /// Where what is held for the workspace counts.
+    pub(crate) fn owner(&self, workspace: &Workspace) -> MemoryOwner<'_> {
+        MemoryOwner { memory: &self.memory, workspace: workspace.id.uuid() }
+    }
+
     /// What bounds a body of the workspace.
     pub(crate) fn bounds(&self, max_bytes: usize, workspace: Uuid) -> Bounds<'_> {
         Bounds { max_bytes, timeout: self.timeout, pace: self.pace, memory: &self.memory, workspace }

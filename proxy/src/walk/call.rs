@@ -3,8 +3,7 @@
 use super::fair_turn::Turn;
 use super::translate::TranslatedCall;
 use crate::answer::{
-    self, AnswerFailure, AnswerRoom, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect,
-    beside,
+    self, AnswerFailure, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside,
 };
 use crate::cache::Keeper;
 use crate::catalog::secrets::Secrets;
@@ -17,6 +16,7 @@ use crate::refusal::Refusal;
 use crate::request::classify::Endpoint;
 use crate::request::headers::Aliases;
 use crate::routing::plan::{Hedging, Leaf};
+use crate::runtime::memory::MemoryOwner;
 use crate::runtime::timeout::with_deadline;
 use crate::signing::{AccountCredential, SignedBody, Signing, SigningError};
 use crate::visit::Visit;
@@ -91,7 +91,7 @@ pub(super) struct Call<'c> {
     /// What hooks said of the request, and which its answer must pass.
     pub guarded: Option<&'c Arc<GuardedCall>>,
     /// Where what is gathered of its answer counts.
-    pub room: AnswerRoom<'c>,
+    pub room: MemoryOwner<'c>,
 }
 
 /// Why there is no answer.
@@ -211,8 +211,8 @@ impl ProviderCalls {
             CallError::Upstream(error) => unreachable(call, error.class(), &error).into(),
         })?;
         let waited = call.asked.elapsed();
-        let mut source =
-            AnswerSource::new(upstream, call.wire, call.translated.is_some_and(|translated| translated.is_stream));
+        let is_stream = call.translated.is_some_and(|translated| translated.is_stream);
+        let mut source = AnswerSource::new(upstream, call.wire, is_stream, call.room);
         let mut steps = self.response_steps(call);
         let held = {
             let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit, call.room));

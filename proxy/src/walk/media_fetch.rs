@@ -87,7 +87,8 @@ async fn ask<B: FetchBudget>(dialer: &Dialer, url: &str, budget: &Mutex<B>) -> R
 }
 
 async fn read<B: FetchBudget>(mut upstream: Upstream, budget: &Mutex<B>) -> Result<FetchedMedia, Unfetched> {
-    upstream.inflate().map_err(|encoding| format!("it is compressed ({encoding})"))?;
+    // The window of a decoder is a copy of what the budget counts.
+    upstream.inflate(None).map_err(|encoding| format!("it is compressed ({encoding})"))?;
     let stated = upstream.head().headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = stated.and_then(|stated| stated.split(';').next()).unwrap_or_default();
     let stated_type = essence.trim().to_ascii_lowercase();

@@ -40,7 +40,7 @@ impl FetchBudget for RequestBudget<'_, '_> {
     fn take(&mut self, bytes: usize) -> Result<(), Unfetched> {
         let too_large = || format!("all media of a request may have {MOST_BYTES} bytes together");
         self.bytes = self.bytes.checked_sub(bytes).ok_or_else(too_large)?;
-        self.share.grow(bytes.saturating_mul(COPIES)).map_err(Unfetched::Refused)
+        self.share.grow(bytes.saturating_mul(COPIES)).map_err(|why| Unfetched::Refused(why.into()))
     }
 }
 

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use harness::Stack;
 use http::{Method, header};
 use serde_json::{Value, json};
@@ -94,4 +94,33 @@ async fn a_batch_is_told_that_there_is_no_answer() {
     let said = super::messages(&answer);
     assert_eq!((said.len(), &said[0]["error"]["code"]), (1, &json!(-32051)), "{}", said[0]);
     stack.until("the server's stream has ended", async || open.load(Ordering::SeqCst) == 0).await;
+}
+
+/// The other half never comes.
+async fn half(Json(asked): Json<Value>) -> Response {
+    if asked["method"] == "initialize" || asked.get("id").is_none() {
+        return answer(State(Open::default()), Json(asked)).await;
+    }
+    let begun = Bytes::from(format!("data: {}", "x".repeat(300_000)));
+    let events = stream::iter([Ok::<_, std::io::Error>(begun)]).chain(stream::pending());
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+#[tokio::test]
+async fn half_an_event_counts_in_the_memory_of_bodies_while_it_is_held() {
+    const HELD: &str = "gateway_request_body_bytes";
+    let stack = Stack::start().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/mcp", post(half))).await.unwrap() });
+    serve_at(&stack, "half", &url, json!({})).await;
+    let client = session(&client(&stack, &stack.home.workspace_key), "/half/mcp").await;
+    let batch = json!([request(1, "tools/list", json!({})), request(2, "tools/list", json!({}))]);
+    for asked in [request(1, "tools/list", json!({})), request(2, "tools/call", json!({ "name": "echo" })), batch] {
+        let client = client.clone();
+        let call = tokio::spawn(async move { client.post("/half/mcp", &asked).await });
+        stack.until("it counts", async || stack.metric(HELD).await >= Some(300_000.0)).await;
+        call.abort();
+        stack.until("it is given back", async || stack.metric(HELD).await == Some(0.0)).await;
+    }
 }

@@ -89,7 +89,7 @@ impl GuardedStream {
         let more = (held - self.counted).max(UNCOUNTED);
         self.counted += more;
         let share = self.share.get_or_insert_with(|| OwnedShare::none(call.memory.clone(), call.workspace));
-        share.grow(more)
+        Ok(share.grow(more)?)
     }
 
     /// What it still holds of rewritten texts.

@@ -38,7 +38,7 @@ fn stored_brotli(text: &[u8]) -> Vec<u8> {
 }
 
 fn decoded(encoding: AnswerEncoding, bytes: &[u8], step: usize) -> io::Result<Vec<u8>> {
-    let mut decoder = Decoder::new(encoding);
+    let mut decoder = Decoder::new(encoding, HeldSize::default());
     let mut text = Vec::new();
     for piece in bytes.chunks(step) {
         text.extend_from_slice(&decoder.push(piece, false)?);
@@ -56,7 +56,7 @@ fn what_was_compressed_comes_back_however_it_is_cut() {
             for step in [1, 2, 7, 1000, usize::MAX] {
                 assert_eq!(decoded(encoding, &whole, step).unwrap(), text, "{encoding:?} in pieces of {step}");
             }
-            let last = Decoder::new(encoding).push(&whole, true).unwrap();
+            let last = Decoder::new(encoding, HeldSize::default()).push(&whole, true).unwrap();
             assert_eq!(last, text, "{encoding:?} in one that is the last");
         }
     }
@@ -70,7 +70,7 @@ fn an_event_is_read_before_its_stream_ends() {
     let mut out = GzEncoder::new(Vec::new(), Compression::default());
     out.write_all(TEXT).unwrap();
     out.flush().unwrap();
-    assert_eq!(Decoder::new(AnswerEncoding::Gzip).push(out.get_ref(), false).unwrap(), TEXT);
+    assert_eq!(Decoder::new(AnswerEncoding::Gzip, HeldSize::default()).push(out.get_ref(), false).unwrap(), TEXT);
 }
 
 #[test]

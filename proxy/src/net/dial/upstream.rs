@@ -25,6 +25,7 @@ use super::pool::ConnectionPool;
 use super::repeat::{SendProgress, is_unprocessed};
 use super::request::UpstreamRequest;
 use crate::framing::compression::{AnswerEncoding, Decoder};
+use crate::runtime::memory::{HeldSize, MemoryOwner};
 use crate::runtime::timeout::with_deadline;
 
 /// How long a provider that broke off our upload may take to tell why.
@@ -272,11 +273,12 @@ impl Upstream {
         head
     }
 
-    /// From here on `read_body` undoes the compression of the answer, if it has one. The error names one that it cannot
-    /// undo.
-    pub fn inflate(&mut self) -> Result<(), String> {
+    /// From here on `read_body` undoes the compression of the answer, if it has one; what that takes counts for
+    /// `owner`, where somebody else's server is asked. The error names one that it cannot undo.
+    pub fn inflate(&mut self, owner: Option<MemoryOwner<'_>>) -> Result<(), String> {
         let encoding = AnswerEncoding::from_headers(&self.head().headers).map_err(|unknown| unknown.0)?;
-        self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding)));
+        self.decoder =
+            encoding.map(|encoding| Box::new(Decoder::new(encoding, owner.map(HeldSize::new).unwrap_or_default())));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::journal::usage::{self, UsageReader};
 use crate::request::sse::Splitter;
 use crate::request::text_bounds::{self, cut};
+use crate::runtime::memory::{HeldSize, MemoryOwner};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use shared::id::IntegrationId;
@@ -130,17 +131,19 @@ impl Attempt {
     }
 
     /// Its bytes are not ours to change; its answer begins with this head.
-    pub fn relays(&mut self, head: &HeaderMap) {
+    pub fn relays(&mut self, head: &HeaderMap, owner: MemoryOwner<'_>) {
         self.is_relayed = true;
         let form = AnswerForm::from_headers(head);
         self.is_stream = form == AnswerForm::Events;
         self.watch = match form {
-            AnswerForm::Events => Watch::Events(Splitter::default()),
+            AnswerForm::Events => Watch::Events(Splitter::new(owner)),
             AnswerForm::Json => Watch::Plain,
             AnswerForm::Other => return,
         };
         match AnswerEncoding::from_headers(head) {
-            Ok(encoding) => self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding))),
+            Ok(encoding) => {
+                self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding, HeldSize::new(owner))))
+            }
             Err(_) => self.stop_reading(),
         }
     }

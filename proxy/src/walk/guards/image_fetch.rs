@@ -32,7 +32,7 @@ impl FetchBudget for OneImage<'_> {
         let mut all = self.all.lock();
         let too_large = || format!("all images of a request may have {MOST_BYTES} bytes together");
         all.left = all.left.checked_sub(bytes).ok_or_else(too_large)?;
-        all.share.grow(bytes.saturating_mul(COPIES)).map_err(Unfetched::Refused)
+        all.share.grow(bytes.saturating_mul(COPIES)).map_err(|why| Unfetched::Refused(why.into()))
     }
 }
 

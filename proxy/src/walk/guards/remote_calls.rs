@@ -273,7 +273,8 @@ impl From<UpstreamError> for NotAnswered {
 async fn answered(upstream: &mut Upstream, request: UpstreamRequest, body: Bytes) -> Result<RemoteAnswer, NotAnswered> {
     upstream.send(request, body).await?;
     upstream.read_head().await?;
-    if upstream.inflate().is_err() {
+    // What it keeps for that is no longer than the longest answer, for which room was found.
+    if upstream.inflate(None).is_err() {
         let why = "the answer is compressed although it was asked not to be";
         return Err(NotAnswered::Failed(RemoteFailure::Unreachable(why.into())));
     }

@@ -144,7 +144,8 @@ impl Engine {
         mut upstream: Upstream,
     ) -> Result<Bytes, CallFailure> {
         let mut pass = EventPass::for_answer(asked, message, id);
-        let (mut splitter, mut gathered) = (Splitter::default(), BytesMut::new());
+        let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
+        let mut gathered = BytesMut::new();
         while !pass.is_answered_request() {
             let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
             let Some(piece) = piece else {

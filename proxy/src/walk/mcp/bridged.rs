@@ -127,7 +127,7 @@ impl Engine {
         let ServerAnswer::Events(mut upstream) = self.ask_server(asked, &endpoint, &call, true).await? else {
             return Err(CallFailure::unusable("it opens no stream, as this transport does"));
         };
-        let mut splitter = Splitter::default();
+        let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
         let place = tokio::time::timeout(OPENING, first_event(&mut upstream, &mut splitter)).await;
         let place =
             place.unwrap_or_else(|_| Err(CallFailure::unusable("it does not say where messages are sent to")))?;

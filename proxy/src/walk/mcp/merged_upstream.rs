@@ -106,7 +106,8 @@ impl Engine {
                 mcp::answer_to(id, &serde_json::from_slice(&body).unwrap_or_default())
             }
             ServerAnswer::Events(mut upstream) => {
-                let (mut splitter, mut length) = (Splitter::default(), 0);
+                let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
+                let mut length = 0;
                 loop {
                     let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
                     let Some(piece) = piece else { break None };

@@ -101,7 +101,7 @@ impl Engine {
         upstream: &mut Upstream,
         pass: &mut EventPass<'_>,
     ) -> Result<Bytes, Stop> {
-        let mut splitter = Splitter::default();
+        let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
         loop {
             let read = pin!(upstream.read_body());
             let piece = beside(client, visit, read).await.map_err(|_| Stop::Gone)?;

@@ -52,7 +52,7 @@ impl Engine {
         let status = sent.as_ref().map_or(503, |upstream| upstream.head().status.as_u16());
         self.mcp.circuits.record(integration, status, Instant::now());
         let mut upstream = sent.map_err(CallFailure::of_class)?;
-        upstream.inflate().map_err(CallFailure::unusable)?;
+        upstream.inflate(Some(self.body_limits.owner(&asked.caller.workspace))).map_err(CallFailure::unusable)?;
         match status {
             202 | 204 => Ok(ServerAnswer::Accepted(upstream)),
             200..=299 if is_events(upstream.head().headers.get(header::CONTENT_TYPE)) => {
@@ -76,7 +76,7 @@ impl Engine {
         loop {
             let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
             let Some(piece) = piece else { break };
-            share.grow(piece.len()).map_err(CallFailure::refused)?;
+            share.grow(piece.len()).map_err(|why| CallFailure::refused(why.into()))?;
             if whole.len() + piece.len() > longest {
                 return Err(CallFailure::unusable(format!("it has more than {longest} bytes")));
             }

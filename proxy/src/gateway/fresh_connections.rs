@@ -1,0 +1,36 @@
+//! Connections that were accepted and have shown no request yet. A process that leaves waits for them a moment: their
+//! clients were let in, and cannot know that nobody will read what they are about to send.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Of the process, as the drain asks for all of them.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+pub fn count() -> usize {
+    COUNT.load(Relaxed)
+}
+
+/// Counts until its first request comes or the connection goes.
+pub struct FreshConnection(AtomicBool);
+
+impl FreshConnection {
+    /// HTTP/2 tells its clients what it will not serve any more: such a connection never counts.
+    pub fn new(is_http2: bool) -> Self {
+        if !is_http2 {
+            COUNT.fetch_add(1, Relaxed);
+        }
+        Self(AtomicBool::new(!is_http2))
+    }
+
+    pub fn begin_request(&self) {
+        if self.0.load(Relaxed) && self.0.swap(false, Relaxed) {
+            COUNT.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for FreshConnection {
+    fn drop(&mut self) {
+        self.begin_request();
+    }
+}
