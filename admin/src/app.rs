@@ -4,6 +4,7 @@
 pub mod metrics;
 
 use crate::backpressure::db_queue::DbQueue;
+use crate::backpressure::judges::Judges;
 use crate::backpressure::log_queries::LogQueries;
 use crate::backpressure::request_limit::RequestLimit;
 use crate::identity::cookies::CookieNames;
@@ -59,6 +60,8 @@ pub struct App {
     pub tokens: Arc<Tokens>,
     /// Identity providers that are described at an address of theirs.
     pub saml_providers: Arc<SamlProviders>,
+    /// Where answers by SAML are judged.
+    pub saml_judges: Judges,
     /// Talks to identity providers.
     pub oidc: Arc<OidcClient>,
     /// How often one address may try to sign in.
@@ -109,6 +112,7 @@ impl App {
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
+            saml_judges: Judges::new(),
             saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
             oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),

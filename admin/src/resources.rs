@@ -115,6 +115,9 @@ pub mod rotation {
 /// Asking MCP servers what they offer, for the job that does it.
 pub use mcp_integrations::sync as mcp_sync;
 
+/// SCIM's filters, for the test that counts what reading one takes.
+pub use scim::filter as scim_filter;
+
 /// When a usage-limits policy starts over, as its row says, for the job that does it.
 pub use policies::schedule_of as policy_schedule;
 

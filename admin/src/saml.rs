@@ -13,6 +13,7 @@ pub mod providers;
 pub mod response;
 pub mod settings;
 mod signature;
+pub mod work;
 mod xml;
 
 pub use settings::{AttributeNames, Binding, SamlSettings};

@@ -6,7 +6,7 @@ mod automatic;
 mod bulk;
 mod discovery;
 mod docs;
-mod filter;
+pub mod filter;
 mod filter_sql;
 mod groups;
 mod mappings;

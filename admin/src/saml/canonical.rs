@@ -2,80 +2,129 @@
 //! they are first used, attributes in the order of their names, and one child can be left out, which is how a signature
 //! stands inside of what it signs.
 
-use super::xml::{Attribute, Child, Document, ElementId};
+use super::work;
+use super::xml::{Attribute, Child, Document, Element, ElementId};
+use std::collections::{HashMap, HashSet};
 
 pub const EXCLUSIVE: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
+/// A document makes no more canonical bytes than so many times its own. Honest ones make hardly more than their own: what
+/// grows is a namespace that is declared once and written again at each of many elements.
+const MOST_GROWTH: usize = 8;
+const LEAST_BOUND: usize = 4 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
 /// `inclusive` are prefixes that are written where they are declared, whether used or not; `#default` is the empty one.
-pub fn exclusive(document: &Document, of: ElementId, without: Option<ElementId>, inclusive: &[String]) -> Vec<u8> {
-    let mut writer = Writer { document, without, inclusive, written: Vec::new(), out: String::new() };
-    writer.element(of);
-    writer.out.into_bytes()
+pub fn exclusive(
+    document: &Document,
+    of: ElementId,
+    without: Option<ElementId>,
+    inclusive: &[String],
+) -> Result<Vec<u8>, TooLong> {
+    let around = document.element(of).parent.map(|parent| document.scope(parent)).unwrap_or_default();
+    let mut writer = Writer {
+        document,
+        without,
+        inclusive: inclusive.iter().map(|one| if one == "#default" { "" } else { one.as_str() }).collect(),
+        scope: around.into_iter().map(|(prefix, namespace)| (prefix, vec![&**namespace])).collect(),
+        written: HashMap::new(),
+        most: LEAST_BOUND + document.bytes() * MOST_GROWTH,
+        out: String::new(),
+    };
+    writer.element(of, true)?;
+    Ok(writer.out.into_bytes())
 }
+
+/// What prefixes stand for, the innermost last.
+type Nested<'d> = HashMap<&'d str, Vec<&'d str>>;
 
 struct Writer<'d> {
     document: &'d Document,
     without: Option<ElementId>,
-    inclusive: &'d [String],
-    /// What prefixes stand for in what was written around the present element, the innermost last.
-    written: Vec<(String, String)>,
+    inclusive: HashSet<&'d str>,
+    /// In the document, at the present element.
+    scope: Nested<'d>,
+    /// In what was written around the present element.
+    written: Nested<'d>,
+    most: usize,
     out: String,
 }
 
-impl Writer<'_> {
+impl<'d> Writer<'d> {
     /// Calls itself for each level, of which the reader allows few.
-    fn element(&mut self, id: ElementId) {
-        let element = self.document.element(id);
+    fn element(&mut self, id: ElementId, is_first: bool) -> Result<(), TooLong> {
+        let document = self.document;
+        let element = document.element(id);
         let name = qualified(&element.prefix, &element.local);
-        let before = self.written.len();
+        for (prefix, namespace) in &element.declared {
+            self.scope.entry(prefix).or_default().push(namespace);
+        }
         self.out.push('<');
         self.out.push_str(&name);
-        for (prefix, namespace) in self.namespaces(id) {
+        let needed = self.namespaces(element, is_first);
+        for &(prefix, namespace) in &needed {
             let name = if prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{prefix}") };
-            self.attribute(&name, &namespace);
-            self.written.push((prefix, namespace));
+            self.attribute(&name, namespace)?;
+            self.written.entry(prefix).or_default().push(namespace);
         }
         let mut attributes: Vec<&Attribute> = element.attributes.iter().collect();
         attributes.sort_by(|a, b| (&a.namespace, &a.local).cmp(&(&b.namespace, &b.local)));
         for one in attributes {
-            self.attribute(&qualified(&one.prefix, &one.local), &one.value);
+            self.attribute(&qualified(&one.prefix, &one.local), &one.value)?;
         }
         self.out.push('>');
         for child in &element.children {
             match child {
                 Child::Element(id) if Some(*id) == self.without => {}
-                Child::Element(id) => self.element(*id),
-                Child::Text(text) => self.text(text),
+                Child::Element(id) => self.element(*id, false)?,
+                Child::Text(text) => self.text(text)?,
             }
         }
         self.out.push_str("</");
         self.out.push_str(&name);
         self.out.push('>');
-        self.written.truncate(before);
+        for (prefix, _) in &needed {
+            self.written.get_mut(prefix).and_then(Vec::pop);
+        }
+        for (prefix, _) in &element.declared {
+            self.scope.get_mut(prefix.as_str()).and_then(Vec::pop);
+        }
+        Ok(())
     }
 
-    /// The declarations that this element needs and that nothing around it has written, by prefix.
-    fn namespaces(&self, id: ElementId) -> Vec<(String, String)> {
-        let element = self.document.element(id);
+    /// The declarations that this element needs and that nothing around it has written, by prefix. A prefix of the list
+    /// can be needed only where the scope changes: at the first element, and where it is declared.
+    fn namespaces(&self, element: &'d Element, is_first: bool) -> Vec<(&'d str, &'d str)> {
         let of_attributes = element.attributes.iter().map(|one| one.prefix.as_str()).filter(|one| !one.is_empty());
-        let mut prefixes: Vec<&str> = of_attributes.chain([element.prefix.as_str()]).collect();
-        prefixes.extend(self.inclusive.iter().map(|one| if one == "#default" { "" } else { one.as_str() }));
+        let mut prefixes: Vec<&'d str> = of_attributes.chain([element.prefix.as_str()]).collect();
+        let declared = element.declared.iter().map(|(prefix, _)| prefix.as_str());
+        match is_first {
+            true => prefixes.extend(&self.inclusive),
+            false => prefixes.extend(declared.filter(|prefix| self.inclusive.contains(prefix))),
+        }
         prefixes.retain(|one| *one != "xml");
         prefixes.sort_unstable();
         prefixes.dedup();
+        work::note(prefixes.len() + element.declared.len());
         let needed = prefixes.into_iter().filter_map(|prefix| {
-            let namespace = self.document.in_scope(id, prefix)?;
-            let written = self.written.iter().rev().find(|(one, _)| one == prefix).map(|(_, namespace)| namespace);
-            let is_written = match written {
-                Some(written) => written == namespace,
-                None => namespace.is_empty(),
-            };
-            (!is_written).then(|| (prefix.to_owned(), namespace.to_owned()))
+            let here = self.scope.get(prefix).and_then(|all| all.last().copied());
+            let namespace = here.or_else(|| prefix.is_empty().then_some(""))?;
+            let written = self.written.get(prefix).and_then(|all| all.last().copied());
+            (written.unwrap_or_default() != namespace).then_some((prefix, namespace))
         });
         needed.collect()
     }
 
-    fn attribute(&mut self, name: &str, value: &str) {
+    /// Before more is written.
+    fn bound(&self, more: usize) -> Result<(), TooLong> {
+        work::note(more);
+        if self.out.len() + more > self.most { Err(TooLong) } else { Ok(()) }
+    }
+
+    fn attribute(&mut self, name: &str, value: &str) -> Result<(), TooLong> {
+        self.bound(name.len() + value.len())?;
         self.out.push(' ');
         self.out.push_str(name);
         self.out.push_str("=\"");
@@ -91,9 +140,11 @@ impl Writer<'_> {
             }
         }
         self.out.push('"');
+        Ok(())
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &str) -> Result<(), TooLong> {
+        self.bound(text.len())?;
         for c in text.chars() {
             match c {
                 '&' => self.out.push_str("&amp;"),
@@ -103,6 +154,7 @@ impl Writer<'_> {
                 c => self.out.push(c),
             }
         }
+        Ok(())
     }
 }
 
@@ -122,7 +174,7 @@ mod tests {
             here = document.elements_in(here).find(|id| document.element(*id).local == *name).unwrap();
         }
         let inclusive: Vec<String> = inclusive.iter().map(|one| (*one).to_owned()).collect();
-        String::from_utf8(exclusive(&document, here, None, &inclusive)).unwrap()
+        String::from_utf8(exclusive(&document, here, None, &inclusive).unwrap()).unwrap()
     }
 
     /// The example of the recommendation, 2.2: the same bytes wherever the element stands.

@@ -108,7 +108,8 @@ impl ServiceProvider {
         let request = self.request(id, destination, now);
         let Some(key) = key else { return Ok(STANDARD.encode(request)) };
         let document = parse(request.as_bytes()).map_err(|_| CannotSign)?;
-        let digest = STANDARD.encode(Sha256::digest(exclusive(&document, document.root(), None, &[])));
+        let canonical = exclusive(&document, document.root(), None, &[]).map_err(|_| CannotSign)?;
+        let digest = STANDARD.encode(Sha256::digest(canonical));
         let info = format!(
             "<ds:SignedInfo xmlns:ds=\"{DSIG}\"><ds:CanonicalizationMethod Algorithm=\"{EXCLUSIVE}\">\
              </ds:CanonicalizationMethod><ds:SignatureMethod Algorithm=\"{RSA_SHA256}\"></ds:SignatureMethod>\

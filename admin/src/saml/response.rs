@@ -10,7 +10,7 @@ use super::encryption::{Undecryptable, decrypted};
 use super::key::ServiceKey;
 use super::message::ServiceProvider;
 use super::metadata::{IdentityProvider, PROTOCOL};
-use super::signature::{BadSignature, decoded, verified};
+use super::signature::{BadSignature, DSIG, decoded, verified};
 use super::xml::{Document, ElementId, Malformed, parse, parse_within};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::BTreeMap;
@@ -82,9 +82,10 @@ pub fn believed(xml: &[u8], expected: &Expected<'_>) -> Result<Statement, Unbeli
     if !document.is(root, PROTOCOL, "Response") {
         return Err(Refused("The message is no response"));
     }
+    // First what costs nothing: a stranger's message is to cost no more than reading it.
+    check_response(&document, expected)?;
     let signed = verified(&document, root, &expected.from.keys)?;
     let is_signed = signed.is_some();
-    check_response(&document, is_signed, expected)?;
     let (plain, encrypted) =
         (document.children(root, ASSERTION, "Assertion"), document.children(root, ASSERTION, "EncryptedAssertion"));
     match (plain.as_slice(), encrypted.as_slice()) {
@@ -146,8 +147,9 @@ fn opened(
 
 /// What a response says around its assertion. Who could change it could change it to what is expected, so nothing but
 /// refusals comes of it.
-fn check_response(document: &Document, is_signed: bool, expected: &Expected<'_>) -> Result<(), Unbelievable> {
+fn check_response(document: &Document, expected: &Expected<'_>) -> Result<(), Unbelievable> {
     let root = document.root();
+    let is_signed = !document.children(root, DSIG, "Signature").is_empty();
     if document.attribute(root, "Version") != Some("2.0") {
         return Err(Refused("The response is not of SAML 2.0"));
     }

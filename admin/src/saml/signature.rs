@@ -4,7 +4,7 @@
 //!
 //! Keys come from the settings alone. What a message says of its own key is not looked at.
 
-use super::canonical::{EXCLUSIVE, exclusive};
+use super::canonical::{EXCLUSIVE, TooLong, exclusive};
 use super::xml::{Document, ElementId, parse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +16,11 @@ use openssl::sign::Verifier;
 
 pub const DSIG: &str = "http://www.w3.org/2000/09/xmldsig#";
 const ENVELOPED: &str = "http://www.w3.org/2000/09/xmldsig#enveloped-signature";
+/// Inside of `SignedInfo`, which has about ten.
+const MOST_ELEMENTS: usize = 64;
+/// Names in one `PrefixList`, which has one or two.
+const MOST_PREFIXES: usize = 32;
+const INCOMPLETE: BadSignature = BadSignature("The signature is not complete");
 
 /// Why a signature does not hold, in words for the log and the audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,14 +38,17 @@ pub fn verified(
         [one] => *one,
         _ => return Err(BadSignature("The element has more than one signature")),
     };
-    let only = |name| document.only(signature, DSIG, name).ok_or(BadSignature("The signature is not complete"));
+    let only = |name| document.only(signature, DSIG, name).ok_or(INCOMPLETE);
     let (signed_info, value) = (only("SignedInfo")?, only("SignatureValue")?);
+    // Whoever sent it is not known yet: nothing is worked out of it that a real signature would not have.
+    if !document.has_at_most(signed_info, MOST_ELEMENTS) {
+        return Err(BadSignature("The signature has too many elements"));
+    }
+    let announced = SignedInfo::read(document, signed_info)?;
+    let signed = exclusive(document, signed_info, None, &announced.canonical_prefixes).map_err(too_long)?;
     // Read again from the bytes that were signed, before anything it says is believed.
-    let method = document.only(signed_info, DSIG, "CanonicalizationMethod");
-    let prefixes = method.map(|method| inclusive(document, method)).unwrap_or_default();
-    let signed = exclusive(document, signed_info, None, &prefixes);
     let info = SignedInfo::parse(&signed)?;
-    if info.canonical_prefixes != prefixes {
+    if info.canonical_prefixes != announced.canonical_prefixes {
         return Err(BadSignature("The signature is ambiguous"));
     }
     let value = decoded(document.text(value).unwrap_or_default())?;
@@ -48,12 +56,16 @@ pub fn verified(
         return Err(BadSignature("The signature is by none of the identity provider's keys"));
     }
     refers_to(document, element, &info.uri)?;
-    let bytes = exclusive(document, element, Some(signature), &info.prefixes);
+    let bytes = exclusive(document, element, Some(signature), &info.prefixes).map_err(too_long)?;
     let digest = hash(info.digest, &bytes).map_err(|_| BadSignature("The digest cannot be made"))?;
     match openssl::memcmp::eq(&digest, padded(&info.value, digest.len())) {
         true => Ok(Some(bytes)),
         false => Err(BadSignature("The element is not what was signed")),
     }
+}
+
+fn too_long(_: TooLong) -> BadSignature {
+    BadSignature("What is signed is too long")
 }
 
 /// Both sides of a comparison must have one length; a digest of another is equal to nothing.
@@ -93,9 +105,12 @@ struct SignedInfo {
 
 impl SignedInfo {
     fn parse(bytes: &[u8]) -> Result<Self, BadSignature> {
-        const INCOMPLETE: BadSignature = BadSignature("The signature is not complete");
         let document = parse(bytes).map_err(|_| INCOMPLETE)?;
-        let root = document.root();
+        Self::read(&document, document.root())
+    }
+
+    /// Algorithms that are not taken, and lists that are too long, are refused here.
+    fn read(document: &Document, root: ElementId) -> Result<Self, BadSignature> {
         let only = |of, name| document.only(of, DSIG, name).ok_or(INCOMPLETE);
         let algorithm = |of| document.attribute(of, "Algorithm").unwrap_or_default();
         let canonical = only(root, "CanonicalizationMethod")?;
@@ -109,7 +124,7 @@ impl SignedInfo {
         for transform in document.elements_in(transforms) {
             match algorithm(transform) {
                 ENVELOPED if !is_enveloped && prefixes.is_none() => is_enveloped = true,
-                EXCLUSIVE if prefixes.is_none() => prefixes = Some(inclusive(&document, transform)),
+                EXCLUSIVE if prefixes.is_none() => prefixes = Some(inclusive(document, transform)?),
                 _ => return Err(BadSignature("The signature transforms what it signs")),
             }
         }
@@ -124,7 +139,7 @@ impl SignedInfo {
         };
         Ok(Self {
             method,
-            canonical_prefixes: inclusive(&document, canonical),
+            canonical_prefixes: inclusive(document, canonical)?,
             uri: document.attribute(reference, "URI").unwrap_or("#").to_owned(),
             prefixes,
             digest,
@@ -134,10 +149,14 @@ impl SignedInfo {
 }
 
 /// The prefixes of `InclusiveNamespaces`.
-fn inclusive(document: &Document, of: ElementId) -> Vec<String> {
+fn inclusive(document: &Document, of: ElementId) -> Result<Vec<String>, BadSignature> {
     let list = document.only(of, EXCLUSIVE, "InclusiveNamespaces");
     let list = list.and_then(|list| document.attribute(list, "PrefixList")).unwrap_or_default();
-    list.split_ascii_whitespace().map(str::to_owned).collect()
+    let names: Vec<String> = list.split_ascii_whitespace().take(MOST_PREFIXES + 1).map(str::to_owned).collect();
+    if names.len() > MOST_PREFIXES {
+        return Err(BadSignature("The signature names too many prefixes"));
+    }
+    Ok(names)
 }
 
 #[derive(Clone, Copy)]

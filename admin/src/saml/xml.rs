@@ -6,6 +6,13 @@ mod reader;
 
 pub use reader::{parse, parse_within};
 
+use super::work;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What prefixes stand for at one place; the empty one is the default.
+pub type Scope<'d> = HashMap<&'d str, &'d Arc<str>>;
+
 /// A place in a document's list of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ElementId(usize);
@@ -14,6 +21,8 @@ pub struct ElementId(usize);
 pub struct Document {
     /// The first is the root.
     elements: Vec<Element>,
+    /// Of the text that it was read from.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -21,9 +30,10 @@ pub struct Element {
     pub parent: Option<ElementId>,
     pub prefix: String,
     pub local: String,
-    pub namespace: String,
+    /// Shared by all that have it: one declaration may name ten thousand elements.
+    pub namespace: Arc<str>,
     /// Prefix (empty for the default) and namespace, as declared on this very element.
-    pub declared: Vec<(String, String)>,
+    pub declared: Vec<(String, Arc<str>)>,
     pub attributes: Vec<Attribute>,
     pub children: Vec<Child>,
 }
@@ -32,7 +42,7 @@ pub struct Element {
 pub struct Attribute {
     pub prefix: String,
     pub local: String,
-    pub namespace: String,
+    pub namespace: Arc<str>,
     pub value: String,
 }
 
@@ -58,7 +68,7 @@ impl Document {
 
     pub fn is(&self, id: ElementId, namespace: &str, local: &str) -> bool {
         let element = self.element(id);
-        element.local == local && element.namespace == namespace
+        element.local == local && &*element.namespace == namespace
     }
 
     /// The direct children with this name.
@@ -97,33 +107,39 @@ impl Document {
         }
     }
 
-    /// What a prefix stands for at an element; the empty one without a declaration stands for no namespace.
-    pub fn in_scope(&self, at: ElementId, prefix: &str) -> Option<&str> {
+    /// All that prefixes stand for at an element: looked up once by who then goes down from there, and by who reads a
+    /// document as if it stood there.
+    pub fn scope(&self, at: ElementId) -> Scope<'_> {
+        let mut scope = Scope::new();
         let mut here = Some(at);
         while let Some(id) = here {
             let element = self.element(id);
-            if let Some((_, namespace)) = element.declared.iter().find(|(one, _)| one == prefix) {
-                return Some(namespace);
-            }
-            here = element.parent;
-        }
-        prefix.is_empty().then_some("")
-    }
-
-    /// All that prefixes stand for at an element, for a document that is read as if it stood there.
-    pub fn scope(&self, at: ElementId) -> Vec<(String, String)> {
-        let mut scope: Vec<(String, String)> = Vec::new();
-        let mut here = Some(at);
-        while let Some(id) = here {
-            let element = self.element(id);
+            work::note(1 + element.declared.len());
             for (prefix, namespace) in &element.declared {
-                if !scope.iter().any(|(one, _)| one == prefix) {
-                    scope.push((prefix.clone(), namespace.clone()));
-                }
+                scope.entry(prefix).or_insert(namespace);
             }
             here = element.parent;
         }
         scope
+    }
+
+    /// Whether an element has no more elements inside of it than this.
+    pub fn has_at_most(&self, of: ElementId, most: usize) -> bool {
+        let mut open = vec![of];
+        let mut seen = 0;
+        while let Some(id) = open.pop() {
+            seen += 1;
+            if seen > most + 1 {
+                return false;
+            }
+            open.extend(self.elements_in(id).take(most + 1));
+        }
+        true
+    }
+
+    /// How long the text was.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Everything in the document.

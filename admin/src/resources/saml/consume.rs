@@ -19,8 +19,10 @@ use crate::saml::providers::Freshness;
 use crate::saml::response::{self, Expected, Statement, Unbelievable};
 use axum::extract::{Path, State};
 use axum::response::Response;
+use bytes::Bytes;
 use chrono::Utc;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use uuid::Uuid;
 
 pub async fn consume(
@@ -31,7 +33,8 @@ pub async fn consume(
     let posted = posted(&origin)?;
     place::allow(&app, &origin)?;
     let organisation = tenancy::id(&organisation);
-    let (xml, request_id) = match readable(&posted) {
+    let judging = app.saml_judges.run(organisation.unwrap_or_default(), move || readable(&posted));
+    let (xml, request_id) = match judging.await? {
         Ok(read) => read,
         Err(why) => return Err(begun::recorded(&app, &origin, organisation, refused(why)).await),
     };
@@ -62,10 +65,10 @@ fn posted(origin: &RequestOrigin) -> Result<String, ApiError> {
 }
 
 /// The response, and the id of the request that it says it answers.
-fn readable(posted: &str) -> Result<(Vec<u8>, String), Unbelievable> {
+fn readable(posted: &str) -> Result<(Bytes, String), Unbelievable> {
     let xml = response::received(posted)?;
     let request_id = response::claimed_request(&xml)?;
-    Ok((xml, request_id))
+    Ok((xml.into(), request_id))
 }
 
 fn refused(why: Unbelievable) -> ApiError {
@@ -76,7 +79,7 @@ struct SamlAnswer<'a> {
     app: &'a App,
     attempt: &'a Attempt,
     request_id: &'a str,
-    xml: &'a [u8],
+    xml: &'a Bytes,
 }
 
 impl SamlAnswer<'_> {
@@ -111,7 +114,7 @@ impl SamlAnswer<'_> {
         }
     }
 
-    async fn believed(&self, settings: &SamlSettings, provider: &IdentityProvider) -> Result<Statement, Judged> {
+    async fn believed(&self, settings: &SamlSettings, provider: &Arc<IdentityProvider>) -> Result<Statement, Judged> {
         if provider.entity_id != self.attempt.issuer {
             return Err(Judged::Failed(ApiError::SignInRefused("The identity provider is no longer set up".into())));
         }
@@ -119,15 +122,14 @@ impl SamlAnswer<'_> {
         let db = self.app.db.get().await.map_err(Judged::Failed)?;
         let keys = service_key::load(self.app, &*db, organisation).await.map_err(Judged::Failed)?;
         drop(db);
-        let expected = Expected {
-            from: provider,
-            to: &ourselves(self.app, organisation),
-            request_id: self.request_id,
-            keys: &keys,
-            wants_encrypted: settings.want_encrypted == Some(true),
-            now: Utc::now(),
+        let (from, to, xml) = (provider.clone(), ourselves(self.app, organisation), self.xml.clone());
+        let (request_id, wants_encrypted) = (self.request_id.to_owned(), settings.want_encrypted == Some(true));
+        let judge = move || {
+            let (from, to, request_id, keys) = (&*from, &to, &*request_id, &*keys);
+            response::believed(&xml, &Expected { from, to, request_id, keys, wants_encrypted, now: Utc::now() })
         };
-        response::believed(self.xml, &expected).map_err(Judged::Unbelievable)
+        let judged = self.app.saml_judges.run(organisation, judge).await.map_err(Judged::Failed)?;
+        judged.map_err(Judged::Unbelievable)
     }
 }
 

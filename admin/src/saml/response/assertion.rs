@@ -88,8 +88,9 @@ fn conditions_hold(
         return Err(Refused("The assertion was meant for another audience"));
     }
     let known = ["AudienceRestriction", "OneTimeUse", "ProxyRestriction"];
-    let is_known =
-        |one: ElementId| document.element(one).namespace == ASSERTION && known.contains(&&*document.element(one).local);
+    let is_known = |one: ElementId| {
+        &*document.element(one).namespace == ASSERTION && known.contains(&&*document.element(one).local)
+    };
     match document.elements_in(conditions).all(is_known) {
         true => Ok(until),
         false => Err(Refused("The assertion has a condition that is not understood")),

@@ -1,28 +1,42 @@
 //! Reading: from text to a tree, without recursion, so that no depth of nesting exhausts the stack.
 
-use super::{Attribute, Child, Document, Element, ElementId, Malformed};
+use super::{Attribute, Child, Document, Element, ElementId, Malformed, Scope};
+use crate::saml::work;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const DEEPEST: usize = 32;
 const MOST_ELEMENTS: usize = 10_000;
-/// Together with the depth it bounds what looking up one prefix may cost.
+/// They are compared with each other.
 const MOST_ATTRIBUTES: usize = 32;
+
+/// They are compared, and written again where they are used.
+const LONGEST_NAMESPACE: usize = 1024;
 
 type Read<T> = Result<T, Malformed>;
 
 /// Reads a whole document. How long it may be is for the caller to say.
 pub fn parse(bytes: &[u8]) -> Read<Document> {
-    parse_within(bytes, &[])
+    parse_within(bytes, &Scope::new())
 }
 
 /// Reads a document as if it stood where these prefixes are declared.
-pub fn parse_within(bytes: &[u8], scope: &[(String, String)]) -> Read<Document> {
+pub fn parse_within(bytes: &[u8], scope: &Scope<'_>) -> Read<Document> {
     let text = std::str::from_utf8(bytes).map_err(|_| Malformed("is not UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     if !text.chars().all(is_char) {
         return Err(Malformed("has characters that XML does not have"));
     }
-    let mut reader = Reader { text: &text, at: 0, document: Document { elements: Vec::new() }, open: Vec::new() };
+    work::note(bytes.len());
+    let mut reader = Reader {
+        text: &text,
+        at: 0,
+        document: Document { elements: Vec::new(), bytes: bytes.len() },
+        open: Vec::new(),
+        scope: HashMap::new(),
+        nothing: "".into(),
+    };
     reader.declaration()?;
     reader.run(scope)?;
     Ok(reader.document)
@@ -33,6 +47,10 @@ struct Reader<'t> {
     at: usize,
     document: Document,
     open: Vec<ElementId>,
+    /// What prefixes stand for at the place that is read, the innermost last.
+    scope: HashMap<String, Vec<Arc<str>>>,
+    /// No namespace.
+    nothing: Arc<str>,
 }
 
 struct Tag<'t> {
@@ -81,8 +99,9 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn run(&mut self, scope: &[(String, String)]) -> Read<()> {
+    fn run(&mut self, scope: &Scope<'_>) -> Read<()> {
         loop {
+            work::note(1);
             if self.at == self.text.len() {
                 let is_whole = self.open.is_empty() && !self.document.elements.is_empty();
                 return if is_whole { Ok(()) } else { Err(Malformed("ends too early")) };
@@ -144,10 +163,14 @@ impl<'t> Reader<'t> {
             "" => element.local == name,
             prefix => name.split_once(':') == Some((prefix, element.local.as_str())),
         };
-        if is_same { Ok(()) } else { Err(Malformed("closes what is not open")) }
+        if !is_same {
+            return Err(Malformed("closes what is not open"));
+        }
+        self.leave(open);
+        Ok(())
     }
 
-    fn start(&mut self, scope: &[(String, String)]) -> Read<()> {
+    fn start(&mut self, scope: &Scope<'_>) -> Read<()> {
         let tag = self.tag()?;
         if self.open.is_empty() && !self.document.elements.is_empty() {
             return Err(Malformed("has more than one root"));
@@ -156,7 +179,8 @@ impl<'t> Reader<'t> {
             return Err(Malformed("has too many elements, or is nested too deeply"));
         }
         let is_root = self.document.elements.is_empty();
-        let (declared, plain) = declarations(tag.attributes, if is_root { scope } else { &[] })?;
+        let (declared, plain) = declarations(tag.attributes, is_root.then_some(scope))?;
+        self.enter(&declared);
         let id = ElementId(self.document.elements.len());
         let parent = self.open.last().copied();
         let (prefix, local) = split(tag.name)?;
@@ -164,22 +188,33 @@ impl<'t> Reader<'t> {
             parent,
             prefix: prefix.to_owned(),
             local: local.to_owned(),
-            namespace: String::new(),
+            namespace: self.namespace(prefix)?,
             declared,
-            attributes: Vec::new(),
+            attributes: self.named(plain)?,
             children: Vec::new(),
         });
-        let namespace = self.namespace(id, prefix)?;
-        let attributes = self.named(id, plain)?;
-        let element = &mut self.document.elements[id.0];
-        (element.namespace, element.attributes) = (namespace, attributes);
         if let Some(parent) = parent {
             self.document.elements[parent.0].children.push(Child::Element(id));
         }
-        if !tag.is_empty {
-            self.open.push(id);
+        match tag.is_empty {
+            true => self.leave(id),
+            false => self.open.push(id),
         }
         Ok(())
+    }
+
+    fn enter(&mut self, declared: &[(String, Arc<str>)]) {
+        work::note(declared.len());
+        for (prefix, namespace) in declared {
+            self.scope.entry(prefix.clone()).or_default().push(namespace.clone());
+        }
+    }
+
+    /// What an element declared ends with it.
+    fn leave(&mut self, id: ElementId) {
+        for (prefix, _) in &self.document.elements[id.0].declared {
+            self.scope.get_mut(prefix).and_then(Vec::pop);
+        }
     }
 
     fn tag(&mut self) -> Read<Tag<'t>> {
@@ -223,20 +258,22 @@ impl<'t> Reader<'t> {
         if is_name { Ok(&rest[..end]) } else { Err(Malformed("has a name that is none")) }
     }
 
-    fn namespace(&self, at: ElementId, prefix: &str) -> Read<String> {
-        match prefix {
-            "xml" => Ok(XML.to_owned()),
-            prefix => {
-                self.document.in_scope(at, prefix).map(str::to_owned).ok_or(Malformed("has an undeclared prefix"))
-            }
+    fn namespace(&self, prefix: &str) -> Read<Arc<str>> {
+        work::note(1);
+        match (self.scope.get(prefix).and_then(|all| all.last()), prefix) {
+            (_, "xml") => Ok(XML.into()),
+            (Some(namespace), _) => Ok(namespace.clone()),
+            (None, "") => Ok(self.nothing.clone()),
+            (None, _) => Err(Malformed("has an undeclared prefix")),
         }
     }
 
-    fn named(&self, at: ElementId, plain: Vec<(&str, String)>) -> Read<Vec<Attribute>> {
+    fn named(&self, plain: Vec<(&str, String)>) -> Read<Vec<Attribute>> {
         let mut named: Vec<Attribute> = Vec::new();
         for (name, value) in plain {
+            work::note(named.len());
             let (prefix, local) = split(name)?;
-            let namespace = if prefix.is_empty() { String::new() } else { self.namespace(at, prefix)? };
+            let namespace = if prefix.is_empty() { self.nothing.clone() } else { self.namespace(prefix)? };
             if named.iter().any(|one| one.local == local && one.namespace == namespace) {
                 return Err(Malformed("has an attribute twice"));
             }
@@ -246,12 +283,12 @@ impl<'t> Reader<'t> {
     }
 }
 
-type Declared = Vec<(String, String)>;
+type Declared = Vec<(String, Arc<str>)>;
 
 /// Parts declarations of namespaces from attributes. What the element does not declare, `scope` does.
 fn declarations<'t>(
     attributes: Vec<(&'t str, String)>,
-    scope: &[(String, String)],
+    scope: Option<&Scope<'_>>,
 ) -> Read<(Declared, Vec<(&'t str, String)>)> {
     let (mut declared, mut plain): (Declared, Vec<_>) = (Vec::new(), Vec::new());
     for (name, value) in attributes {
@@ -266,14 +303,20 @@ fn declarations<'t>(
                 continue;
             }
         };
+        if value.len() > LONGEST_NAMESPACE {
+            return Err(Malformed("declares a namespace that is too long"));
+        }
         if declared.iter().any(|(one, _)| one == prefix) {
             return Err(Malformed("declares a prefix twice"));
         }
-        declared.push((prefix.to_owned(), value));
+        work::note(declared.len());
+        declared.push((prefix.to_owned(), value.into()));
     }
-    for (prefix, namespace) in scope {
-        if !declared.iter().any(|(one, _)| one == prefix) {
-            declared.push((prefix.clone(), namespace.clone()));
+    let own = declared.len();
+    for (prefix, namespace) in scope.into_iter().flatten() {
+        work::note(own);
+        if !declared[..own].iter().any(|(one, _)| one == prefix) {
+            declared.push(((*prefix).to_owned(), Arc::clone(namespace)));
         }
     }
     Ok((declared, plain))

@@ -22,14 +22,15 @@ fn names_have_the_namespaces_of_their_place() {
     assert_eq!(document.attribute(root, "x"), Some("2"));
     let b = document.only(root, "urn:2", "b").unwrap();
     let c = document.only(b, "urn:3", "c").unwrap();
-    assert_eq!(document.in_scope(c, "p"), Some("urn:3"));
-    assert_eq!(document.in_scope(b, "p"), Some("urn:1"));
+    assert_eq!(&**document.scope(c)["p"], "urn:3");
+    assert_eq!(&**document.scope(b)["p"], "urn:1");
     assert_eq!(document.text(b), None, "it has an element");
 }
 
 #[test]
 fn a_document_is_read_as_if_it_stood_elsewhere() {
-    let scope = [("p".to_owned(), "urn:outer".to_owned()), (String::new(), "urn:default".to_owned())];
+    let (outer, default): (Arc<str>, Arc<str>) = ("urn:outer".into(), "urn:default".into());
+    let scope = Scope::from([("p", &outer), ("", &default)]);
     let document = parse_within(b"<p:a xmlns='urn:own'><b/></p:a>", &scope).unwrap();
     assert!(document.is(document.root(), "urn:outer", "a"));
     assert!(document.only(document.root(), "urn:own", "b").is_some());
