@@ -1,10 +1,10 @@
 //! How people sign in: sessions, one-time links, OIDC, and the attacks on each, by name.
 
 mod attacks;
-mod browser;
+pub mod browser;
 mod links;
 mod oidc;
-mod provider;
+pub mod provider;
 mod provider_peer;
 mod provisioning;
 mod sessions;
@@ -18,10 +18,10 @@ use uuid::Uuid;
 
 /// Identity providers of tests are on loopback, in the clear.
 const TRUSTING: &str = "--trusted-custom-hosts=127.0.0.1";
-const AUTH_SETTINGS: &str = "/admin/organisation/auth-settings";
+pub const AUTH_SETTINGS: &str = "/admin/organisation/auth-settings";
 
 /// A service whose first organisation signs in at the provider, and has proved `home.test`.
-async fn started(more: &[&str]) -> (Service, Provider) {
+pub async fn started(more: &[&str]) -> (Service, Provider) {
     let (service, provider) = (Service::start_with(&[&[TRUSTING], more].concat()).await, Provider::start().await);
     set_up(&service, json!({ "oidc": provider.settings() })).await;
     prove(&service, service.home.organisation_id, "home.test").await;
@@ -29,7 +29,7 @@ async fn started(more: &[&str]) -> (Service, Provider) {
 }
 
 /// Changes the auth settings of the first organisation.
-async fn set_up(service: &Service, change: Value) {
+pub async fn set_up(service: &Service, change: Value) {
     let answer = service.administrator().put(AUTH_SETTINGS, &change).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
@@ -48,25 +48,37 @@ async fn begun(service: &Service, browser: &mut Browser) -> String {
 }
 
 /// Signs somebody in at the provider with these claims; what the callback answered.
-async fn signed_in(service: &Service, provider: &Provider, browser: &mut Browser, claims: Value) -> harness::Answer {
+pub async fn signed_in(
+    service: &Service,
+    provider: &Provider,
+    browser: &mut Browser,
+    claims: Value,
+) -> harness::Answer {
     let location = begun(service, browser).await;
     let callback = provider.authorize(&location, claims);
     browser.follow(&callback).await
 }
 
 /// The claims of somebody whose address the provider vouches for.
-fn person(subject: &str, email: &str) -> Value {
+pub fn person(subject: &str, email: &str) -> Value {
     json!({ "sub": subject, "email": email, "email_verified": true, "given_name": "Ada", "family_name": "L" })
 }
 
 /// Signs a person in by a link, as the operator's command makes them.
-async fn by_link(service: &Service, user: Uuid) -> Browser {
+pub async fn by_link(service: &Service, user: Uuid) -> Browser {
     let token = link(service, service.home.organisation_id, user).await;
     let mut browser = Browser::new(service);
     let answer = browser.post("/auth/sessions", &json!({ "token": token })).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     browser.learn_csrf().await;
     browser
+}
+
+/// The owner says that the provider may sign them in.
+async fn allow_owner(service: &Service, provider: &Provider) {
+    let mut owner = by_link(service, service.home.owner_id).await;
+    let answer = owner.post("/auth/owner-links", &json!({ "issuer": provider.issuer })).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 /// A link for a person, straight into the database.

@@ -23,6 +23,7 @@ mod exclusions;
 mod explain;
 mod failures;
 mod feedback;
+mod gained_power;
 mod guardrails;
 mod hostile;
 mod integration_rows;

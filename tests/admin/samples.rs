@@ -342,6 +342,7 @@ pub static FURTHER: &[&str] = &[
     "/auth/sessions",
     "/auth/sessions/{sessionId}",
     "/auth/logout",
+    "/auth/owner-links",
     "/auth/backchannel-logout/{organisationId}",
 ];
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 use shared::id::Id;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::VerifiedToken;
-use shared::model::{ApiKey, DeadKey};
+use shared::identity::scopes;
+use shared::model::{ApiKey, DeadKey, KeyKind};
 use std::sync::Arc;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
@@ -56,6 +57,17 @@ impl Caller {
 
     pub fn holds(&self, scope: &str) -> bool {
         self.scopes.iter().any(|one| one == scope)
+    }
+
+    /// An owner of the organisation; never a service key.
+    pub fn is_owner(&self) -> bool {
+        self.standing.as_ref().is_some_and(|standing| standing.organisation_role == "owner")
+    }
+
+    /// A key of the organisation that may do all that one can.
+    pub fn holds_every_admin_scope(&self) -> bool {
+        self.key.kind == KeyKind::OrganisationService
+            && scopes::all_for(KeyKind::OrganisationService).iter().all(|scope| self.holds(scope))
     }
 
     /// Admin keys, and people who are owner or admin of the organisation.

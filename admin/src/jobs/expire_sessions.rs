@@ -12,7 +12,7 @@ pub const JOB: Job =
 const AT_ONCE: u64 = 10_000;
 
 async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    const EXPIRE: [&str; 4] = [
+    const EXPIRE: [&str; 5] = [
         "DELETE FROM sessions WHERE id IN (
             SELECT s.id FROM sessions s JOIN organisations o ON o.id = s.organisation_id
             WHERE s.created_at < now() - make_interval(secs =>
@@ -25,6 +25,8 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
             SELECT hash FROM login_links WHERE created_at < now() - interval '1 hour' LIMIT 10000)",
         "DELETE FROM login_attempts WHERE state_hash IN (
             SELECT state_hash FROM login_attempts WHERE expires_at < now() LIMIT 10000)",
+        "DELETE FROM owner_links WHERE (user_id, issuer) IN (
+            SELECT user_id, issuer FROM owner_links WHERE expires_at < now() LIMIT 10000)",
         "DELETE FROM login_replays WHERE hash IN (
             SELECT hash FROM login_replays WHERE expires_at < now() - interval '1 hour' LIMIT 10000)",
     ];

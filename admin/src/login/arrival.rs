@@ -8,7 +8,7 @@ mod joining;
 pub use joining::JoinedWorkspace;
 
 use crate::http::{ApiError, text};
-use crate::login::LoginProvider;
+use crate::login::{LoginProvider, owner_links};
 use serde_json::Value;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
@@ -57,6 +57,8 @@ pub enum Refused {
     Unusable,
     #[error("Another account of the identity provider belongs to this e-mail address")]
     OtherAccount,
+    #[error("An owner is signed in by an identity provider only after they allowed it")]
+    OwnerNotAsked,
     #[error("Nobody with this e-mail address is in the organisation or invited to it")]
     NotInvited,
     #[error("Users of this organisation are managed through SCIM only")]
@@ -82,6 +84,10 @@ impl From<Refused> for ApiError {
             Refused::OtherAccount => {
                 Self::Forbidden("Another account of the identity provider belongs to this e-mail address")
             }
+            Refused::OwnerNotAsked => Self::Forbidden(
+                "An owner is signed in by an identity provider only after they allowed it; sign in by a link, then \
+                 POST /v1/auth/owner-links",
+            ),
             Refused::NotInvited => {
                 Self::Forbidden("Nobody with this e-mail address is in the organisation or invited to it")
             }
@@ -147,9 +153,9 @@ async fn by_address(tx: &Transaction<'_>, arrival: &Arrival) -> Result<Arrived, 
 }
 
 /// An active person with the address, unless another account of the same provider is theirs: addresses are given to
-/// somebody else sooner or later, accounts are not.
+/// somebody else sooner or later, accounts are not. An owner only if they allowed it.
 async fn existing(tx: &Transaction<'_>, arrival: &Arrival, email: &str) -> Result<Option<Arrived>, Refused> {
-    const FIND: &str = "SELECT u.id, u.email, EXISTS (SELECT FROM user_identities i
+    const FIND: &str = "SELECT u.id, u.email, u.role = 'owner' AS is_owner, EXISTS (SELECT FROM user_identities i
             WHERE i.organisation_id = u.organisation_id AND i.user_id = u.id AND i.issuer = $3) AS has_other
         FROM users u WHERE u.organisation_id = $1 AND lower(u.email) = lower($2) AND u.status = 'active'";
     let Some(row) = tx.query_opt(FIND, &[&arrival.organisation_id, &email, &arrival.issuer]).await? else {
@@ -158,7 +164,11 @@ async fn existing(tx: &Transaction<'_>, arrival: &Arrival, email: &str) -> Resul
     if row.try_get("has_other")? {
         return Err(Refused::OtherAccount);
     }
-    Ok(Some(Arrived::existing(row.try_get("id")?, row.try_get("email")?)))
+    let user_id = row.try_get("id")?;
+    if row.try_get("is_owner")? && !owner_links::take(tx, arrival.organisation_id, user_id, &arrival.issuer).await? {
+        return Err(Refused::OwnerNotAsked);
+    }
+    Ok(Some(Arrived::existing(user_id, row.try_get("email")?)))
 }
 
 impl Arrived {

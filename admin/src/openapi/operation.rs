@@ -91,6 +91,9 @@ fn description(operation: &Operation, doc: Option<&Doc>) -> String {
         (Access::ScimToken, _) => "Needs the organisation's SCIM token.".to_owned(),
         (Access::Session, _) => "Needs a person's session, which is a cookie.".to_owned(),
         (Access::Keys(_), Scopes::Any([]) | Scopes::All([])) => "Needs a valid key and no scope.".to_owned(),
+        (Access::Keys(_), _) if operation.changes_sign_in() => {
+            "Needs the session of an owner, or an organisation key that holds every admin scope.".to_owned()
+        }
         (Access::Keys(_), Scopes::Any([one])) => format!("Needs the scope `{one}`."),
         (Access::Keys(_), Scopes::Any(names)) => format!("Needs one of the scopes {}.", quoted(names)),
         (Access::Keys(_), Scopes::All(names)) => format!("Needs all of the scopes {}.", quoted(names)),

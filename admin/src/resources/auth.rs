@@ -9,6 +9,7 @@ pub mod finish;
 mod link;
 mod login;
 mod of_person;
+mod owner_links;
 pub mod place;
 mod session;
 
@@ -25,6 +26,7 @@ pub fn routes() -> Routes {
         .delete("/auth/sessions/{sessionId}", session::end)
         .get("/auth/session", session::read)
         .post("/auth/logout", session::logout)
+        .post("/auth/owner-links", owner_links::create)
         .get("/admin/users/{userId}/sessions", of_person::list)
         .delete("/admin/users/{userId}/sessions", of_person::end_all)
         .describe(docs::docs())

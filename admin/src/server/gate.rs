@@ -184,7 +184,7 @@ async fn by_session(app: &App, operation: &Operation, headers: &HeaderMap) -> Re
         cookies: app.cookies,
         aliases: &app.aliases,
         public_url: &app.public_url,
-        is_in_workspace: operation.access != Access::Session,
+        is_in_workspace: operation.access != Access::Session && !operation.is_of_sign_in(),
     };
     session::authenticate(&request, token, &*app.db.get().await?).await
 }
@@ -198,6 +198,11 @@ fn with_cookie(mut response: Response, session: Option<&CallerSession>) -> Respo
     response
 }
 
+/// How people are recognised decides who is an owner, so it is for those who could not gain anything by changing it.
+const NOT_AN_OWNER: ApiError = ApiError::Forbidden(
+    "Sign-in settings are for the session of an owner, or for an organisation key that holds every admin scope",
+);
+
 /// Feature, then kind of key, then scope: the most general reason first.
 fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> Result<(), ApiError> {
     if let Some(off) = operation.feature.filter(|feature| !feature.is_on(flags)) {
@@ -208,13 +213,19 @@ fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> R
     if !flags.api_access_enabled && caller.session.is_none() {
         return Err(ApiError::FeatureOff { setting: "API_ACCESS_ENABLED" });
     }
+    if operation.is_of_sign_in() && caller.session.is_some() {
+        return if caller.is_owner() { Ok(()) } else { Err(NOT_AN_OWNER) };
+    }
     if !kinds.contains(caller.key.kind) {
         return Err(ApiError::WrongKeyKind);
     }
     if !operation.scopes.are_met_by(&caller.scopes) {
         return Err(ApiError::MissingScope { needs: operation.scopes });
     }
-    Ok(())
+    match operation.changes_sign_in() && !caller.holds_every_admin_scope() {
+        true => Err(NOT_AN_OWNER),
+        false => Ok(()),
+    }
 }
 
 /// Gives the handlers what they need: the canonical path, the call, and a body that is whole and bounded.

@@ -222,6 +222,17 @@ impl Operation {
         self.access == Access::ScimToken || PATHS.iter().any(|path| self.path.starts_with(path))
     }
 
+    /// Is about by whom people and tokens are recognised. Who may change that could become anybody, so owners do by their
+    /// session, and keys only if there is nothing that they may not do.
+    pub fn is_of_sign_in(&self) -> bool {
+        const PATHS: [&str; 3] = ["/admin/organisation/auth-settings", "/admin/domains", "/admin/saml-keys"];
+        PATHS.iter().any(|path| self.path.starts_with(path))
+    }
+
+    pub fn changes_sign_in(&self) -> bool {
+        self.method != Method::Get && self.is_of_sign_in()
+    }
+
     /// Lists a collection, instead of reading the object that the path names.
     pub fn is_list(&self) -> bool {
         self.method == Method::Get && !self.path.ends_with('}')

@@ -248,6 +248,7 @@ async fn account_linking_by_unverified_email_takes_nobody_over() {
     trusting["trust_email"] = json!(true);
     set_up(&service, json!({ "oidc": trusting })).await;
     assert_refused(&signed_in(&service, &provider, &mut Browser::new(&service), owner(json!(false))).await, "denied");
+    super::allow_owner(&service, &provider).await;
     assert_eq!(signed_in(&service, &provider, &mut Browser::new(&service), silent).await.status, 303);
 }
 

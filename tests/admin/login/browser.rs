@@ -67,7 +67,7 @@ impl Browser {
         self.csrf_token = session.json()["csrf_token"].as_str().map(str::to_owned);
     }
 
-    async fn send(&mut self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+    pub async fn send(&mut self, method: Method, path: &str, body: Option<&Value>) -> Answer {
         let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut request = self.client.request(method.clone(), path);
         if !cookies.is_empty() {

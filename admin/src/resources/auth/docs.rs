@@ -3,7 +3,7 @@
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
-pub fn docs() -> [Doc; 11] {
+pub fn docs() -> [Doc; 12] {
     let email = || schema::email().says("Where the person gets mail.");
     let organisation = || schema::uuid().says("The organisation to sign in to.");
     [
@@ -74,6 +74,20 @@ pub fn docs() -> [Doc; 11] {
                     .or_null()
                     .says("Where the browser goes to sign out of the identity provider too."),
             )),
+        Doc::post("/auth/owner-links", "Let an identity provider sign an owner in")
+            .details(
+                "By an owner, for themselves, before their first login by that identity provider: without it the login is \
+                 refused. It holds for an hour, and for one login; afterwards the identity provider knows them.",
+            )
+            .body(schema::object("NewOwnerLink").need("issuer", issuer()))
+            .answer(
+                schema::object("OwnerLink")
+                    .need("object", schema::fixed("owner_link"))
+                    .need("user_id", schema::uuid())
+                    .need("issuer", issuer())
+                    .need("expires_at", schema::time()),
+            )
+            .also(403),
         Doc::get("/admin/users/{userId}/sessions", "List the sessions of a person").answer(listed()),
         Doc::remove("/admin/users/{userId}/sessions", "Sign a person out everywhere")
             .details("All their sessions end at once, and links that were mailed to them. They may sign in again.")
@@ -125,6 +139,12 @@ fn listed() -> Schema {
         .need("object", schema::fixed("list"))
         .need("total", schema::whole(0..=i64::MAX).eg(1))
         .need("data", schema::list(session))
+}
+
+fn issuer() -> Schema {
+    schema::text(1..=1024)
+        .eg("https://id.example.com")
+        .says("The `issuer` of OIDC, or the entity id of SAML, as the auth settings name it.")
 }
 
 fn provider() -> Schema {

@@ -172,11 +172,16 @@ async fn change(
     let shown = before.as_object().cloned().unwrap_or_default();
     let wanted = Wanted::parse(after(shown)?)?;
     let email = wanted.email.clone().unwrap_or_else(|| current.email.clone());
+    let is_owner = current.role == "owner";
     if !email.eq_ignore_ascii_case(&current.email) {
+        // Links to sign in by are sent there.
+        if is_owner {
+            return Err(ApiError::Forbidden("The address of an owner of the organisation cannot be changed by SCIM"));
+        }
         may_be_of(&action, &email).await?;
     }
+    let email = if is_owner { current.email.clone() } else { email };
     let is_active = wanted.is_active.unwrap_or(current.is_active);
-    let is_owner = current.role == "owner";
     if is_owner && !is_active {
         return Err(ApiError::Forbidden("An owner of the organisation cannot be deactivated"));
     }
