@@ -28,8 +28,10 @@ use shared::settings::config_limits::ConfigLimits;
 use shared::settings::{DeploymentLimits, Features, Retention};
 use std::sync::Arc;
 
-/// Of one client address: enough for an office behind one, too few to try out addresses of people.
+/// Of one network (an IPv4 address, a /64 of IPv6): enough for an office behind one, too few to try out addresses of people.
 const SIGN_INS_PER_MINUTE: u32 = 60;
+/// Of a /48 of IPv6, which one client may have alone.
+const WIDE_SIGN_INS_PER_MINUTE: u32 = 600;
 
 #[derive(Clone)]
 pub struct App {
@@ -64,8 +66,10 @@ pub struct App {
     pub saml_judges: Judges,
     /// Talks to identity providers.
     pub oidc: Arc<OidcClient>,
-    /// How often one address may try to sign in.
+    /// How often one network may try to sign in.
     pub sign_in_limit: Arc<RequestLimit>,
+    /// The same of the network around it.
+    pub wide_sign_in_limit: Arc<RequestLimit>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
     /// The cookies of people who sign in.
@@ -116,6 +120,7 @@ impl App {
             saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
             oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
+            wide_sign_in_limit: Arc::new(RequestLimit::new(WIDE_SIGN_INS_PER_MINUTE)),
             outbound,
             cookies: CookieNames::new(&public_url),
             mcp_base_url: settings.mcp.mcp_base_url.as_deref().map_or_else(|| public_url.clone(), without_slash),

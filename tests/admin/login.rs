@@ -2,6 +2,7 @@
 
 mod attacks;
 pub mod browser;
+mod flood;
 mod links;
 mod oidc;
 pub mod provider;

@@ -56,7 +56,7 @@ impl Metrics {
                 &registry,
                 IntCounter::new(
                     "gateway_admin_jwt_failures_unrecorded_total",
-                    "Rejected tokens that no audit trail knows: of no organisation, or more for a logout than it takes.",
+                    "Rejected tokens and logins that no audit trail knows: of no organisation, or more than it takes.",
                 )?,
             )?,
             job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,

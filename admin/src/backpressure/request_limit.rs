@@ -9,6 +9,8 @@ use uuid::Uuid;
 
 const TOO_OFTEN: &str = "This credential calls the control plane more often than allowed (ADMIN_REQUESTS_PER_MINUTE)";
 const MINUTE: i64 = 60;
+/// Counted apart within one minute; who comes later is counted together with others who do.
+const MOST: usize = 100_000;
 
 pub struct RequestLimit {
     /// 0 is no limit.
@@ -38,7 +40,8 @@ impl RequestLimit {
         if counted.minute != seconds.div_euclid(MINUTE) {
             *counted = MinuteCounts { minute: seconds.div_euclid(MINUTE), requests: HashMap::new() };
         }
-        let requests = counted.requests.entry(credential).or_default();
+        let is_counted = counted.requests.len() < MOST || counted.requests.contains_key(&credential);
+        let requests = counted.requests.entry(if is_counted { credential } else { Uuid::nil() }).or_default();
         if *requests >= self.per_minute {
             let retry_after = (MINUTE - seconds.rem_euclid(MINUTE)).unsigned_abs();
             return Err(ApiError::RateLimited { message: TOO_OFTEN, retry_after });
@@ -64,6 +67,14 @@ mod tests {
         };
         assert_eq!([taken(one, 0), taken(one, 20), taken(one, 20), taken(other, 20)], [None, None, Some(40), None]);
         assert_eq!([taken(one, 59), taken(one, 60), taken(one, 60), taken(one, 60)], [Some(1), None, None, Some(60)]);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let limit = RequestLimit::new(2);
+        let taken = (0..3 * MOST as u128).filter(|n| limit.take(Uuid::from_u128(n + 1), DateTime::UNIX_EPOCH).is_ok());
+        assert_eq!(taken.count(), MOST + 2);
+        assert_eq!(limit.counted.lock().unwrap().requests.len(), MOST + 1);
     }
 
     #[test]

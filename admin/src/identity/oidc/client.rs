@@ -24,12 +24,15 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// Endpoints move rarely; a provider that moved one is asked again after this.
 const KEPT: Duration = Duration::from_secs(15 * 60);
 const MOST_KEPT: usize = 1000;
+/// An issuer that could not be reached is not asked again so soon: strangers begin logins, and each would wait.
+const FAILURE_KEPT: Duration = Duration::from_secs(30);
 const LONGEST_ANSWER: usize = 256 << 10;
 
 pub struct OidcClient {
     outbound: Arc<Outbound>,
     ring: KeyRing,
     known: Mutex<HashMap<String, (Instant, Arc<Metadata>)>>,
+    failed: Mutex<HashMap<String, (Instant, String)>>,
     /// Scopes that the operator adds to every login.
     pub custom_scopes: Vec<String>,
 }
@@ -58,7 +61,13 @@ impl OidcClient {
             async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
         };
         let custom_scopes = custom_scopes.iter().map(|scope| scope.trim().to_owned()).collect();
-        Self { outbound, ring: KeyRing::new(Box::new(fetch)), known: Mutex::default(), custom_scopes }
+        Self {
+            outbound,
+            ring: KeyRing::new(Box::new(fetch)),
+            known: Mutex::default(),
+            failed: Mutex::default(),
+            custom_scopes,
+        }
     }
 
     /// What the issuer says of itself, asked for now and then.
@@ -67,18 +76,21 @@ impl OidcClient {
         if let Some(metadata) = known {
             return Ok(metadata);
         }
+        let failed = self.failed.lock().get(issuer).filter(|(at, _)| at.elapsed() < FAILURE_KEPT).cloned();
+        if let Some((_, why)) = failed {
+            return Err(OidcError::Unreachable(why));
+        }
         let url = discovery::address(issuer);
-        let body = match tokio::time::timeout(WITHIN, self.outbound.get(&url, discovery::LONGEST)).await {
-            Ok(Ok(body)) => body,
-            Ok(Err(why)) => return Err(OidcError::Unreachable(why)),
-            Err(_) => return Err(too_slow()),
+        let asked = tokio::time::timeout(WITHIN, self.outbound.get(&url, discovery::LONGEST)).await;
+        let body = match asked.unwrap_or_else(|_| Err(no_answer())) {
+            Ok(body) => body,
+            Err(why) => {
+                keep(&mut self.failed.lock(), issuer, why.clone());
+                return Err(OidcError::Unreachable(why));
+            }
         };
         let metadata = Arc::new(Metadata::parse(&body, issuer, self.outbound.guard())?);
-        let mut known = self.known.lock();
-        if known.len() >= MOST_KEPT {
-            known.clear();
-        }
-        known.insert(issuer.to_owned(), (Instant::now(), metadata.clone()));
+        keep(&mut self.known.lock(), issuer, metadata.clone());
         Ok(metadata)
     }
 
@@ -172,7 +184,18 @@ async fn answered(asked: impl Future<Output = Result<(u16, Vec<u8>), PostError>>
 }
 
 fn too_slow() -> OidcError {
-    OidcError::Unreachable(format!("no answer within {} s", WITHIN.as_secs()))
+    OidcError::Unreachable(no_answer())
+}
+
+fn no_answer() -> String {
+    format!("no answer within {} s", WITHIN.as_secs())
+}
+
+fn keep<T>(kept: &mut HashMap<String, (Instant, T)>, issuer: &str, what: T) {
+    if kept.len() >= MOST_KEPT {
+        kept.clear();
+    }
+    kept.insert(issuer.to_owned(), (Instant::now(), what));
 }
 
 /// Name and secret are encoded before they are put together (RFC 6749, 2.3.1).

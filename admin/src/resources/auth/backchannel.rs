@@ -1,6 +1,7 @@
 //! `POST /auth/backchannel-logout/{organisationId}`: an identity provider tells that somebody signed out there. Its token
 //! ends the sessions that it vouched for in this organisation, and is worth nothing a second time.
 
+use super::place;
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
 use crate::http::ApiError;
@@ -30,6 +31,7 @@ pub async fn logout(
     let form = url::form_urlencoded::parse(&origin.body).find(|(name, _)| name == "logout_token");
     let token = form.map(|(_, token)| token.into_owned()).filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| ApiError::field("logout_token", "is required, in a form"))?;
+    place::allow(&app, &origin)?;
     let organisation = tenancy::id(&organisation).ok_or_else(refused)?;
     let row = app.db.get().await?.query_opt(SETTINGS, &[&organisation]).await?;
     let settings: Value = row.ok_or_else(refused)?.try_get("auth_settings")?;

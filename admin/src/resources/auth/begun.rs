@@ -54,9 +54,9 @@ async fn write(
 ) -> Result<(), ApiError> {
     const EXISTS: &str = "SELECT FROM organisations WHERE id = $1";
     let Some(organisation) = organisation else { return Ok(()) };
-    let db = app.db.get().await?;
-    match db.query_opt(EXISTS, &[&organisation]).await? {
-        Some(_) => record_refusal(&*db, origin, organisation, refused).await,
+    let found = app.db.get().await?.query_opt(EXISTS, &[&organisation]).await?;
+    match found {
+        Some(_) => record_refusal(app, origin, organisation, refused).await,
         None => Ok(()),
     }
 }

@@ -43,7 +43,7 @@ pub async fn callback(
             finish::finish(&app, &origin, &arrival, provider, &attempt.return_to).await
         }
         Err(refused) => {
-            record_refusal(&*app.db.get().await?, &origin, attempt.organisation_id, &refused).await?;
+            record_refusal(&app, &origin, attempt.organisation_id, &refused).await?;
             Err(refused)
         }
     }

@@ -14,8 +14,12 @@ use crate::resources::invites;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
+use std::time::Instant;
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
+
+/// Bytes of a query that the trail keeps whole.
+const LONGEST_QUERY: usize = 8 << 10;
 
 /// What a login brought beside the person.
 #[derive(Debug, Default)]
@@ -40,7 +44,8 @@ pub async fn finish(
         Ok(done) => done,
         Err(refused) => {
             tx.rollback().await?;
-            record_refusal(&*db, origin, arrival.organisation_id, &refused).await?;
+            drop(db);
+            record_refusal(app, origin, arrival.organisation_id, &refused).await?;
             return Err(refused);
         }
     };
@@ -112,14 +117,21 @@ async fn record(
     Ok(audit::record(db, &record).await?)
 }
 
-/// A login that failed, in the trail of the organisation whose provider it was.
+/// A login that failed, in the trail of the organisation whose provider it was. Anybody can fail to sign in, so these rows
+/// come out of the bound that rejected tokens have; what gets none is counted.
 pub async fn record_refusal(
-    db: &impl GenericClient,
+    app: &App,
     origin: &RequestOrigin,
     organisation: Uuid,
     refused: &ApiError,
 ) -> Result<(), ApiError> {
-    Ok(audit::record(db, &refusal_of(origin, organisation, refused)).await?)
+    let may_write = app.tokens.failures.lock().may_write(organisation, Instant::now());
+    if !may_write {
+        app.metrics.unrecorded_tokens.inc();
+        return Ok(());
+    }
+    let db = app.db.get().await?;
+    Ok(audit::record(&*db, &refusal_of(origin, organisation, refused)).await?)
 }
 
 pub fn refusal_of(origin: &RequestOrigin, organisation: Uuid, refused: &ApiError) -> AuditRecord {
@@ -129,9 +141,12 @@ pub fn refusal_of(origin: &RequestOrigin, organisation: Uuid, refused: &ApiError
     record
 }
 
-/// A code that was refused before it was redeemed could still be.
+/// A code that was refused before it was redeemed could still be. Whatever else was sent is cut: who sends it is not known.
 fn record_of(origin: &RequestOrigin, organisation: Uuid) -> AuditRecord {
     let mut record = AuditRecord::for_visitor(origin, organisation);
+    if record.query_params.to_string().len() > LONGEST_QUERY {
+        record.query_params = json!({ "cut": format!("{} bytes", origin.uri.query().map_or(0, str::len)) });
+    }
     for name in ["code", "state"] {
         if let Some(value) = record.query_params.get_mut(name) {
             *value = "*****".into();

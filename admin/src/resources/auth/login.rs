@@ -50,6 +50,7 @@ pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Re
         issuer: &provider.issuer,
         return_to: &return_to,
         browser: &browser,
+        network: place::network(origin.seen.client_ip),
     };
     let state = attempts::begin(&*app.db.get().await?, attempt).await?;
     let asked = AuthorizationRequest {

@@ -49,7 +49,7 @@ pub async fn consume(
             finish::finish(&app, &origin, &arrival, session, &attempt.return_to).await
         }
         Err(refused) => {
-            record_refusal(&*app.db.get().await?, &origin, attempt.organisation_id, &refused).await?;
+            record_refusal(&app, &origin, attempt.organisation_id, &refused).await?;
             Err(refused)
         }
     }

@@ -49,6 +49,7 @@ pub async fn login(
         issuer: &provider.entity_id,
         return_to: &return_to,
         browser: &browser,
+        network: place::network(origin.seen.client_ip),
     };
     let request_id = format!("_{}", attempts::begin(&*db, attempt).await?);
     let cookie = app.cookies.set(Cookie::Login, &browser, SameSite::None, Some(COOKIE_SECONDS));
