@@ -70,6 +70,8 @@ pub struct App {
     pub sign_in_limit: Arc<RequestLimit>,
     /// The same of the network around it.
     pub wide_sign_in_limit: Arc<RequestLimit>,
+    /// Opinions that a workspace may send in a day; 0 is no limit.
+    pub feedback_per_day: u32,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
     /// The cookies of people who sign in.
@@ -121,6 +123,7 @@ impl App {
             oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             wide_sign_in_limit: Arc::new(RequestLimit::new(WIDE_SIGN_INS_PER_MINUTE)),
+            feedback_per_day: settings.listen.feedback_per_day,
             outbound,
             cookies: CookieNames::new(&public_url),
             mcp_base_url: settings.mcp.mcp_base_url.as_deref().map_or_else(|| public_url.clone(), without_slash),

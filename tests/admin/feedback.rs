@@ -95,3 +95,29 @@ async fn wrong_feedback_is_refused_whole_and_named_by_its_place() {
     let most = client.post("/feedback", &json!(vec![good; 1000])).await.json();
     assert_eq!(most["feedback_ids"].as_array().unwrap().len(), 1000);
 }
+
+#[tokio::test]
+async fn a_workspace_sends_so_much_in_a_day_and_no_more() {
+    let service = Service::start_with(&["--feedback-per-day=5"]).await;
+    let other = service.workspace_client(service.workspace("other").await).await;
+    let client = service.workspace_client(service.home.workspace_id).await;
+    let of = |count: usize| json!(vec![json!({ "trace_id": "t", "value": 1 }); count]);
+    for (client, count, status) in [
+        (&client, 6, 429),
+        (&client, 3, 200),
+        (&client, 3, 429),
+        (&client, 2, 200),
+        (&client, 1, 429),
+        (&other, 5, 200),
+        (&other, 1, 429),
+    ] {
+        let answer = client.post("/feedback", &of(count)).await;
+        assert_eq!(answer.status, status, "{count}: {}", answer.text());
+        if status == 429 {
+            assert!(answer.header("retry-after").parse::<u64>().unwrap() <= 24 * 60 * 60);
+        }
+    }
+    assert_eq!(rows(&service).await.len(), 10, "what is refused is not stored in part");
+    service.sql("UPDATE feedback_days SET day = day - 1").await;
+    assert_eq!(client.post("/feedback", &of(5)).await.status, 200, "the next day");
+}

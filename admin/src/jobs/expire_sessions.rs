@@ -1,5 +1,5 @@
 //! Deletes what people left behind who signed in: sessions that time has ended, links, logins and ids of assertions that
-//! nobody can use any more. None of them would be accepted; this only makes room.
+//! nobody can use any more; and counts of days that are over. None of them would be accepted; this only makes room.
 
 use super::{Job, JobRun};
 use futures::FutureExt as _;
@@ -12,7 +12,7 @@ pub const JOB: Job =
 const AT_ONCE: u64 = 10_000;
 
 async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    const EXPIRE: [&str; 5] = [
+    const EXPIRE: [&str; 6] = [
         "DELETE FROM sessions WHERE id IN (
             SELECT s.id FROM sessions s JOIN organisations o ON o.id = s.organisation_id
             WHERE s.created_at < now() - make_interval(secs =>
@@ -27,6 +27,8 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
             SELECT state_hash FROM login_attempts WHERE expires_at < now() LIMIT 10000)",
         "DELETE FROM owner_links WHERE (user_id, issuer) IN (
             SELECT user_id, issuer FROM owner_links WHERE expires_at < now() LIMIT 10000)",
+        "DELETE FROM feedback_days WHERE (workspace_id, day) IN (
+            SELECT workspace_id, day FROM feedback_days WHERE day < current_date - 2 LIMIT 10000)",
         "DELETE FROM login_replays WHERE hash IN (
             SELECT hash FROM login_replays WHERE expires_at < now() - interval '1 hour' LIMIT 10000)",
     ];

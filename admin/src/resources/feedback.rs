@@ -1,5 +1,6 @@
 //! Feedback: what people thought of an answer, by the trace it belongs to. Applications send it with the key they call
-//! models with; it may come before the log, so no log is looked for.
+//! models with; it may come before the log, so no log is looked for. How much a workspace sends in a day is bounded:
+//! whoever may call a model may send it, and it is kept.
 
 use crate::app::App;
 use crate::crud::{Answer, Routes};
@@ -8,6 +9,7 @@ use crate::identity::{Call, tenancy};
 use crate::openapi::{Doc, schema};
 use axum::Json;
 use axum::extract::{Path, State};
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,6 +22,8 @@ pub fn routes() -> Routes {
 /// Most in one request.
 const MOST: usize = 1000;
 const LONGEST_TRACE: usize = 255;
+const DAY: i64 = 24 * 60 * 60;
+const FULL: &str = "This workspace has sent as much feedback as it may in a day (FEEDBACK_PER_DAY)";
 /// Bytes of metadata, written as JSON.
 const LONGEST_METADATA: usize = 16 << 10;
 
@@ -47,7 +51,8 @@ fn docs() -> [Doc; 2] {
         Doc::post("/feedback", "Say what was thought of an answer")
             .details("One, or a list of them. The trace need not be known yet.")
             .body(schema::either([sent, many]))
-            .answer(stored.clone()),
+            .answer(stored.clone())
+            .also(429),
         Doc::put("/feedback/{id}", "Change a feedback").body(change).answer(stored),
     ]
 }
@@ -138,11 +143,20 @@ fn received(body: &[u8]) -> Result<Vec<(String, CheckedFeedback)>, ApiError> {
 }
 
 async fn create(State(app): State<App>, call: Call) -> Answer {
-    const INSERT: &str = "INSERT INTO feedback
+    // The day's count goes first: where it is full nothing is stored.
+    const INSERT: &str = "WITH room AS (
+            INSERT INTO feedback_days (organisation_id, workspace_id, day, sent)
+            SELECT $1, $2, (now() AT TIME ZONE 'UTC')::date, cardinality($5::uuid[])
+            WHERE $10::int8 = 0 OR cardinality($5::uuid[]) <= $10
+            ON CONFLICT (workspace_id, day) DO UPDATE SET sent = feedback_days.sent + excluded.sent
+                WHERE $10 = 0 OR feedback_days.sent + excluded.sent <= $10
+            RETURNING day)
+        INSERT INTO feedback
             (id, organisation_id, workspace_id, api_key_id, user_id, trace_id, value, weight, metadata)
         SELECT sent.id, $1, $2, $3, $4, sent.trace_id, sent.value, sent.weight, sent.metadata
         FROM unnest($5::uuid[], $6::text[], $7::integer[], $8::numeric[], $9::jsonb[])
-            AS sent (id, trace_id, value, weight, metadata)";
+            AS sent (id, trace_id, value, weight, metadata)
+        WHERE EXISTS (SELECT FROM room)";
     let workspace = call.caller.workspace_id().ok_or(ApiError::WrongKeyKind)?;
     let received = received(&call.origin.body)?;
     let ids: Vec<Uuid> = received.iter().map(|_| Uuid::new_v4()).collect();
@@ -152,22 +166,32 @@ async fn create(State(app): State<App>, call: Call) -> Answer {
     let metadata: Vec<Value> = received.iter().map(|(_, one)| one.metadata.clone().unwrap_or(json!({}))).collect();
     let caller = &call.caller;
     let db = app.db.get().await?;
-    db.execute(
-        INSERT,
-        &[
-            &caller.organisation_id(),
-            &workspace,
-            &caller.key.id,
-            &caller.user_id(),
-            &ids,
-            &traces,
-            &values,
-            &weights,
-            &metadata,
-        ],
-    )
-    .await?;
+    let made = db
+        .execute(
+            INSERT,
+            &[
+                &caller.organisation_id(),
+                &workspace,
+                &caller.key.id,
+                &caller.user_id(),
+                &ids,
+                &traces,
+                &values,
+                &weights,
+                &metadata,
+                &i64::from(app.feedback_per_day),
+            ],
+        )
+        .await?;
+    if made == 0 {
+        return Err(ApiError::RateLimited { message: FULL, retry_after: until_tomorrow(Utc::now()) });
+    }
     Ok(stored(&ids))
+}
+
+/// Seconds until the next day begins.
+fn until_tomorrow(now: DateTime<Utc>) -> u64 {
+    (DAY - now.timestamp().rem_euclid(DAY)).unsigned_abs()
 }
 
 /// What is not sent stays, but the value: an opinion without one is none.

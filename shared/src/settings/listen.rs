@@ -35,6 +35,9 @@ pub struct Listen {
     /// Counted in each admin process.
     #[arg(long, env = "ADMIN_REQUESTS_PER_MINUTE", default_value_t = 0)]
     pub admin_requests_per_minute: u32,
+    /// Feedback that one workspace may send in a day (UTC); 0 is no limit.
+    #[arg(long, env = "FEEDBACK_PER_DAY", default_value_t = 100_000)]
+    pub feedback_per_day: u32,
     /// Address of the proxy's metrics and health port.
     #[arg(long, env = "METRICS_HOST", default_value = "127.0.0.1")]
     pub metrics_host: IpAddr,
