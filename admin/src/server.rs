@@ -14,5 +14,6 @@ mod panics;
 mod plain_page;
 mod router;
 mod serve;
+mod small_body;
 
 pub use serve::{serve, serve_on};

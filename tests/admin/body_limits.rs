@@ -6,6 +6,8 @@ use http::Method;
 use serde_json::json;
 use shared::model::KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
 use shared::routes::{Access, Operation, PUBLIC_BODY, operations};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 const ACCEPT: &str = "/admin/users/invites/accept";
 
@@ -58,5 +60,42 @@ async fn a_stranger_is_read_16_kib_of_and_no_more() {
         assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
         let field = &answer.json()["error"]["param"];
         assert_eq!(*field == json!("token"), status == 400, "{}", answer.text());
+    }
+}
+
+/// Whatever stands beside the gate, by its methods that take a body: the rule is the router's, not a page's.
+const BESIDE_THE_GATE: [(&str, &str); 8] = [
+    ("POST", "/oauth/register"),
+    ("POST", "/oauth/token"),
+    ("POST", "/oauth/authorize"),
+    ("POST", "/mcp-oauth/start"),
+    ("GET", "/mcp-oauth/callback"),
+    ("GET", "/oauth/authorize"),
+    ("GET", "/auth/link"),
+    ("GET", "/openapi.json"),
+];
+
+#[tokio::test]
+async fn pages_beside_the_gate_read_little_and_do_not_wait_for_it() {
+    let service = Service::start().await;
+    let address = service.origin.strip_prefix("http://").unwrap();
+    let slow = BESIDE_THE_GATE.map(async |(method, path)| {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: 20\r\n\r\nbegun");
+        connection.write_all(head.as_bytes()).await.unwrap();
+        let mut begin = [0; 12];
+        connection.read_exact(&mut begin).await.unwrap();
+        assert_eq!(&begin, b"HTTP/1.1 400", "{method} {path}");
+    });
+    futures::future::join_all(slow).await;
+    for (method, path) in BESIDE_THE_GATE {
+        let client = Client::new(&service.origin);
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        // This client sends no body in pieces by GET.
+        let pieces = (method == Method::POST).then(|| in_pieces(PUBLIC_BODY + 1));
+        for body in [vec![b' '; PUBLIC_BODY + 1].into()].into_iter().chain(pieces) {
+            let answer = whole(client.request(method.clone(), path).body(body)).await;
+            assert_eq!(answer.status, 413, "{method} {path}");
+        }
     }
 }

@@ -15,7 +15,8 @@ pub async fn receive(body: Body, headers: &HeaderMap, limit: usize) -> Result<By
     receive_within(body, headers, limit, TIME).await
 }
 
-async fn receive_within(body: Body, headers: &HeaderMap, limit: usize, time: Duration) -> Result<Bytes, ApiError> {
+/// For whom the usual time is too long.
+pub async fn receive_within(body: Body, headers: &HeaderMap, limit: usize, time: Duration) -> Result<Bytes, ApiError> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limit as u64) {
         discard(body);

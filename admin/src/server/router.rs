@@ -11,9 +11,10 @@ use crate::server::link_page;
 use crate::server::mcp_login_pages;
 use crate::server::mcp_oauth_pages;
 use crate::server::observe::observe;
+use crate::server::small_body::small_body;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
 pub fn router(app: App) -> Router {
@@ -37,6 +38,8 @@ pub fn router(app: App) -> Router {
         .route("/oauth/authorize", get(mcp_login_pages::authorize).post(mcp_login_pages::decide))
         .route("/oauth/token", post(mcp_login_pages::token))
         .route("/openapi.json", get(resources::openapi_json))
+        // Of all that stands above: what is gated reads its bodies by itself.
+        .layer(from_fn(small_body))
         .fallback_service(gated)
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
