@@ -103,29 +103,38 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
 /// A tree whose suites are scripts: what they print and how they end is given.
 fn tree_of_suites(rust: &str, clients: &str, openapi: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
-    let nextest = format!("if [ \"$2\" = --version ]; then exit 0; fi\n{rust}");
+    let nextest = format!(
+        "if [ \"$1\" = deny ]; then exit \"${{DENY_ENDS_WITH:-0}}\"; fi\nif [ \"$2\" = --version ]; then exit 0; fi\n{rust}"
+    );
     for (path, text) in [
         ("bin/cargo", format!("if [ \"$1\" = build ]; then exit \"${{BUILD_ENDS_WITH:-0}}\"; fi\n{nextest}")),
         ("target/debug/gateway-dev", "shift 2\nexec \"$@\"".to_owned()),
         ("tests/clients/run", format!("[ \"$1\" != install ] || exit 0\n{clients}")),
         ("tests/openapi/run", format!("[ \"$1\" != install ] || exit 0\n{openapi}")),
         ("tests/deploy/run", "echo 'deploy: all well'".to_owned()),
+        (".ci/dependencies", "exit 1".to_owned()),
     ] {
         let path = tree.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    fs::create_dir_all(tree.path().join(".ci")).unwrap();
-    fs::copy(script("suites"), tree.path().join(".ci/suites")).unwrap();
+    for name in ["suites", "dependencies"] {
+        fs::copy(script(name), tree.path().join(".ci").join(name)).unwrap();
+    }
     tree
 }
 
 fn run_suites(tree: &TempDir, build_ends_with: &str) -> (bool, String) {
+    run_suites_with(tree, build_ends_with, "0")
+}
+
+fn run_suites_with(tree: &TempDir, build_ends_with: &str, deny_ends_with: &str) -> (bool, String) {
     let path = format!("{}:{}", tree.path().join("bin").display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("python3");
     command.arg(tree.path().join(".ci/suites")).env("PATH", path).env_remove("CARGO_TARGET_DIR");
-    let output = command.env("BUILD_ENDS_WITH", build_ends_with).output().unwrap();
+    command.env("BUILD_ENDS_WITH", build_ends_with).env("DENY_ENDS_WITH", deny_ends_with);
+    let output = command.output().unwrap();
     (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -140,8 +149,8 @@ fn the_summary_counts_what_every_runner_says() {
     let tree = tree_of_suites(NEXTEST_PASSES, CLIENTS_PASS, OPENAPI_PASSES);
     let (is_well, output) = run_suites(&tree, "0");
     assert!(is_well, "{output}");
-    assert!(output.ends_with("\ntotal: 3099 passed, 0 failed, 1 skipped\n"), "{output}");
-    for name in ["rust ", "clients/python ", "clients/node ", "openapi ", "deploy "] {
+    assert!(output.ends_with("\ntotal: 3103 passed, 0 failed, 1 skipped\n"), "{output}");
+    for name in ["rust ", "clients/python ", "clients/node ", "openapi ", "deploy ", "dependencies "] {
         assert!(output.lines().any(|line| line.starts_with(name)), "{name}: {output}");
     }
 }
@@ -154,7 +163,7 @@ fn one_run_shows_the_failures_of_every_suite() {
     let tree = tree_of_suites(rust, clients, "exit 3");
     let (is_well, output) = run_suites(&tree, "0");
     assert!(!is_well, "{output}");
-    assert!(output.ends_with("\ntotal: 216 passed, 6 failed, 0 skipped\n"), "{output}");
+    assert!(output.ends_with("\ntotal: 220 passed, 6 failed, 0 skipped\n"), "{output}");
 }
 
 #[test]
@@ -162,9 +171,23 @@ fn a_suite_that_could_not_run_has_failed() {
     let tree = tree_of_suites(NEXTEST_PASSES, CLIENTS_PASS, OPENAPI_PASSES);
     let (is_well, output) = run_suites(&tree, "101");
     assert!(!is_well && output.contains("the build failed"), "{output}");
-    assert!(output.ends_with("\ntotal: 1 passed, 3 failed, 0 skipped\n"), "{output}");
+    assert!(output.ends_with("\ntotal: 5 passed, 3 failed, 0 skipped\n"), "{output}");
     let (is_well, output) = run_suites(&tree_of_suites("exit 0", CLIENTS_PASS, OPENAPI_PASSES), "0");
     assert!(!is_well && output.contains("it ended well and ran no test"), "{output}");
+}
+
+#[test]
+fn what_is_skipped_for_want_of_a_tool_is_the_last_that_is_said() {
+    let clients = "echo 'suite python begins'; echo 'SKIPPED [3] test_saml.py:40: pysaml2 signs by xmlsec1'; \
+        echo '186 passed, 3 skipped in 3.01s'; echo 'suite python ended with 0 after 4 s'";
+    let tree = tree_of_suites(NEXTEST_PASSES, clients, OPENAPI_PASSES);
+    let (is_well, output) = run_suites_with(&tree, "0", "101");
+    assert!(is_well, "{output}");
+    let (_, end) =
+        output.split_once("\nSKIPPED clients/python: test_saml.py:40: pysaml2 signs by xmlsec1\n").expect(&output);
+    let lines: Vec<&str> = end.lines().collect();
+    assert!(lines[0].starts_with("SKIPPED dependencies: ") && lines[0].contains("cargo-deny"), "{end}");
+    assert_eq!(lines[1..], ["total: 3030 passed, 0 failed, 4 skipped"], "{output}");
 }
 
 /// The first column of a table in `.ci/changed`, and the words of the second.
