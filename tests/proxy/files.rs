@@ -6,6 +6,7 @@ use harness::client::whole;
 use harness::{Answer, Client, Stack};
 use http::Method;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 fn form(fields: &[(&str, &str)], file: Option<&[u8]>) -> Vec<u8> {
     let mut form = Vec::new();
@@ -160,6 +161,43 @@ async fn what_is_no_upload_is_refused_and_leaves_nothing_that_stays() {
     upload(&client, &[b'x'; 500]).await;
     assert_eq!(rows(&stack).await, 2, "of what was refused no row is left");
     assert_eq!(deletions(&stack).await, refused_uploads, "and its bytes are noted to go");
+}
+
+/// Their length is not announced, so that it counts as it comes.
+#[tokio::test]
+async fn uploads_under_way_count_in_the_quota() {
+    let stack = Stack::builder()
+        .without_admin()
+        .proxy("FILES_MAX_BYTES", "1000")
+        .proxy("FILES_WORKSPACE_BYTES", "1500")
+        .start()
+        .await;
+    let client = application(&stack);
+    let whole_form = form(&[("purpose", "batch")], Some(&[b'x'; 900]));
+    let begin = |sender: &mpsc::UnboundedSender<Vec<u8>>| sender.send(whole_form[..700].to_vec()).unwrap();
+    let in_pieces = || {
+        let (sender, pieces) = mpsc::unbounded_channel::<Vec<u8>>();
+        let pieces = futures::stream::unfold(pieces, async |mut pieces| Some((Ok::<_, std::io::Error>(pieces.recv().await?), pieces)));
+        let request = client.request(Method::POST, "/files").header("content-type", FORM_TYPE);
+        (sender, tokio::spawn(whole(request.body(reqwest::Body::wrap_stream(pieces)))))
+    };
+    let (first, first_answer) = in_pieces();
+    begin(&first);
+    let held = "SELECT count(*) FROM managed_files WHERE status = 'uploading' AND bytes >= 500";
+    let database = stack.database.client().await;
+    stack.until("the first counts", async || database.query_one(held, &[]).await.unwrap().get::<_, i64>(0) == 1).await;
+    let (second, second_answer) = in_pieces();
+    begin(&second);
+    let refused = second_answer.await.unwrap();
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]["param"]), (400, &json!("file")), "{}", refused.text());
+    first.send(whole_form[700..].to_vec()).unwrap();
+    drop(first);
+    let stored = first_answer.await.unwrap();
+    assert_eq!((stored.status.as_u16(), &stored.json()["bytes"]), (200, &json!(900)), "{}", stored.text());
+    assert_eq!(rows(&stack).await, 1);
+    // What the first held beyond its end is there for others.
+    upload(&client, &[b'x'; 600]).await;
+    assert_eq!(send(&client, form(&[("purpose", "batch")], Some(b"x"))).await.status, 400);
 }
 
 #[tokio::test]

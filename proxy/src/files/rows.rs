@@ -7,12 +7,13 @@ use crate::runtime::small_pool::{SmallPool, bounded};
 use chrono::{DateTime, Utc};
 use shared::log_store::file_folder;
 use shared::settings::{Database, FileSettings};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
 /// Connections at once.
 const CONNECTIONS: usize = 4;
-/// Uploads of a workspace at once: what they store counts only once they end.
+/// Uploads of a workspace at once.
 const MOST_UPLOADS: i64 = 32;
 /// Files of a workspace.
 const MOST_FILES: i64 = 100_000;
@@ -20,6 +21,9 @@ const MOST_FILES: i64 = 100_000;
 const COLUMNS: &str = "id, filename, purpose, bytes, part_bytes, created_at, expires_at";
 const IS_KEPT: &str = "organisation_id = $1 AND workspace_id = $2 AND status = 'processed'
     AND (expires_at IS NULL OR expires_at > now())";
+
+/// Uploads of a workspace begin, grow and end one after the other, so that they cannot pass its quota together.
+const IN_TURN: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 55))";
 
 pub struct FileRows {
     pool: SmallPool,
@@ -46,19 +50,22 @@ impl FileRows {
         Self { pool: SmallPool::new(database, CONNECTIONS), settings }
     }
 
-    /// Makes the row of an upload that begins; None when the workspace has no room for `announced` bytes more.
+    /// Makes the row of an upload that begins; None when the workspace has no room for `announced` bytes more. They count
+    /// from now on, and what was not announced as it comes (`hold`).
     pub async fn begin(&self, owner: FileOwner, key: Uuid, announced: u64) -> Result<Option<Uuid>, FilesAway> {
-        const BEGIN: &str = "INSERT INTO managed_files (id, organisation_id, workspace_id, created_by, part_bytes)
-            SELECT $3::uuid, $1::uuid, $2::uuid, $4::uuid, $5::bigint
+        const BEGIN: &str = "INSERT INTO managed_files (id, organisation_id, workspace_id, created_by, part_bytes, bytes)
+            SELECT $3::uuid, $1::uuid, $2::uuid, $4::uuid, $5::bigint, $8::bigint
             FROM (SELECT count(*) FILTER (WHERE status = 'uploading') AS uploads, count(*) AS files,
                          coalesce(sum(bytes), 0)::bigint AS bytes
                   FROM managed_files WHERE organisation_id = $1::uuid AND workspace_id = $2::uuid) AS used
             WHERE used.uploads < $6::bigint AND used.files < $7::bigint AND used.bytes <= $9::bigint - $8::bigint";
         let (id, announced) = (Uuid::now_v7(), signed(announced));
-        let lent = self.pool.lend().await?;
-        let made = bounded(lent.client.execute(
-            BEGIN,
-            &[
+        let mut lent = self.pool.lend().await?;
+        let quota = self.quota();
+        let work = async {
+            let tx = lent.client.transaction().await?;
+            tx.execute(IN_TURN, &[&owner.workspace]).await?;
+            let values: [&(dyn ToSql + Sync); 9] = [
                 &owner.organisation,
                 &owner.workspace,
                 &id,
@@ -67,20 +74,44 @@ impl FileRows {
                 &MOST_UPLOADS,
                 &MOST_FILES,
                 &announced,
-                &self.quota(),
-            ],
-        ))
-        .await?;
+                &quota,
+            ];
+            let made = tx.execute(BEGIN, &values).await?;
+            tx.commit().await?;
+            Ok(made)
+        };
+        let made: u64 = bounded(work).await?;
         lent.give_back();
         Ok((made == 1).then_some(id))
     }
 
+    /// Takes room for an upload under way: `wanted` bytes in all, or what is left if that is no less than `needed`. How
+    /// much it has then; None when there is not enough.
+    pub async fn hold(&self, owner: FileOwner, id: Uuid, needed: u64, wanted: u64) -> Result<Option<u64>, FilesAway> {
+        const HOLD: &str = "UPDATE managed_files SET bytes = least($5::bigint, $6::bigint - used.bytes)
+            FROM (SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM managed_files
+                  WHERE organisation_id = $1 AND workspace_id = $2 AND id <> $3) AS used
+            WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading'
+              AND used.bytes <= $6::bigint - $4::bigint RETURNING managed_files.bytes";
+        let FileOwner { organisation, workspace } = owner;
+        let (needed, wanted, quota) = (signed(needed), signed(wanted), self.quota());
+        let mut lent = self.pool.lend().await?;
+        let work = async {
+            let tx = lent.client.transaction().await?;
+            tx.execute(IN_TURN, &[&workspace]).await?;
+            let row = tx.query_opt(HOLD, &[&organisation, &workspace, &id, &needed, &wanted, &quota]).await?;
+            tx.commit().await?;
+            row.map(|row| row.try_get::<_, i64>(0)).transpose()
+        };
+        let held: Option<i64> = bounded(work).await?;
+        lent.give_back();
+        Ok(held.map(i64::unsigned_abs))
+    }
+
     /// The upload is over: from now on the file exists. One that was swept meanwhile does not come back.
     pub async fn finish(&self, owner: FileOwner, id: Uuid, upload: &FinishedUpload) -> Result<Finish, FilesAway> {
-        // Uploads of a workspace end one after the other, so that they cannot pass its quota together.
-        const IN_TURN: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 55))";
         const USED: &str = "SELECT coalesce(sum(bytes), 0)::bigint FROM managed_files
-            WHERE organisation_id = $1 AND workspace_id = $2 AND status = 'processed'";
+            WHERE organisation_id = $1 AND workspace_id = $2 AND id <> $3";
         let stored = format!(
             "UPDATE managed_files SET status = 'processed', filename = $4, purpose = $5, bytes = $6, expires_at = $7
              WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading' RETURNING {COLUMNS}"
@@ -92,7 +123,7 @@ impl FileRows {
         let work = async {
             let tx = lent.client.transaction().await?;
             tx.execute(IN_TURN, &[&workspace]).await?;
-            let used: i64 = tx.query_one(USED, &[&organisation, &workspace]).await?.try_get(0)?;
+            let used: i64 = tx.query_one(USED, &[&organisation, &workspace, &id]).await?.try_get(0)?;
             if used.saturating_add(bytes) > quota {
                 return Ok(None);
             }

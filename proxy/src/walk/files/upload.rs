@@ -45,12 +45,13 @@ impl Engine {
             0 => PART_BYTES,
             length => usize::try_from(length).unwrap_or(PART_BYTES).min(PART_BYTES),
         })?;
-        let begun = files.rows.begin(asked.owner, asked.key, announced.saturating_sub(FORM_OVERHEAD)).await?;
+        let held = announced.saturating_sub(FORM_OVERHEAD);
+        let begun = files.rows.begin(asked.owner, asked.key, held).await?;
         let id = begun.ok_or_else(Refusal::file_quota)?;
         if waits {
             client.write_continue().await?;
         }
-        let taken = tokio::time::timeout(LONGEST, self.take_in(client, files, asked, id, form)).await;
+        let taken = tokio::time::timeout(LONGEST, self.take_in(client, files, asked, UploadBegun { id, held }, form)).await;
         let taken = taken.unwrap_or_else(|_| Err(Refusal::body_timeout().into()));
         if taken.is_err() {
             // If this fails too the row is swept later.
@@ -64,7 +65,7 @@ impl Engine {
         client: &mut impl Downstream,
         files: &ManagedFiles,
         asked: &FilesRequest,
-        id: Uuid,
+        UploadBegun { id, mut held }: UploadBegun,
         mut form: UploadForm,
     ) -> Result<Value, NotReceived> {
         let most = files.settings.files_max_bytes;
@@ -78,7 +79,14 @@ impl Engine {
                 match found {
                     FormPiece::Field { name, value } => fields.set(&name, value)?,
                     FormPiece::File { field, filename } => fields.begin_file(&field, &filename)?,
-                    FormPiece::Bytes(bytes) => intake.take(bytes).await?,
+                    FormPiece::Bytes(bytes) => {
+                        let needed = intake.bytes() + bytes.len() as u64;
+                        if needed > held {
+                            let more = files.rows.hold(asked.owner, id, needed, needed + PART_BYTES as u64).await?;
+                            held = more.ok_or_else(Refusal::file_quota)?;
+                        }
+                        intake.take(bytes).await?;
+                    }
                     FormPiece::End => is_whole = true,
                 }
                 if intake.bytes() > most {
@@ -99,6 +107,13 @@ impl Engine {
             Finish::OverQuota => Err(Refusal::file_quota().into()),
         }
     }
+}
+
+/// An upload that has a row.
+struct UploadBegun {
+    id: Uuid,
+    /// Bytes that the workspace's quota has room for.
+    held: u64,
 }
 
 /// What a form says beside its file.
