@@ -1,5 +1,6 @@
 //! Equal requests that wait for one call: the first to miss asks the provider, those that come meanwhile wait for what it
-//! gets. One that fails, is not kept, or whose client leaves frees them: each then goes on by itself.
+//! gets. One that fails, is not kept, or whose client leaves frees them: one of them asks then, and the others wait for that one,
+//! instead of all going to a provider that has just failed; after that each goes on by itself.
 
 use super::entry::{CacheKey, Entry};
 use parking_lot::Mutex;

@@ -109,6 +109,10 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
     Ok(Some(Box::new(said)))
 }
 
+/// Calls of others that one waits for: the first, and one more if that fails. Then each asks for itself, or many would wait for
+/// each other at a provider that always fails.
+const MOST_FLIGHTS: usize = 2;
+
 impl Engine {
     /// None for requests without a cache, which pay no more than this look.
     pub(super) fn caching(
@@ -154,18 +158,29 @@ impl Engine {
                 self.cache.known_bodies().remember(asked.keyed_body(), bodies.body);
             }
             if found.is_none() && asked.caching.coalesces && !asked.is_stream() {
-                match self.cache.board(key) {
-                    Boarding::First(own) => {
-                        // Somebody may have come back with it since it was looked for.
-                        found = self.kept(organisation, &key).await;
-                        flight = Some(own).filter(|_| found.is_none());
-                    }
-                    Boarding::Waiting(follower) => {
-                        // No longer than for a provider: whoever is asking may have a client that takes its time.
-                        let patience = began + asked.target.timeout;
-                        let until = visit.routing.deadline.map_or(patience, |deadline| deadline.min(patience));
-                        let landing = Box::pin(with_deadline(until, Box::pin(follower.landing())));
-                        found = beside(client, visit, landing).await?.ok().flatten();
+                // No longer than for a provider: whoever is asking may have a client that takes its time.
+                let patience = began + asked.target.timeout;
+                let until = visit.routing.deadline.map_or(patience, |deadline| deadline.min(patience));
+                for _ in 0..MOST_FLIGHTS {
+                    match self.cache.board(key) {
+                        Boarding::First(own) => {
+                            // Somebody may have come back with it since it was looked for.
+                            found = self.kept(organisation, &key).await;
+                            flight = Some(own).filter(|_| found.is_none());
+                            break;
+                        }
+                        Boarding::Waiting(follower) => {
+                            let landing = Box::pin(with_deadline(until, Box::pin(follower.landing())));
+                            match beside(client, visit, landing).await? {
+                                Ok(Some(entry)) => {
+                                    found = Some(entry);
+                                    break;
+                                }
+                                // It came to nothing: one of those who waited asks, and the others wait for that one.
+                                Ok(None) => {}
+                                Err(_) => break,
+                            }
+                        }
                     }
                 }
             }
