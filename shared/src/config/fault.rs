@@ -122,6 +122,9 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// In one config.
+const MOST_GUESSES: usize = 20;
+
 /// One reading of one config: the rules it is read by and what was found wrong so far.
 pub struct Reading<'l> {
     pub strictness: Strictness,
@@ -130,6 +133,8 @@ pub struct Reading<'l> {
     pub tests: usize,
     pub patterns: usize,
     pub checks: usize,
+    /// Names that may still be guessed at: a guess is compared with every name that there is.
+    guesses: usize,
     faults: Vec<Fault>,
     /// What was ignored or changed, of a config that is read kindly.
     warnings: Vec<Fault>,
@@ -137,7 +142,23 @@ pub struct Reading<'l> {
 
 impl<'l> Reading<'l> {
     pub fn new(strictness: Strictness, limits: &'l ConfigLimits) -> Self {
-        Self { strictness, limits, tests: 0, patterns: 0, checks: 0, faults: Vec::new(), warnings: Vec::new() }
+        Self {
+            strictness,
+            limits,
+            tests: 0,
+            patterns: 0,
+            checks: 0,
+            guesses: MOST_GUESSES,
+            faults: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Whether one more unknown name is worth a guess; whoever sends many has not slipped.
+    pub fn may_guess(&mut self) -> bool {
+        let may = self.guesses > 0;
+        self.guesses = self.guesses.saturating_sub(1);
+        may
     }
 
     pub fn is_saved(&self) -> bool {

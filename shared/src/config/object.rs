@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+/// Of an object whose keys we know, of which there are fewer: they are compared with each other.
+const MOST_KEYS: usize = 256;
+
 pub struct ConfigObject<'v, 'p> {
     pub path: &'p Path<'p>,
     fields: Vec<(Cow<'v, str>, &'v Value)>,
@@ -18,8 +21,11 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
     /// An object whose keys may also be in camel case.
     pub fn parse(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
         let fields = fields(reading, path, value)?;
-        let mut object = Self { path, fields: Vec::with_capacity(fields.len()), asked: Vec::new() };
-        for (key, value) in fields {
+        if fields.len() > MOST_KEYS {
+            reading.fault(path, Code::TooMany, format!("must not have more than {MOST_KEYS} keys"));
+        }
+        let mut object = Self { path, fields: Vec::with_capacity(fields.len().min(MOST_KEYS)), asked: Vec::new() };
+        for (key, value) in fields.iter().take(MOST_KEYS) {
             let name = snake(key);
             if object.fields.iter().any(|(other, _)| *other == name) {
                 reading.fault(&path.key(&name), Code::DuplicateKey, "is sent in snake case and in camel case");
@@ -62,7 +68,8 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
     pub fn finish(mut self, reading: &mut Reading<'_>) {
         let path = self.path;
         for (name, _) in self.rest() {
-            unknown(reading, &path.key(&name), nearest(&name, self.asked.iter().map(String::as_str)));
+            let meant = reading.may_guess().then(|| nearest(&name, self.asked.iter().map(String::as_str))).flatten();
+            unknown(reading, &path.key(&name), meant);
         }
     }
 

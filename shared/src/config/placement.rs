@@ -100,7 +100,8 @@ pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Plac
             Some(_) => {}
             None => {
                 let known = super::FIELDS.iter().copied().chain(field_names());
-                object::unknown(reading, &path, nearest(&name, known));
+                let meant = reading.may_guess().then(|| nearest(&name, known)).flatten();
+                object::unknown(reading, &path, meant);
             }
         }
     }
