@@ -4,7 +4,7 @@
 //! the machine. The shapes are those that hurt readers of their kind; between them stand ten thousand mixtures, each
 //! made of its number alone.
 
-use admin::http::Query;
+use admin::http::{Query, schema_check};
 use admin::identity::oidc::client::Tokens;
 use admin::identity::oidc::discovery::Metadata;
 use admin::resources::mcp_login::client_id::McpClient;
@@ -261,6 +261,22 @@ static READERS: &[Reader] = &[
         around: "@",
     },
     Reader {
+        name: "bodies of the control plane",
+        read: body,
+        // What is told of fifty names that are not known.
+        base: 8 * MIB,
+        per_byte: KIB,
+        shapes: &[
+            json_list,
+            json_keys,
+            |size| format!("{{\"map\":{}}}", json_keys(size)),
+            |size| format!("{{\"map\":{{\"{}\":{}}}}}", "n".repeat(size / 2), json_keys(size / 2)),
+            |size| "[".repeat(size),
+        ],
+        pieces: &["{", "}", "[", "]", ",", ":", "\"map\"", "\"name1\"", "\"nam\"", "1", "null", "\"x\""],
+        around: "@",
+    },
+    Reader {
         name: "patterns",
         read: pattern,
         base: 8 * MIB,
@@ -397,6 +413,20 @@ fn template(text: &[u8]) {
 fn config(text: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return };
     let _ = parse_config(&value, Strictness::Inline, &ConfigLimits::default().inline());
+}
+
+/// Sixty fields, and a map whose names the client chooses.
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut fields: serde_json::Map<String, Value> =
+        (0..60).map(|n| (format!("name{n}"), json!({ "type": "string" }))).collect();
+    let numbers = json!({ "type": "object", "additionalProperties": { "type": "number" } });
+    fields.insert("map".into(), json!({ "type": "object", "additionalProperties": numbers }));
+    json!({ "type": "object", "properties": fields, "additionalProperties": false })
+});
+
+fn body(text: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<Value>(text) else { return };
+    let _ = schema_check::check(&SCHEMA, &value, |_| false);
 }
 
 fn pattern(text: &[u8]) {

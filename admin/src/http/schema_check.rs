@@ -157,15 +157,18 @@ impl Walk {
     }
 
     fn unknown(&mut self, is_closed: bool, name: &str, known: &Map<String, Value>, at: &Place) {
+        // A name is compared with every known one, and a body may hold a hundred thousand.
+        if self.found.count() >= MOST {
+            return;
+        }
         let names = known.keys().map(String::as_str).filter(|name| !name.is_empty());
         let mut fault = FieldFault::unknown(short(&at.path), name, "a field of this object", names);
         if known.len() > MOST_NAMES {
             fault.allowed.clear();
         }
-        if is_closed {
-            self.add(fault);
-        } else if self.found.count() < MOST {
-            self.found.unknown.push(fault);
+        match is_closed {
+            true => self.found.faults.push(fault),
+            false => self.found.unknown.push(fault),
         }
     }
 
