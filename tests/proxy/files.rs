@@ -177,7 +177,9 @@ async fn uploads_under_way_count_in_the_quota() {
     let begin = |sender: &mpsc::UnboundedSender<Vec<u8>>| sender.send(whole_form[..700].to_vec()).unwrap();
     let in_pieces = || {
         let (sender, pieces) = mpsc::unbounded_channel::<Vec<u8>>();
-        let pieces = futures::stream::unfold(pieces, async |mut pieces| Some((Ok::<_, std::io::Error>(pieces.recv().await?), pieces)));
+        let pieces = futures::stream::unfold(pieces, async |mut pieces| {
+            Some((Ok::<_, std::io::Error>(pieces.recv().await?), pieces))
+        });
         let request = client.request(Method::POST, "/files").header("content-type", FORM_TYPE);
         (sender, tokio::spawn(whole(request.body(reqwest::Body::wrap_stream(pieces)))))
     };
@@ -189,7 +191,12 @@ async fn uploads_under_way_count_in_the_quota() {
     let (second, second_answer) = in_pieces();
     begin(&second);
     let refused = second_answer.await.unwrap();
-    assert_eq!((refused.status.as_u16(), &refused.json()["error"]["param"]), (400, &json!("file")), "{}", refused.text());
+    assert_eq!(
+        (refused.status.as_u16(), &refused.json()["error"]["param"]),
+        (400, &json!("file")),
+        "{}",
+        refused.text()
+    );
     first.send(whole_form[700..].to_vec()).unwrap();
     drop(first);
     let stored = first_answer.await.unwrap();

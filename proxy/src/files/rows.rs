@@ -53,7 +53,8 @@ impl FileRows {
     /// Makes the row of an upload that begins; None when the workspace has no room for `announced` bytes more. They count
     /// from now on, and what was not announced as it comes (`hold`).
     pub async fn begin(&self, owner: FileOwner, key: Uuid, announced: u64) -> Result<Option<Uuid>, FilesAway> {
-        const BEGIN: &str = "INSERT INTO managed_files (id, organisation_id, workspace_id, created_by, part_bytes, bytes)
+        const BEGIN: &str =
+            "INSERT INTO managed_files (id, organisation_id, workspace_id, created_by, part_bytes, bytes)
             SELECT $3::uuid, $1::uuid, $2::uuid, $4::uuid, $5::bigint, $8::bigint
             FROM (SELECT count(*) FILTER (WHERE status = 'uploading') AS uploads, count(*) AS files,
                          coalesce(sum(bytes), 0)::bigint AS bytes

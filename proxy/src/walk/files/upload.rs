@@ -51,7 +51,8 @@ impl Engine {
         if waits {
             client.write_continue().await?;
         }
-        let taken = tokio::time::timeout(LONGEST, self.take_in(client, files, asked, UploadBegun { id, held }, form)).await;
+        let taken =
+            tokio::time::timeout(LONGEST, self.take_in(client, files, asked, UploadBegun { id, held }, form)).await;
         let taken = taken.unwrap_or_else(|_| Err(Refusal::body_timeout().into()));
         if taken.is_err() {
             // If this fails too the row is swept later.
