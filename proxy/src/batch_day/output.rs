@@ -14,7 +14,7 @@ use crate::walk::provider_jobs::{JobTarget, OutputForm};
 use crate::walk::row_guard::{Judged, RowGuard};
 use bytes::Bytes;
 use serde_json::Value;
-use shared::batches::{BatchError, Lines};
+use shared::batches::{LineTooLong, Lines};
 
 /// Bytes of results that are stored together; one row may pass it.
 const TOGETHER_BYTES: usize = 4 << 20;
@@ -89,10 +89,19 @@ impl<S: RowSink> Reading<'_, S> {
 
     async fn read_lines(&mut self, lines: &mut Lines, form: Option<&OutputForm>) -> Result<(), Trouble> {
         loop {
-            let line = lines.next_line().map_err(|long| {
-                Trouble::Lasting(vec![BatchError::new("provider_error", format!("the provider's output: {long}"))])
-            })?;
-            let Some(line) = line else { return Ok(()) };
+            let line = match lines.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(()),
+                // All other rows are answered and paid for.
+                Err(LineTooLong { .. }) => {
+                    let start = lines.skip_long_line();
+                    if let Some(custom_id) = beginning_custom_id(&start).filter(|_| form.is_none()) {
+                        let result = self.too_long(custom_id).await;
+                        self.results.push(result);
+                    }
+                    continue;
+                }
+            };
             // Of what cannot be read nobody knows whose answer it is; its row is told to have none.
             if form.is_some() && line.bytes.len() > LONGEST_LINE {
                 continue;
@@ -109,6 +118,14 @@ impl<S: RowSink> Reading<'_, S> {
                 self.rows.store(std::mem::take(&mut self.results)).await?;
             }
         }
+    }
+
+    /// The row of an answer that is too long to be held. What it used is not known, so it costs nothing in the log.
+    async fn too_long(&self, custom_id: String) -> RowResult {
+        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null).await;
+        let row =
+            failed_row(&custom_id, "answer_too_long", "the answer is longer than a line of an output file may be");
+        RowResult { custom_id, is_answered: false, line: Bytes::from(row.to_string()), cost }
     }
 
     async fn result(&self, custom_id: String, mut row: Value) -> RowResult {
@@ -146,5 +163,35 @@ impl<S: RowSink> Reading<'_, S> {
             self.rows.store(self.results).await?;
         }
         Ok(())
+    }
+}
+
+/// The `custom_id` at the beginning of a row of OpenAI's form, before what may be long. None where something else comes first,
+/// or where it is cut off: its row is told to have no answer then.
+fn beginning_custom_id(start: &[u8]) -> Option<String> {
+    const NAME: &[u8] = b"\"custom_id\"";
+    // An answer may hold the same text; what stands before it holds none but ids.
+    let response = memchr::memmem::find(start, b"\"response\"").unwrap_or(start.len());
+    let name = memchr::memmem::find(&start[..response], NAME)?;
+    let rest = start[name + NAME.len()..].trim_ascii_start().strip_prefix(b":")?;
+    serde_json::Deserializer::from_slice(rest).into_iter::<String>().next()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_row_is_read_from_its_beginning() {
+        for (start, id) in [
+            (r#"{"id":"batch_req_1","custom_id":"a\"b","response":{"body":"#, Some("a\"b")),
+            (r#"{ "custom_id" : "row", "response": {"#, Some("row")),
+            (r#"{"id":"x","response":{"body":{"custom_id":"of the answer"}}"#, None),
+            (r#"{"id":"x","custom_id":"cut o"#, None),
+            (r#"{"id":"x","custom_id":7,"response":"#, None),
+            ("", None),
+        ] {
+            assert_eq!(beginning_custom_id(start.as_bytes()).as_deref(), id, "{start}");
+        }
     }
 }

@@ -16,7 +16,7 @@ pub struct Line {
     pub bytes: Bytes,
 }
 
-/// Nothing can be read after it.
+/// Nothing can be read after it unless it is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the line is longer than {MAX_LINE} bytes")]
 pub struct LineTooLong {
@@ -32,6 +32,8 @@ pub struct Lines {
     /// Bytes before what waits.
     passed: u64,
     is_over: bool,
+    /// The rest of a line that was too long is passed over.
+    is_skipping: bool,
 }
 
 impl Lines {
@@ -44,8 +46,36 @@ impl Lines {
         self.is_over = true;
     }
 
+    /// Passes over a line that is too long, and answers how it begins. Nothing more of it is held.
+    pub fn skip_long_line(&mut self) -> Bytes {
+        /// Enough for the ids that stand at the beginning of a row.
+        const BEGINNING: usize = 4096;
+        self.is_skipping = true;
+        Bytes::copy_from_slice(&self.waiting[..self.waiting.len().min(BEGINNING)])
+    }
+
+    /// False while the line that is skipped goes on.
+    fn has_skipped(&mut self) -> bool {
+        if !self.is_skipping {
+            return true;
+        }
+        let end = memchr(b'\n', &self.waiting).map(|at| at + 1);
+        let length = end.unwrap_or(self.waiting.len());
+        self.waiting.advance(length);
+        self.passed += length as u64;
+        self.searched = 0;
+        if end.is_some() {
+            self.is_skipping = false;
+            self.read += 1;
+        }
+        !self.is_skipping
+    }
+
     /// None when more must be pushed, or all were read. Lines of blanks alone are passed over.
     pub fn next_line(&mut self) -> Result<Option<Line>, LineTooLong> {
+        if !self.has_skipped() {
+            return Ok(None);
+        }
         loop {
             if self.searched == 0 {
                 // Of empty lines there may be as many as bytes.

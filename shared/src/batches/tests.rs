@@ -183,6 +183,36 @@ fn nothing_comes_after_a_final_status_and_everything_ends_in_one() {
     }
 }
 
+#[test]
+fn a_line_that_is_too_long_is_skipped_and_all_others_are_read() {
+    for piece in [1 << 20, MAX_LINE + 10, usize::MAX] {
+        for end in ["\n", ""] {
+            let long = format!("{{\"custom_id\":\"b\"{}", "x".repeat(MAX_LINE));
+            let text = format!("a\n{long}\nc\n\nd\n{long}{end}");
+            let (mut lines, mut found, mut skipped) = (Lines::default(), Vec::new(), Vec::new());
+            let mut read = |lines: &mut Lines| {
+                loop {
+                    match lines.next_line() {
+                        Ok(Some(line)) => found.push((line.number, line.bytes)),
+                        Ok(None) => return,
+                        Err(LineTooLong { number }) => skipped.push((number, lines.skip_long_line())),
+                    }
+                }
+            };
+            for piece in text.as_bytes().chunks(piece) {
+                lines.push(piece);
+                read(&mut lines);
+            }
+            lines.end();
+            read(&mut lines);
+            let line = |number, text: &'static str| (number, bytes::Bytes::from(text));
+            assert_eq!(found, [line(1, "a"), line(3, "c"), line(5, "d")]);
+            assert_eq!(skipped.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [2, 6]);
+            assert!(skipped.iter().all(|(_, start)| long.as_bytes().starts_with(start) && start.len() <= 4096));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn lines_are_the_same_however_they_are_cut(
