@@ -13,6 +13,7 @@ pub mod limit_headers;
 mod limit_status;
 pub mod meters;
 mod postgres;
+mod redis_corrections;
 mod redis_rates;
 mod redis_reserve;
 mod reservation;

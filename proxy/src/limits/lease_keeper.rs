@@ -52,9 +52,6 @@ impl LeaseKeeper {
 
     /// Runs for as long as the process does.
     pub async fn run(&mut self) {
-        if self.limits.settings.redis_url.is_some() {
-            tokio::spawn(reach_redis(self.limits.clone()));
-        }
         let beat_every = Duration::from_millis(self.limits.settings.limits_lease_ttl_ms / 4);
         let (mut beaten, mut swept, mut tidied) = (None, Instant::now(), Instant::now());
         while !self.limits.is_leaving.load(Relaxed) {
@@ -206,19 +203,24 @@ impl LeaseKeeper {
     }
 }
 
-/// Tries until it is there; from then on the connection mends itself.
-async fn reach_redis(limits: Arc<Limits>) {
-    let Some(url) = limits.settings.redis_url.clone() else { return };
-    let patience = Duration::from_millis(limits.settings.limits_wait_ms.max(50));
-    loop {
-        match Redis::connect(&url, patience).await {
-            Ok(redis) => {
-                let _ = limits.redis.set(redis);
-                return;
+impl Limits {
+    /// Connects to Redis, from where on the connection mends itself, and corrects rates there for as long as the process
+    /// runs. Returns where no Redis is named.
+    pub async fn follow_redis(&self) {
+        let Some(url) = &self.settings.redis_url else { return };
+        let patience = Duration::from_millis(self.settings.limits_wait_ms.max(50));
+        loop {
+            if let Some(redis) = self.redis.get() {
+                return redis.send_corrections().await;
             }
-            Err(error) => limits.redis_failed(&error.to_string()),
+            match Redis::connect(url, patience).await {
+                Ok(redis) => drop(self.redis.set(redis)),
+                Err(error) => {
+                    self.redis_failed(&error.to_string());
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
         }
-        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -4,14 +4,15 @@
 //! The keys of an organisation share one hash tag: a script may touch only keys of one node of a Cluster.
 
 use super::counter::{Counter, Limit, Micros, SECOND};
+use super::redis_corrections::{Corrections, Sums};
 use crate::runtime::redis_link::RedisLink;
+use futures::StreamExt as _;
 use redis::aio::ConnectionLike;
 use redis::{RedisError, Script};
 use shared::telemetry::{Brief, LogLimit};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Takes all, or says which of them has not enough and how much of it is used. A dry run takes and never refuses.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
@@ -33,15 +34,24 @@ static TAKE: LazyLock<Script> = LazyLock::new(|| {
 
 /// A window that is over is not brought back.
 static CORRECT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new("if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('INCRBY', KEYS[1], ARGV[1]) end return 0")
+    Script::new(
+        "for i = 1, #KEYS do
+             if redis.call('EXISTS', KEYS[i]) == 1 then redis.call('INCRBY', KEYS[i], ARGV[i]) end
+         end
+         return 0",
+    )
 });
+
+/// Windows of one organisation that are corrected with one question, and questions under way at once.
+const CORRECTED_AT_ONCE: usize = 500;
+const CORRECTIONS_AT_ONCE: usize = 16;
 
 /// A window is kept a little longer than it lasts, because clocks differ.
 const KEPT: Micros = 60 * SECOND;
 
 pub struct Redis {
     link: RedisLink,
-    corrections: mpsc::UnboundedSender<(String, i64)>,
+    corrections: Corrections,
 }
 
 /// What the script said.
@@ -59,9 +69,7 @@ impl Redis {
     /// `urls`: one server, or several nodes of a Cluster with commas between them.
     pub async fn connect(urls: &str, patience: Duration) -> Result<Self, RedisError> {
         let link = RedisLink::connect(urls, patience).await?;
-        let (corrections, waiting) = mpsc::unbounded_channel();
-        tokio::spawn(correct(link.clone(), waiting));
-        Ok(Self { link, corrections })
+        Ok(Self { link, corrections: Corrections::default() })
     }
 
     pub async fn take(&self, now: Micros, asks: &[(&Limit, u64)]) -> Result<Taken, RedisError> {
@@ -89,28 +97,54 @@ impl Redis {
     pub fn correct(&self, counter: &Counter, starts_at: Micros, taken: u64, spent: u64) {
         let more = spent.min(super::share::MOST).cast_signed() - taken.min(super::share::MOST).cast_signed();
         if more != 0 {
-            // Only a process that ends has nobody to take it.
-            let _ = self.corrections.send((key(counter, starts_at), more));
+            self.corrections.add(counter.organisation().uuid(), key(counter, starts_at), more);
+        }
+    }
+
+    /// Sends corrections for as long as the process runs.
+    pub async fn send_corrections(&self) {
+        loop {
+            self.corrections.arrived.notified().await;
+            let waiting = self.corrections.take();
+            let chunks = waiting.into_iter().flat_map(|(_, sums)| chunks(sums));
+            let sends = chunks.map(|chunk| self.send_chunk(chunk));
+            let failures = futures::stream::iter(sends).buffer_unordered(CORRECTIONS_AT_ONCE);
+            failures.for_each(async |sent| sent.unwrap_or_else(|error| uncorrected(&error))).await;
+            let dropped = self.corrections.take_dropped();
+            if dropped > 0 {
+                tracing::warn!(
+                    dropped,
+                    "more rates wait to be corrected than there is room for; they count what was reserved"
+                );
+            }
+        }
+    }
+
+    async fn send_chunk(&self, chunk: Vec<(String, i64)>) -> Result<(), RedisError> {
+        async fn send(mut link: impl ConnectionLike + Send, chunk: &[(String, i64)]) -> Result<(), RedisError> {
+            let mut script = CORRECT.prepare_invoke();
+            for (key, more) in chunk {
+                script.key(key).arg(*more);
+            }
+            script.invoke_async::<i64>(&mut link).await.map(drop)
+        }
+        match self.link.clone() {
+            RedisLink::Single(link) => send(link, &chunk).await,
+            RedisLink::Cluster(link) => send(link, &chunk).await,
         }
     }
 }
 
-async fn correct(link: RedisLink, mut waiting: mpsc::UnboundedReceiver<(String, i64)>) {
-    async fn send(mut link: impl ConnectionLike + Send, key: &str, more: i64) -> Result<(), RedisError> {
-        CORRECT.key(key).arg(more).invoke_async::<i64>(&mut link).await.map(drop)
-    }
-    while let Some((key, more)) = waiting.recv().await {
-        let sent = match link.clone() {
-            RedisLink::Single(link) => send(link, &key, more).await,
-            RedisLink::Cluster(link) => send(link, &key, more).await,
-        };
-        if let Err(error) = sent {
-            static UNCORRECTED: LogLimit = LogLimit::new();
-            if let Some(skipped) = UNCORRECTED.pass() {
-                let error = Brief(error);
-                tracing::warn!(%error, skipped, "a rate could not be corrected; it counts what was reserved");
-            }
-        }
+fn chunks(sums: Sums) -> Vec<Vec<(String, i64)>> {
+    let sums: Vec<(String, i64)> = sums.into_iter().filter(|(_, more)| *more != 0).collect();
+    sums.chunks(CORRECTED_AT_ONCE).map(<[_]>::to_vec).collect()
+}
+
+fn uncorrected(error: &RedisError) {
+    static UNCORRECTED: LogLimit = LogLimit::new();
+    if let Some(skipped) = UNCORRECTED.pass() {
+        let error = Brief(error);
+        tracing::warn!(%error, skipped, "a rate could not be corrected; it counts what was reserved");
     }
 }
 

@@ -79,11 +79,13 @@ impl Replica {
         let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/limits-store").to_owned();
         let kept = settings::LogStoreSettings { log_store_url: url, ..all.log_store };
         let uploader = Uploader::new(LogStore::open(&kept).unwrap(), Arc::default(), database, &kept);
-        let shipping = journal.clone();
+        let (shipping, following) = (journal.clone(), limits.clone());
         Self {
             limits,
             journal,
-            keeper: tokio::spawn(async move { keeper.run().await }),
+            keeper: tokio::spawn(async move {
+                tokio::join!(keeper.run(), following.follow_redis());
+            }),
             shipper: Some(tokio::spawn(async move { shipping.run(&mut shipper, &uploader).await })),
         }
     }
