@@ -26,6 +26,7 @@ use shared::providers::Providers;
 use shared::seal::{MasterKeys, Sealer};
 use shared::settings::config_limits::ConfigLimits;
 use shared::settings::{DeploymentLimits, Features, Retention};
+use shared::supervisor::Supervisor;
 use std::sync::Arc;
 
 /// Of one network (an IPv4 address, a /64 of IPv6): enough for an office behind one, too few to try out addresses of people.
@@ -42,6 +43,8 @@ pub struct App {
     pub log_queries: LogQueries,
     pub features: Arc<Features>,
     pub metrics: Arc<Metrics>,
+    /// Of the background tasks of this process.
+    pub supervisor: Arc<Supervisor>,
     /// Names under which the `x-gateway-` headers are accepted.
     pub aliases: Arc<Aliases>,
     /// Peers whose headers about the client's address and the request's id are trusted.
@@ -109,6 +112,7 @@ impl App {
             log_queries: LogQueries::new(settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),
             metrics: Arc::new(Metrics::new()?),
+            supervisor: Supervisor::new(),
             aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),
             api_key_prefix: settings.identity.api_key_prefix.as_str().into(),

@@ -33,6 +33,7 @@ mod watch_policies;
 use crate::app::App;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use shared::supervisor::Task;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -105,15 +106,21 @@ pub enum JobOutcome {
     Elsewhere,
 }
 
+/// A turn of a job is bounded by the time limits of its statements; between two it looks at least once a minute.
+const SILENCE: Duration = Duration::from_secs(900);
+const OUTBOX: Task = Task::periodic("outbox", SILENCE);
+
 /// Starts all jobs, and the sending of the mail that they write. They end when the set is dropped.
 pub fn start(app: &App) -> JoinSet<()> {
     let mut running = JoinSet::new();
     for job in JOBS {
         // A series that appears only with its first failure hides that failure from `increase`.
         app.metrics.know_job(job.name);
-        running.spawn(keep_running(app.clone(), job));
+        let (kept, task) = (app.clone(), Task::periodic(job.name, SILENCE));
+        running.spawn(app.supervisor.clone().keep(task, move || keep_running(kept.clone(), job)));
     }
-    running.spawn(outbox::keep_sending(app.clone()));
+    let sending = app.clone();
+    running.spawn(app.supervisor.clone().keep(OUTBOX, move || outbox::keep_sending(sending.clone())));
     running
 }
 

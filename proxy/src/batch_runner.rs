@@ -143,7 +143,6 @@ impl BatchRunner {
 
     /// Begins nothing more once the process is to end; what is under way goes on as long as the process does.
     pub async fn run(self: Arc<Self>, mut shutdown: watch::Receiver<bool>) {
-        tokio::spawn(self.clone().extend_leases());
         let mut tick = TICK;
         let mut surveyed: Option<Instant> = None;
         loop {
@@ -249,7 +248,8 @@ impl BatchRunner {
         Ok(())
     }
 
-    async fn extend_leases(self: Arc<Self>) {
+    /// Keeps what is under way leased, for as long as the process runs.
+    pub async fn extend_leases(self: Arc<Self>) {
         loop {
             tokio::time::sleep(EXTEND_EVERY).await;
             let held = self.under_way.batches();

@@ -39,6 +39,7 @@ use proxy::refusal::Refusal;
 use proxy::visit::Visit;
 use proxy::walk::{Engine, Passage, relay};
 use shared::headers::client_ip::client_ip;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -63,8 +64,8 @@ pub struct Gateway {
     pub access_log: Option<AccessLog>,
 }
 
-/// Whether the process should get traffic, or why not.
-pub type Readiness = Arc<dyn Fn() -> Result<(), &'static str> + Send + Sync>;
+/// Whether the process should get traffic, or why not; either in words.
+pub type Readiness = Arc<dyn Fn() -> Result<Cow<'static, str>, Cow<'static, str>> + Send + Sync>;
 
 pub struct Ctx {
     visit: Visit,

@@ -328,6 +328,23 @@ impl Journal {
         self.left.lock().insert(held.path().to_owned());
     }
 
+    /// Counts the records of a file that is given up.
+    fn note_lost(&self, held: &ClosedSegment) -> u64 {
+        let records = held.reader(held.shipped).and_then(|mut rest| rest.count(FrameKind::Record)).unwrap_or(1);
+        self.meters.lost.inc_by(records);
+        records
+    }
+
+    /// Keeps a file that cannot be sent where somebody can look at it.
+    fn set_aside(&self, held: ClosedSegment, reason: &str) {
+        let segment = held.name();
+        self.meters.rejected.inc();
+        tracing::error!(segment, reason, "a file of the journal is set aside");
+        if let Err(error) = held.set_aside() {
+            self.failed(&error);
+        }
+    }
+
     fn keep_for_bodies(&self, held: ClosedSegment) {
         self.bodies.lock().push_back(held);
         self.bodies_wake.notify_one();
@@ -338,7 +355,6 @@ impl Journal {
         let most = self.settings.journal_max_bytes;
         let (mut bytes, _) = self.backlog();
         bytes += self.bodies_backlog();
-        self.meters.bodies_backlog_bytes.set(i64::try_from(self.bodies_backlog()).unwrap_or(i64::MAX));
         match self.settings.journal_when_full {
             WhenFull::Refuse => {
                 let is_full = bytes >= most || self.is_failing.load(Relaxed);
@@ -363,11 +379,23 @@ impl Journal {
                     }
                 }
                 while bytes > most {
-                    let Some(oldest) = self.closed.lock().pop_front() else { break };
-                    bytes -= oldest.length();
-                    let records = oldest.reader(oldest.shipped).and_then(|mut rest| rest.count(FrameKind::Record));
-                    let records = records.unwrap_or(1);
-                    self.meters.lost.inc_by(records);
+                    let mut closed = self.closed.lock();
+                    let Some(index) = closed.iter().position(|held| !held.has_only_intents) else { break };
+                    let Some(oldest) = closed.remove(index) else { break };
+                    drop(closed);
+                    bytes = bytes.saturating_sub(oldest.length());
+                    match self.keep_intents(&oldest) {
+                        Ok(kept) => self.closed.lock().extend(kept),
+                        Err(error) => {
+                            // Nothing is dropped whose promises cannot be kept.
+                            self.failed(&error);
+                            let mut closed = self.closed.lock();
+                            let index = index.min(closed.len());
+                            closed.insert(index, oldest);
+                            break;
+                        }
+                    }
+                    let records = self.note_lost(&oldest);
                     tracing::error!(
                         records,
                         segment = oldest.name(),
@@ -379,6 +407,41 @@ impl Journal {
                 }
             }
         }
+    }
+
+    /// Writes the promises of a file that is to be dropped into a new one: a budget that does not learn of them would be
+    /// overspent. A promise whose record is gone stays charged in full.
+    fn keep_intents(&self, dropped: &ClosedSegment) -> io::Result<Option<ClosedSegment>> {
+        const AT_ONCE: usize = 4000;
+        const AT_ONCE_BYTES: usize = 4 << 20;
+        let mut reader = dropped.reader(dropped.shipped)?;
+        let mut kept: Option<Segment> = None;
+        loop {
+            let records = reader.records(AT_ONCE, AT_ONCE_BYTES)?;
+            let mut frames = Vec::new();
+            for intent in records.intents() {
+                let pushed = frame::push_intent(&mut frames, |out| out.extend_from_slice(intent));
+                pushed.map_err(|frame::TooLong| io::Error::from(io::ErrorKind::InvalidData))?;
+            }
+            if !frames.is_empty() {
+                let segment = match &mut kept {
+                    Some(segment) => segment,
+                    none => none.insert(self.create(self.writers.len())?),
+                };
+                segment.append(&mut [io::IoSlice::new(&frames)])?;
+            }
+            if records.tail.is_some() {
+                break;
+            }
+        }
+        let Some(mut segment) = kept else { return Ok(None) };
+        segment.sync()?;
+        if let Some(created) = dropped.created() {
+            segment.holds_from(created);
+        }
+        let mut held = segment.close();
+        held.has_only_intents = true;
+        Ok(Some(held))
     }
 
     fn slot(&self) -> usize {

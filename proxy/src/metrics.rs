@@ -3,6 +3,7 @@
 //! are labels of what calls used alone, which is counted apart from requests (`journal::spend_meters`).
 
 mod providers;
+mod tasks;
 
 pub use providers::ProviderNumber;
 
@@ -18,6 +19,7 @@ use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registr
 use providers::ProviderMeters;
 use std::sync::Arc;
 use std::time::Duration;
+use tasks::TaskMeters;
 
 const LANES: &[&str] = &["engine", "relay", "control_plane", "own"];
 const STATUS_CLASSES: &[&str] = &["2xx", "3xx", "4xx", "5xx", "499"];
@@ -120,6 +122,7 @@ pub struct Metrics {
     pub guardrails: Arc<GuardMeters>,
     pub cache_store: Arc<RemoteMeters>,
     pub batches: Arc<BatchMeters>,
+    pub tasks: TaskMeters,
 }
 
 impl Metrics {
@@ -266,6 +269,7 @@ impl Metrics {
             guardrails: Arc::new(GuardMeters::new(&registry)?),
             cache_store: Arc::new(RemoteMeters::new(&registry)?),
             batches: Arc::new(BatchMeters::new(&registry)?),
+            tasks: TaskMeters::new(&registry)?,
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -11,7 +11,9 @@ pub(crate) mod drain;
 pub(crate) mod follow;
 pub(crate) mod health;
 pub(crate) mod successor;
+pub(crate) mod supervised;
 pub(crate) mod take_over;
+pub(crate) mod tasks;
 
 use crate::gateway::Gateway;
 use crate::gateway::access_log::AccessLog;
@@ -21,6 +23,7 @@ use crate::gateway::control_plane::ControlPlane;
 use crate::gateway::idle_timeout::LONGEST;
 use crate::serve::drain::{Drain, Signals};
 use crate::serve::health::{Health, HealthPort};
+use crate::serve::supervised::{supervised, supervised_on};
 use crate::serve::take_over::TakeOver;
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
@@ -28,7 +31,7 @@ use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig, TcpSocketOptions};
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server};
-use pingora_core::services::background::background_service;
+use pingora_core::services::background::{BackgroundService as _, background_service};
 use pingora_core::services::listening::Service;
 use pingora_core::services::{Service as _, ServiceHandle};
 use pingora_proxy::{HttpProxy, http_proxy};
@@ -42,7 +45,7 @@ use proxy::catalog::secrets::Secrets;
 use proxy::files::ManagedFiles;
 use proxy::identity::deployment::DeploymentIdentity;
 use proxy::identity::headers_to_metadata::HeadersToMetadata;
-use proxy::identity::tokens::trail::{Trail, TrailWriter};
+use proxy::identity::tokens::trail::Trail;
 use proxy::identity::tokens::{Tokens, trail};
 use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
@@ -50,14 +53,13 @@ use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
 use proxy::limits::fairness::Fairness;
 use proxy::limits::lease_keeper::LeaseKeeper;
-use proxy::mcp::ChangedLists;
 use proxy::metrics::Metrics;
 use proxy::net::custom_hosts::Hosts;
 use proxy::net::dial::Dialer;
 use proxy::request::headers::Aliases;
 use proxy::request::receive::{BodyMemory, BodyPace};
 use proxy::routing::inline_configs::InlineConfigs;
-use proxy::runtime::background::{Background, run_on};
+use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
@@ -69,6 +71,7 @@ use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
 use shared::settings::Process;
+use shared::supervisor::Supervisor;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -82,6 +85,7 @@ const READ_BUFFER: usize = 16 << 10;
 const WRITE_BUFFER: usize = 16 << 10;
 
 pub fn serve(settings: Settings) -> anyhow::Result<()> {
+    let supervisor = Supervisor::new();
     let threads = threads(settings.process.proxy_threads);
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let providers = Providers::load(settings.prices.providers_file.as_deref(), &dialer)?;
@@ -101,17 +105,22 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let outside = (dialer, providers);
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals, outside)?);
     engine.router.guards.ask_models_through(&engine);
-    let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
+    let (control_plane, admins) = ControlPlane::new(&settings.process.admin_addresses)?;
     let write_timeout = patience(&settings).write;
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
-    let leave = Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), drain));
-    let health = Arc::new(Health { engine: engine.clone(), leave: leave.clone(), listens: AtomicBool::new(false) });
+    let leave = Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), drain, supervisor.clone()));
+    let health = Arc::new(Health {
+        engine: engine.clone(),
+        leave: leave.clone(),
+        listens: AtomicBool::new(false),
+        supervisor: supervisor.clone(),
+    });
     let gateway = Gateway {
         engine: engine.clone(),
         control_plane: Arc::new(control_plane),
         write_timeout,
         readiness: settings.process.proxy_health.then(|| health.clone().told()),
-        access_log: settings.process.access_log.then(|| AccessLog::to_stdout(&metrics)).transpose()?,
+        access_log: settings.process.access_log.then(|| AccessLog::to_stdout(&metrics, &supervisor)).transpose()?,
     };
 
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
@@ -121,7 +130,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.bootstrap();
 
     let background = Background::start().context("threads for work in the background")?;
-    let follower = follow::Follow::new(&settings, snapshot.clone(), background.handle());
+    let follower = follow::Follow::new(&settings, snapshot.clone(), background.handle(), supervisor.clone());
     let following = server.add_service(background_service("snapshot", follower));
     let (mut listeners, mut addresses) = (Vec::new(), HashSet::new());
     for index in 0..threads {
@@ -144,60 +153,124 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     // What must not begin beside a predecessor that still serves.
     let after_taking = |service: ServiceHandle| taking.iter().for_each(|taking| service.add_dependency(taking));
     if let Some(identity) = DeploymentIdentity::from_settings(&settings.deployment) {
-        let sign = deployment_heartbeat::DeploymentHeartbeat {
+        let sign = Arc::new(deployment_heartbeat::DeploymentHeartbeat {
             identity,
             database: settings.database.clone(),
             snapshot: snapshot.clone(),
-        };
-        server.add_service(background_service("deployment", sign));
+        });
+        server.add_service(supervised(&supervisor, tasks::DEPLOYMENT, move |shutdown| {
+            let sign = sign.clone();
+            async move { sign.run(shutdown).await }
+        }));
     }
-    server.add_service(admin_checks);
-    server.add_service(background_service("keyring", KeyringWatch(gateway.engine.router.sealer.clone())));
-    let calls = &gateway.engine.calls;
-    let credentials = CredentialsService(calls.secrets.clone(), calls.signing.clone());
-    server.add_service(background_service("credentials", credentials));
-    let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
-    server.add_service(background_service("audit trail", writer));
-    let changed = ChangedListsService { lists: engine.mcp.changed.clone(), database: settings.database.clone() };
-    server.add_service(background_service("changed lists of MCP servers", changed));
+    server.add_service(supervised(&supervisor, tasks::ADMIN_CHECKS, move |shutdown| {
+        let admins = admins.clone();
+        async move { admins.start(shutdown).await }
+    }));
+    let sealer = engine.router.sealer.clone();
+    server.add_service(supervised(&supervisor, tasks::KEYRING, move |_| sealer.clone().watch()));
+    // Secrets that outside managers hold and tokens of providers' logins are fetched at ordinary priority: requests wait
+    // for them.
+    let secrets = engine.calls.secrets.clone();
+    server.add_service(supervised(&supervisor, tasks::SECRETS, move |_| secrets.clone().run()));
+    let signing = engine.calls.signing.clone();
+    server.add_service(supervised(&supervisor, tasks::PROVIDER_LOGINS, move |_| {
+        let signing = signing.clone();
+        async move { signing.run().await }
+    }));
+    let trail = Arc::new((Mutex::new(writer), settings.database.clone()));
+    server.add_service(supervised(&supervisor, tasks::AUDIT_TRAIL, move |shutdown| {
+        let trail = trail.clone();
+        async move { trail.0.lock().await.run(&trail.1, shutdown).await }
+    }));
+    // Reports MCP servers that tell something else than was approved.
+    let changed = Arc::new((engine.mcp.changed.clone(), settings.database.clone()));
+    server.add_service(supervised(&supervisor, tasks::MCP_CHANGES, move |shutdown| {
+        let changed = changed.clone();
+        async move { changed.0.run(&changed.1, shutdown).await }
+    }));
+    let behind = background.handle();
     if let Some(journal) = journal {
+        if settings.limits.redis_url.is_some() {
+            let limits = limits.clone();
+            server.add_service(supervised(&supervisor, tasks::REDIS_RATES, move |_| {
+                let limits = limits.clone();
+                async move { limits.follow_redis().await }
+            }));
+        }
         let shipped = journal.clone();
         let shipped_ago = move || shipped.shipped_ago();
+        // Goes on while the process drains: calls that still run settle what they were promised.
         let keeper = LeaseKeeper::new(limits, journal.boot(), shipped_ago, settings.database.clone());
-        server.add_service(background_service("limits", LimitsService(Mutex::new(keeper))));
+        let keeper = Arc::new(Mutex::new(keeper));
+        server.add_service(supervised(&supervisor, tasks::LIMIT_LEASES, move |_| {
+            let keeper = keeper.clone();
+            async move { keeper.lock().await.run().await }
+        }));
         let sources = engine.admitter.tariff.sources.clone();
         let traces = Traces::open(&settings.traces, engine.calls.dialer.clone(), metrics.journal.clone())?;
+        if let Some(collector) = traces.as_ref().map(Traces::collector) {
+            supervisor.spawn_on(&behind, tasks::TRACES, move || {
+                let collector = collector.clone();
+                async move { collector.run().await }
+            });
+        }
         let pricer = Pricer::new(sources, snapshot.clone());
-        let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces)
+        let shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces)
             .counting_workspaces(settings.process.metrics_workspaces as usize);
         let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
         let store = LogStore::open(&settings.log_store)?;
         let uploader = Uploader::new(store, aliases, settings.database.clone(), &settings.log_store);
-        // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
-        background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
+        // Go on while the process drains: the drain ends the process, and asks for the last logs before it does.
+        run_journal(&supervisor, &behind, &journal, shipper, uploader)?;
     } else {
         let (unlogged, meters) = (engine.recorder.unlogged.clone(), metrics.journal.clone());
-        background.handle().spawn(async move { unlogged.run(&meters).await });
+        supervisor.spawn_on(&behind, tasks::ASYNC_GUARDRAILS, move || {
+            let (unlogged, meters) = (unlogged.clone(), meters.clone());
+            async move { unlogged.run(&meters).await }
+        });
     }
     if let Some(remote) = engine.cache.remote() {
-        server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
-        background.handle().spawn(remote.clone().write());
+        let (reads, writes) = (remote.clone(), remote.clone());
+        // Requests wait for this connection.
+        server.add_service(supervised(&supervisor, tasks::CACHE_STORE_READS, move |_| reads.clone().connect()));
+        supervisor.spawn_on(&behind, tasks::CACHE_STORE_WRITES, move || writes.clone().write());
     }
     if let Some(semantic) = engine.cache.semantic() {
-        server.add_service(background_service("semantic cache", SemanticCacheService(semantic.clone())));
+        let semantic = semantic.clone();
+        // Requests wait for its index, so it is not with the work in the background.
+        server.add_service(supervised(&supervisor, tasks::SEMANTIC_CACHE, move |_| {
+            let semantic = semantic.clone();
+            async move { semantic.run().await }
+        }));
     }
     let cache = engine.cache.clone();
-    background.handle().spawn(async move { cache.run().await });
+    supervisor.spawn_on(&behind, tasks::CACHE_SWEEP, move || {
+        let cache = cache.clone();
+        async move { cache.run().await }
+    });
     if settings.batches.batch_runner
         && let Some(runner) = BatchRunner::new(engine, settings.database.clone(), settings.batches.clone())
     {
-        let service = BatchService { runner, background: background.handle() };
-        after_taking(server.add_service(background_service("batches", service)));
+        let leases = runner.clone();
+        supervisor.spawn_on(&behind, tasks::BATCH_LEASES, move || leases.clone().extend_leases());
+        // Begins nothing more once the process is to end.
+        let batches =
+            supervised_on(behind.clone(), &supervisor, tasks::BATCHES, move |shutdown| runner.clone().run(shutdown));
+        after_taking(server.add_service(batches));
     }
-    server.add_service(background_service("drain", DrainService(leave.clone())));
+    // Ends the process as soon as it is idle.
+    let leaving = leave.clone();
+    server.add_service(supervised(&supervisor, tasks::DRAIN, move |shutdown| {
+        let leaving = leaving.clone();
+        async move { leaving.exit_when_idle(shutdown).await }
+    }));
     let proxy = reachable(settings.listen.proxy_host, settings.listen.proxy_port);
-    let port = HealthPort { socket: std::sync::Mutex::new(Some(metrics_socket)), proxy, health };
-    after_taking(server.add_service(background_service("metrics", port)));
+    let port = Arc::new(HealthPort::new(metrics_socket, proxy, health));
+    after_taking(server.add_service(supervised(&supervisor, tasks::METRICS_PORT, move |_| {
+        let port = port.clone();
+        async move { port.run().await }
+    })));
 
     tracing::info!(threads, port = settings.listen.proxy_port, "starting");
     let upgrade_sock = settings.process.upgrade_sock.clone();
@@ -206,41 +279,40 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reports MCP servers that tell something else than was approved.
-struct ChangedListsService {
-    lists: Arc<ChangedLists>,
-    database: shared::settings::Database,
-}
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for ChangedListsService {
-    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
-        self.lists.run(&self.database, shutdown).await;
+/// The journal's tasks, each apart from the others.
+fn run_journal(
+    supervisor: &Arc<Supervisor>,
+    behind: &tokio::runtime::Handle,
+    journal: &Arc<Journal>,
+    shipper: Shipper,
+    uploader: Uploader,
+) -> anyhow::Result<()> {
+    let shipping = Arc::new((journal.clone(), Mutex::new(shipper)));
+    supervisor.spawn_on(behind, tasks::JOURNAL_SHIP, move || {
+        let shipping = shipping.clone();
+        async move { shipping.0.ship(&mut *shipping.1.lock().await).await }
+    });
+    let uploading = Arc::new((journal.clone(), uploader));
+    supervisor.spawn_on(behind, tasks::LOG_BODIES, move || {
+        let uploading = uploading.clone();
+        async move { uploading.0.upload(&uploading.1).await }
+    });
+    let bounded = journal.clone();
+    supervisor.spawn_on(behind, tasks::JOURNAL_BOUND, move || {
+        let bounded = bounded.clone();
+        async move { bounded.keep().await }
+    });
+    let late = journal.clone();
+    supervisor.spawn_on(behind, tasks::ASYNC_GUARDRAILS, move || {
+        let late = late.clone();
+        async move { late.run_late().await }
+    });
+    if journal.is_synced_at_intervals() {
+        let synced = journal.clone();
+        let thread = supervisor.spawn_thread(tasks::JOURNAL_SYNC, move |pulse| synced.sync_at_intervals(pulse));
+        thread.context("a thread that syncs the journal")?;
     }
-}
-
-/// Writes rejected tokens to the audit trail, apart from the threads that carry requests.
-struct TrailService {
-    writer: Mutex<TrailWriter>,
-    database: shared::settings::Database,
-}
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for TrailService {
-    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
-        self.writer.lock().await.run(&self.database, shutdown).await;
-    }
-}
-
-/// Asks the store for parts of limits, apart from the threads that carry requests.
-struct LimitsService(Mutex<LeaseKeeper>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for LimitsService {
-    /// Goes on while the process drains: calls that still run settle what they were promised.
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.lock().await.run().await;
-    }
+    Ok(())
 }
 
 /// Price lists from the operator's service, fetched through the dialer and so under its rules.
@@ -252,70 +324,6 @@ impl PriceFetch for Files {
             let text = proxy::identity::tokens::fetch::fetch(&self.0, url).await.map_err(anyhow::Error::msg)?;
             Ok(Some(String::from_utf8(text)?))
         })
-    }
-}
-
-/// Reads the keyring again when it changes, so that a rotation needs no restart.
-struct KeyringWatch(Arc<Sealer>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for KeyringWatch {
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.clone().watch().await;
-    }
-}
-
-/// Fetches and renews secrets that outside managers hold, and tokens of providers' logins, apart from the threads that
-/// carry requests.
-struct CredentialsService(Arc<Secrets>, Arc<Signing>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for CredentialsService {
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        tokio::join!(self.0.clone().run(), self.1.run());
-    }
-}
-
-/// Drives the connection that kept answers are read over, which requests wait for.
-struct CacheStoreService(Arc<RemoteStore>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for CacheStoreService {
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.clone().connect().await;
-    }
-}
-
-/// Requests wait for its index, so it is not with the work in the background.
-struct SemanticCacheService(Arc<Semantic>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for SemanticCacheService {
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.run().await;
-    }
-}
-
-/// Runs batches in the background, and begins nothing more once the process is to end.
-struct BatchService {
-    runner: Arc<BatchRunner>,
-    background: tokio::runtime::Handle,
-}
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for BatchService {
-    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
-        run_on(&self.background, self.runner.clone().run(shutdown)).await;
-    }
-}
-
-/// Lets the drain end the process as soon as it is idle.
-struct DrainService(Arc<Drain>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for DrainService {
-    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.exit_when_idle(shutdown).await;
     }
 }
 

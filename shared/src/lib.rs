@@ -53,5 +53,6 @@ pub mod routes;
 pub mod seal;
 pub mod secrets;
 pub mod settings;
+pub mod supervisor;
 pub mod telemetry;
 pub mod template;

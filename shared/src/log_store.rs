@@ -25,10 +25,13 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// What one small object may take, all attempts together.
 const LONGEST: Duration = Duration::from_secs(60);
+/// Objects that are being stored in a folder at a time.
+const FOLDER_PUTS: usize = 4;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -37,13 +40,30 @@ pub struct LogStore {
     /// The folder of the URL.
     root: Path,
     is_folder: bool,
+    /// Of objects that are being stored in a folder.
+    folder_places: Arc<Semaphore>,
 }
 
 impl LogStore {
     /// Stores or replaces an object; nobody ever sees half of it.
     pub async fn put(&self, path: &str, bytes: Bytes) -> Result<(), Error> {
         let path = self.place(path)?;
-        within(self.store.put(&path, bytes.into())).await.map(drop)
+        if !self.is_folder {
+            return within(self.store.put(&path, bytes.into())).await.map(drop);
+        }
+        // The thread of an operation on a folder cannot be taken from it. So its place is free when it has really ended:
+        // a folder that hangs holds the bytes of a few objects, and not of one more with every attempt.
+        let (store, places) = (self.store.clone(), self.folder_places.clone());
+        within(async move {
+            let place = places.acquire_owned().await;
+            let put = tokio::spawn(async move {
+                let _place = place;
+                store.put(&path, bytes.into()).await
+            });
+            put.await.unwrap_or_else(|error| Err(object_store::Error::JoinError { source: error }))
+        })
+        .await
+        .map(drop)
     }
 
     /// Whether it is a folder of this machine, where each operation takes a thread while it lasts.

@@ -4,6 +4,7 @@
 mod scripts;
 mod stack;
 mod supervisor;
+mod tasks;
 
 use bench::ports::Reservation;
 use bench::process::{self, Signal};

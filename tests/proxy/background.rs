@@ -56,6 +56,6 @@ async fn bodies_and_logs_are_stored_by_few_threads_that_give_way() {
     let watched = async { tokio::time::timeout(std::time::Duration::from_secs(60), watch).await };
     let (_, watched) = tokio::join!(clients, watched);
     let (most, most_behind) = watched.expect("all bodies are stored within a minute");
-    assert!((1..=3).contains(&most_behind), "{most_behind} threads behind: {:?}", threads(pid));
+    assert!((1..=4).contains(&most_behind), "{most_behind} threads behind: {:?}", threads(pid));
     assert!(most <= 20, "{most} threads: {:?}", threads(pid));
 }

@@ -61,6 +61,7 @@ mod snapshot;
 mod streams;
 mod strictness;
 mod suspended;
+mod tasks;
 mod teaching;
 mod tokens;
 mod translation;

@@ -6,6 +6,7 @@ use prometheus::{
     Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
+use shared::supervisor::TaskReport;
 
 pub struct Metrics {
     registry: Registry,
@@ -23,6 +24,9 @@ pub struct Metrics {
     pub figures_mended: IntCounter,
     pub figures_until: Gauge,
     db_connections: IntGaugeVec,
+    task_up: IntGaugeVec,
+    task_restarts: IntCounterVec,
+    task_lag: GaugeVec,
 }
 
 impl Metrics {
@@ -42,6 +46,12 @@ impl Metrics {
         let ran = HistogramOpts::new("gateway_admin_job_duration_seconds", "Time a run of a job took here.")
             .buckets(vec![0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0]);
         let connections = Opts::new("gateway_admin_db_connections", "Connections to Postgres, by state.");
+        let task_up = Opts::new("gateway_admin_task_up", "1 while a background task does its work.");
+        let task_restarts = Opts::new(
+            "gateway_admin_task_restarts_total",
+            "Panics of a background task, each of which restarts it; each is a bug.",
+        );
+        let task_lag = Opts::new("gateway_admin_task_lag_seconds", "How long a background task has done nothing.");
         let metrics = Self {
             requests: kept(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
             duration: kept(&registry, HistogramVec::new(duration, &["method"])?)?,
@@ -84,6 +94,9 @@ impl Metrics {
                 )?,
             )?,
             db_connections: kept(&registry, IntGaugeVec::new(connections, &["state"])?)?,
+            task_up: kept(&registry, IntGaugeVec::new(task_up, &["task"])?)?,
+            task_restarts: kept(&registry, IntCounterVec::new(task_restarts, &["task"])?)?,
+            task_lag: kept(&registry, GaugeVec::new(task_lag, &["task"])?)?,
             registry,
         };
         #[cfg(target_os = "linux")]
@@ -96,6 +109,17 @@ impl Metrics {
         let _ = self.job_last_success.with_label_values(&[name]);
         let _ = self.job_duration.with_label_values(&[name]);
         let _ = self.job_failures.with_label_values(&[name]);
+    }
+
+    /// Background tasks as they are seen from outside them: one that has died sets nothing.
+    pub fn measure_tasks(&self, reports: &[TaskReport]) {
+        for report in reports {
+            let label = &[report.task.name];
+            self.task_up.with_label_values(label).set(report.status.is_up().into());
+            self.task_lag.with_label_values(label).set(report.lag.as_secs_f64());
+            let restarts = self.task_restarts.with_label_values(label);
+            restarts.inc_by(report.restarts.saturating_sub(restarts.get()));
+        }
     }
 
     /// The text that Prometheus reads.

@@ -7,14 +7,18 @@ use crate::settings::Settings;
 use crate::{audit, jobs};
 use anyhow::Context as _;
 use shared::db;
+use shared::supervisor::Task;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// Answers take milliseconds; what is not done after this long never will be.
 const DRAIN: Duration = Duration::from_secs(30);
+const KEYRING: Task = Task::periodic("keyring", Duration::from_secs(180));
+const TOKEN_FAILURES: Task = Task::periodic("token failures", Duration::from_secs(180));
 
 /// Answers and runs jobs until told to stop by a signal.
 pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
@@ -27,13 +31,19 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
         tracing::warn!("there is no master key: operations that store secrets will be refused");
     }
     let mut jobs = jobs::start(&app);
-    jobs.spawn(app.sealer.clone().watch());
+    let (supervisor, sealer) = (app.supervisor.clone(), app.sealer.clone());
+    jobs.spawn(supervisor.clone().keep(KEYRING, move || sealer.clone().watch()));
     let (stop, stopped) = oneshot::channel();
-    let server = tokio::spawn(serve_on(listener, app, async {
+    let mut server = tokio::spawn(serve_on(listener, app, async {
         let _ = stopped.await;
     }));
-    asked_to_stop().await?;
+    tokio::select! {
+        asked = asked_to_stop() => asked?,
+        // Nobody answers any more: whoever started this process is told by its end, and starts it again.
+        ended = &mut server => anyhow::bail!("serving ended by itself: {ended:?}"),
+    }
     tracing::info!("asked to stop; finishing what has begun");
+    supervisor.leave();
     // What a job has not committed did not happen; another admin, or the next start, does it.
     drop(jobs);
     let _ = stop.send(());
@@ -47,7 +57,9 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
 pub async fn serve_on(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) {
     let limits = ConnectionLimits { connections: app.max_connections, ..ConnectionLimits::default() };
     let open = app.metrics.connections.clone();
-    let writing = tokio::spawn(audit::write_token_failures(app.clone()));
+    let written = app.clone();
+    let write = move || audit::write_token_failures(written.clone());
+    let writing = app.supervisor.spawn_on(&Handle::current(), TOKEN_FAILURES, write);
     connections::serve(listener, router(app.clone()), limits, open, stop).await;
     writing.abort();
     audit::write_last_token_failures(&app).await;

@@ -29,7 +29,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
-use writes::{PendingWrite, WriteQueue};
+use writes::{LeavingWrite, PendingWrite, WriteQueue};
 
 /// A longer entry is not stored, and none is unpacked to more.
 pub const LARGEST: usize = 4 << 20;
@@ -168,8 +168,8 @@ impl RemoteStore {
         let link = self.reached().await;
         let (store, link) = (&self, &link);
         let each = |write: PendingWrite| async move {
-            store.write_one(link, &write).await;
-            store.queue.leave(&write);
+            let leaving = LeavingWrite { queue: &store.queue, write };
+            store.write_one(link, &leaving.write).await;
         };
         self.queue.waiting().for_each_concurrent(AT_ONCE, each).await;
     }

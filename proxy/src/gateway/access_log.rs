@@ -2,6 +2,7 @@
 //! reads the lines slowly loses some, and holds up no request. Nothing is written that a client could hide a secret in:
 //! no query, no header but ids, no body.
 
+use crate::serve::tasks::ACCESS_LOG;
 use anyhow::Context as _;
 use http::HeaderValue;
 use pingora_http::RequestHeader;
@@ -11,8 +12,10 @@ use proxy::refusal::RefusalCode;
 use proxy::request::text_bounds::{self, cut};
 use proxy::visit::Visit;
 use serde::Serialize;
+use shared::supervisor::Supervisor;
 use std::io::{BufWriter, Write};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use uuid::Uuid;
 
@@ -45,14 +48,19 @@ struct AccessLine<'v> {
 }
 
 impl AccessLog {
-    pub fn to_stdout(metrics: &Metrics) -> anyhow::Result<Self> {
-        Self::start(std::io::stdout(), metrics.access_log_dropped.clone()).context("ACCESS_LOG: a thread for it")
+    pub fn to_stdout(metrics: &Metrics, supervisor: &Arc<Supervisor>) -> anyhow::Result<Self> {
+        Self::start(std::io::stdout(), metrics.access_log_dropped.clone(), supervisor)
+            .context("ACCESS_LOG: a thread for it")
     }
 
     /// Writes to `output` until the process ends.
-    fn start(output: impl Write + Send + 'static, dropped: IntCounter) -> std::io::Result<Self> {
+    fn start(
+        mut output: impl Write + Send + 'static,
+        dropped: IntCounter,
+        supervisor: &Arc<Supervisor>,
+    ) -> std::io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
-        std::thread::Builder::new().name("access log".into()).spawn(move || write_all(&waiting, output))?;
+        supervisor.spawn_thread(ACCESS_LOG, move |_| write_all(&waiting, &mut output))?;
         Ok(Self { lines, dropped })
     }
 
@@ -124,7 +132,7 @@ mod tests {
     #[test]
     fn a_reader_that_does_not_read_loses_lines_and_holds_up_nobody() {
         let dropped = IntCounter::new("d", "d").unwrap();
-        let log = AccessLog::start(Stuck, dropped.clone()).unwrap();
+        let log = AccessLog::start(Stuck, dropped.clone(), &Supervisor::new()).unwrap();
         let head = RequestHeader::build("GET", b"/v1/models?key=secret", None).unwrap();
         let mut visit = Visit::begin();
         assert_eq!(visit.observer.lane(), Lane::Own);

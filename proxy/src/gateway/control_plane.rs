@@ -3,7 +3,6 @@
 use super::admin_addresses::AdminAddresses;
 use async_trait::async_trait;
 use futures::FutureExt as _;
-use pingora_core::services::background::{GenBackgroundService, background_service};
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_load_balancing::health_check::{HealthObserve, TcpHealthCheck};
 use pingora_load_balancing::selection::RoundRobin;
@@ -21,8 +20,8 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// The addresses and the service that checks them.
-    pub fn new(addresses: &[String]) -> anyhow::Result<(Self, GenBackgroundService<LoadBalancer<RoundRobin>>)> {
+    /// The addresses and what checks them.
+    pub fn new(addresses: &[String]) -> anyhow::Result<(Self, Arc<LoadBalancer<RoundRobin>>)> {
         let addresses = AdminAddresses::new(addresses)?;
         let mut admins: LoadBalancer<RoundRobin> = LoadBalancer::from_backends(Backends::new(Box::new(addresses)));
         let mut check = TcpHealthCheck::new();
@@ -32,8 +31,8 @@ impl ControlPlane {
         admins.update_frequency = Some(RESOLVE_EVERY);
         // What was resolved at the start is known before the first request.
         let _ = admins.update().now_or_never();
-        let service = background_service("admin health checks", admins);
-        Ok((Self { admins: service.task() }, service))
+        let admins = Arc::new(admins);
+        Ok((Self { admins: admins.clone() }, admins))
     }
 
     /// One that is known to be alive, else any: right after the start nothing is known, and an admin that has just come

@@ -1,6 +1,7 @@
 //! What the gateway answers by itself at no provider's expense: a greeting, and browsers' questions before a call.
 
 use super::Readiness;
+use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 use pingora_core::Result;
 use pingora_http::{RequestHeader, ResponseHeader};
@@ -20,12 +21,12 @@ pub fn json_head(status: u16, length: usize) -> Result<ResponseHeader> {
 }
 
 /// The pages of the metrics port that a balancer asks for, where the operator wants them here, too.
-pub fn health(head: &RequestHeader, readiness: &Readiness) -> Option<(u16, &'static [u8])> {
+pub fn health(head: &RequestHeader, readiness: &Readiness) -> Option<(u16, Bytes)> {
     match (&head.method, head.uri.path()) {
-        (&Method::GET, "/healthz") => Some((200, &b"ok\n"[..])),
+        (&Method::GET, "/healthz") => Some((200, Bytes::from_static(b"ok\n"))),
         (&Method::GET, "/readyz") => Some(match readiness() {
-            Ok(()) => (200, &b"ready\n"[..]),
-            Err(why) => (503, why.as_bytes()),
+            Ok(ready) => (200, Bytes::from(ready.into_owned())),
+            Err(why) => (503, Bytes::from(why.into_owned())),
         }),
         _ => None,
     }

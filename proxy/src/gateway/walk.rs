@@ -19,7 +19,7 @@ impl Gateway {
         if let Some(readiness) = &self.readiness
             && let Some((status, text)) = pages::health(session.req_header(), readiness)
         {
-            return self.own_page(session, ctx, pages::text_head(status, text.len())?, Bytes::from_static(text)).await;
+            return self.own_page(session, ctx, pages::text_head(status, text.len())?, text).await;
         }
         let opened = match ClientConnection::take_opened(session.downstream_session.stream()) {
             Some(opened) => {

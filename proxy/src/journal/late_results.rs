@@ -1,17 +1,21 @@
 //! Hooks of calls that nobody waited for, until their results join the log. As texts that wait to be counted they are in memory
 //! only: if the process dies before, the log lacks them.
 //!
-//! What waits is bounded, and so is the time that a shipment gives them: what there was no room or no time for is told as
-//! skipped, and counted. Each workspace has a share of the room, of the places and of the time, so that one whose services hang
-//! costs itself its results, and not everybody their logs.
+//! They run beside the shipments, as a task of their own, and no shipment waits for them to run: a file that was closed while
+//! some were under way is left where it is until they are done, and others are sent meanwhile.
+//!
+//! What waits is bounded, and so is the time of each: what there was no room or no time for is logged as skipped, and counted.
+//! Each workspace has a share of the room, of the places and of the time, so that one whose services hang costs itself its
+//! results, and not everybody their logs.
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -26,9 +30,11 @@ const MOST_DONE: usize = 4 * MOST;
 /// Under way at a time. Those that compute take turns on one thread; those that wait for somebody wait together.
 const AT_ONCE: usize = 64;
 const AT_ONCE_EACH: usize = 16;
-/// The longest that a shipment waits for them.
+/// The longest from the end of a call to the end of its hooks.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long shipments wait for one workspace in each period; when that is used up, only briefly.
+/// A file waits for hooks no longer than this, should they never be heard of again.
+pub(super) const LONGEST_FILE_WAIT: Duration = Duration::from_secs(12);
+/// How long files wait for one workspace in each period; when that is used up, only briefly.
 const PERIOD: Duration = Duration::from_secs(60);
 const LONGEST_EACH: Duration = Duration::from_secs(15);
 const BRIEF: Duration = Duration::from_millis(250);
@@ -65,12 +71,15 @@ pub struct HookLists {
 #[derive(Default)]
 pub struct LateWorks {
     queue: Mutex<LateQueue>,
+    arrived: Notify,
 }
 
 #[derive(Default)]
 struct LateQueue {
-    /// By the id of the record.
-    waiting: BTreeMap<Uuid, Box<dyn LateWork>>,
+    /// By the id of the record, with when it came.
+    waiting: BTreeMap<Uuid, (Instant, Box<dyn LateWork>)>,
+    /// Those that wait or run, the oldest first.
+    unfinished: BTreeSet<(Instant, Uuid)>,
     bytes: usize,
     /// The same by workspace: how many, and their bytes.
     held: BTreeMap<Uuid, (usize, usize)>,
@@ -79,7 +88,7 @@ struct LateQueue {
     skipped: u64,
 }
 
-/// How long shipments waited for a workspace since this period began.
+/// How long the hooks of a workspace took since this period began.
 struct WaitedFor {
     began: Instant,
     total: Duration,
@@ -88,25 +97,44 @@ struct WaitedFor {
 impl LateWorks {
     /// To be called before the record can be shipped.
     pub fn put(&self, id: Uuid, work: Box<dyn LateWork>) {
-        let weight = work.weight();
+        let (weight, now) = (work.weight(), Instant::now());
         let mut queue = self.queue.lock();
         if queue.has_room(work.owner(), weight) {
             queue.hold(work.owner(), weight);
-            queue.waiting.insert(id, work);
+            queue.unfinished.insert((now, id));
+            queue.waiting.insert(id, (now, work));
+            drop(queue);
+            self.arrived.notify_one();
             return;
         }
         queue.skipped += 1;
         queue.finish(id, work.skipped());
     }
 
-    /// Does what waits now, in bounded time, and answers how many were skipped since it was last asked. Not to be called twice at a
-    /// time.
-    pub async fn run(&self) -> u64 {
+    /// Runs what comes for as long as the process does, and tells `skipped` of how many had to be skipped. Those of one workspace
+    /// run in rounds; each workspace has its own.
+    pub async fn run(&self, skipped: impl Fn(u64)) {
         let places = Semaphore::new(AT_ONCE);
-        let by_owner = self.queue.lock().by_owner(Instant::now());
-        let runs = by_owner.into_iter().map(|(owner, ids, until)| self.run_owner(owner, ids, until, &places));
-        futures::future::join_all(runs).await;
-        std::mem::take(&mut self.queue.lock().skipped)
+        let (mut rounds, mut busy) = (FuturesUnordered::new(), BTreeSet::new());
+        loop {
+            for (owner, ids, until) in self.queue.lock().by_owner(Instant::now()) {
+                if busy.insert(owner) {
+                    let round = self.run_owner(owner, ids, until, &places);
+                    rounds.push(async move {
+                        round.await;
+                        owner
+                    });
+                }
+            }
+            tokio::select! {
+                Some(owner) = rounds.next() => drop(busy.remove(&owner)),
+                () = self.arrived.notified() => {}
+            }
+            let count = std::mem::take(&mut self.queue.lock().skipped);
+            if count > 0 {
+                skipped(count);
+            }
+        }
     }
 
     /// What waits of one workspace. So few of it are under way or in line for a place that others get theirs in turn.
@@ -120,19 +148,25 @@ impl LateWorks {
 
     /// How long it took, once it had a place.
     async fn run_one(&self, id: Uuid, until: Instant, places: &Semaphore) -> Duration {
-        let Some(work) = self.queue.lock().waiting.remove(&id) else { return Duration::ZERO };
-        let (owner, weight, skipped) = (work.owner(), work.weight(), work.skipped());
+        let Some((came, work)) = self.queue.lock().waiting.remove(&id) else { return Duration::ZERO };
+        let skipped = Some(work.skipped());
+        let mut running = RunningWork { works: self, id, came, owner: work.owner(), weight: work.weight(), skipped };
+        let until = until.min(came + LONGEST);
         let place = tokio::time::timeout_at(until, places.acquire()).await;
         let began = Instant::now();
-        let done = match place.is_err() || until <= began {
-            true => None,
-            false => tokio::time::timeout_at(until, work.run()).await.ok(),
-        };
-        let mut queue = self.queue.lock();
-        queue.let_go(owner, weight);
-        queue.skipped += u64::from(done.is_none());
-        queue.finish(id, done.unwrap_or(skipped));
+        if place.is_ok()
+            && began < until
+            && let Ok(done) = tokio::time::timeout_at(until, work.run()).await
+        {
+            running.finish(done);
+        }
+        drop(running);
         began.elapsed()
+    }
+
+    /// Whether all hooks are done of calls that were over by then.
+    pub(super) fn is_done_until(&self, moment: Instant) -> bool {
+        self.queue.lock().unfinished.first().is_none_or(|(came, _)| *came > moment)
     }
 
     /// The results of a record with those that came later, where there are some.
@@ -154,6 +188,35 @@ impl LateWorks {
     /// Its record is stored.
     pub fn forget(&self, id: Uuid) {
         self.queue.lock().done.remove(&id);
+    }
+}
+
+/// One that has left the queue. It is skipped unless it finishes, also when its run panics or is given up.
+struct RunningWork<'w> {
+    works: &'w LateWorks,
+    id: Uuid,
+    came: Instant,
+    owner: Uuid,
+    weight: usize,
+    skipped: Option<HookLists>,
+}
+
+impl RunningWork<'_> {
+    fn finish(&mut self, done: HookLists) {
+        self.skipped = None;
+        self.works.queue.lock().finish(self.id, done);
+    }
+}
+
+impl Drop for RunningWork<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.works.queue.lock();
+        queue.let_go(self.owner, self.weight);
+        queue.unfinished.remove(&(self.came, self.id));
+        if let Some(skipped) = self.skipped.take() {
+            queue.skipped += 1;
+            queue.finish(self.id, skipped);
+        }
     }
 }
 
@@ -184,7 +247,7 @@ impl LateQueue {
     fn by_owner(&mut self, now: Instant) -> Vec<(Uuid, Vec<Uuid>, Instant)> {
         self.waited.retain(|_, waited| now.saturating_duration_since(waited.began) < PERIOD);
         let mut by_owner: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
-        for (id, work) in &self.waiting {
+        for (id, (_, work)) in &self.waiting {
             by_owner.entry(work.owner()).or_default().push(*id);
         }
         let until = |owner: &Uuid| {
@@ -276,6 +339,23 @@ mod tests {
         id
     }
 
+    /// Runs them until all are done, and answers how many were skipped.
+    async fn run_all(works: &LateWorks) -> u64 {
+        let skipped = std::cell::Cell::new(0);
+        let all_done = async {
+            while !works.is_done_until(Instant::now()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            // The count is told after the last of them.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        };
+        tokio::select! {
+            () = works.run(|count| skipped.set(skipped.get() + count)) => {}
+            () = all_done => {}
+        }
+        skipped.get()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_workspace_whose_services_hang_costs_others_neither_results_nor_much_time() {
         let works = LateWorks::default();
@@ -287,7 +367,7 @@ mod tests {
             let other = Uuid::from_u128(1000 * round + 999);
             works.put(other, Box::new(Word { owner: 2, weight: 10, is_stuck: false }));
             let began = Instant::now();
-            assert_eq!(works.run().await, 200);
+            assert_eq!(run_all(&works).await, 200);
             waits.push(began.elapsed().as_secs());
             assert!(works.joined(other, None).unwrap().contains("said"));
         }
@@ -296,11 +376,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn others_begin_and_end_while_those_of_one_workspace_hang() {
+        let works = LateWorks::default();
+        put(&works, 1, 10, true);
+        let later = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let other = Uuid::from_u128(2);
+            works.put(other, Box::new(Word { owner: 2, weight: 10, is_stuck: false }));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert!(works.joined(other, None).unwrap().contains("said"));
+            assert!(works.joined(Uuid::from_u128(1), None).is_none(), "it still hangs");
+        };
+        tokio::select! {
+            () = works.run(|_| {}) => {}
+            () = later => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_under_way_when_the_task_ended_is_skipped() {
+        let works = LateWorks::default();
+        let stuck = put(&works, 1, 10, true);
+        assert!(tokio::time::timeout(Duration::from_secs(1), works.run(|_| {})).await.is_err());
+        assert!(works.joined(stuck, None).unwrap().contains("skipped"));
+        assert!(works.is_done_until(Instant::now()) && works.queue.lock().held.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn results_join_those_of_the_record_and_what_hangs_is_skipped() {
         let works = LateWorks::default();
         let (quick, stuck) = (put(&works, 1, 10, false), put(&works, 2, 10, true));
         assert_eq!(works.joined(quick, None), None, "not yet");
-        assert_eq!(works.run().await, 1);
+        assert_eq!(run_all(&works).await, 1);
         let known = r#"{"before_request_hooks":["sync"],"after_request_hooks":[]}"#;
         let joined: Value = serde_json::from_str(&works.joined(quick, Some(known)).unwrap()).unwrap();
         assert_eq!(joined["before_request_hooks"], json!(["sync", "said"]));
@@ -309,7 +416,7 @@ mod tests {
         assert_eq!((works.joined(quick, None), works.queue.lock().bytes), (None, 0));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn what_waits_is_bounded_and_what_has_no_room_is_told_so() {
         let works = LateWorks::default();
         for id in 0..5 {
@@ -317,7 +424,7 @@ mod tests {
         }
         assert_eq!(works.queue.lock().waiting.len(), 4);
         assert!(works.joined(Uuid::from_u128(4), None).unwrap().contains("skipped"));
-        assert_eq!(works.run().await, 1);
+        assert_eq!(run_all(&works).await, 1);
         assert!(works.joined(Uuid::from_u128(3), None).unwrap().contains("said"));
     }
 

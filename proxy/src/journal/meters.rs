@@ -29,6 +29,12 @@ pub struct JournalMeters {
 }
 
 impl JournalMeters {
+    /// Hooks of so many calls were not run.
+    pub fn note_skipped(&self, calls: u64) {
+        self.late_skipped.inc_by(calls);
+        tracing::warn!(calls, "guardrails with `async` were skipped: more wait than there is room or time for");
+    }
+
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
         let counter = |name: &str, help: &str| -> prometheus::Result<IntCounter> {
             let counter = IntCounter::new(name, help)?;

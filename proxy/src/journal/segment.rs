@@ -16,6 +16,8 @@ const BODIES: &str = "bodies";
 const UNBORN: &str = "new";
 /// What cannot be read is kept under this ending for somebody to look at.
 const DAMAGED: &str = "damaged";
+/// A file is set aside when sending it has panicked so often: what stands behind it must not wait for ever.
+pub const MOST_PANICS: u32 = 3;
 /// Of a process, not of records.
 const MARK: &str = "boot";
 
@@ -42,6 +44,12 @@ pub struct ClosedSegment {
     pub has_bodies: bool,
     /// Up to here its bodies are in the log store.
     pub uploaded: u64,
+    /// When it was closed; none when another process made it.
+    pub closed: Option<Instant>,
+    /// How often sending it has panicked.
+    pub panics: u32,
+    /// Holds nothing but promises to calls, which are never dropped.
+    pub has_only_intents: bool,
 }
 
 impl Segment {
@@ -97,7 +105,8 @@ impl Segment {
         self.held.file.try_clone()
     }
 
-    pub fn close(self) -> ClosedSegment {
+    pub fn close(mut self) -> ClosedSegment {
+        self.held.closed = Some(Instant::now());
         self.held
     }
 }
@@ -211,8 +220,20 @@ impl ClosedSegment {
     }
 
     fn new(file: File, path: PathBuf, length: u64, since: SystemTime) -> Self {
-        let (synced, created) = (0, None);
-        Self { file, path, length, synced, since, created, shipped: 0, has_bodies: false, uploaded: 0 }
+        Self {
+            file,
+            path,
+            length,
+            synced: 0,
+            since,
+            created: None,
+            shipped: 0,
+            has_bodies: false,
+            uploaded: 0,
+            closed: None,
+            panics: 0,
+            has_only_intents: false,
+        }
     }
 
     pub fn name(&self) -> String {

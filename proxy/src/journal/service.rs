@@ -1,11 +1,16 @@
 //! The journal's tasks on the background threads (`runtime::background`): ship what is closed, sync what is open, adopt
-//! what others left, keep within bounds.
+//! what others left, keep within bounds. Each is a task of its own for the supervisor, and none of them waits for another:
+//! a log store that hangs holds up bodies alone, and Postgres records alone.
 
 use super::Journal;
-use super::segment::{Mark, sync_folder};
+use super::late_results::LONGEST_FILE_WAIT;
+use super::segment::{ClosedSegment, MOST_PANICS, Mark, sync_folder};
 use super::ship::{Shipped, Shipper, Unshipped};
 use super::upload::Uploader;
+use crate::runtime::background::compute;
 use shared::settings::journal::Fsync;
+use shared::supervisor::Pulse;
+use shared::telemetry::LogLimit;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,16 +25,27 @@ const LONGEST_OPEN: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// A leaving process tries this long to send the last of its logs. What is left waits on disk for the next one.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Files of a leaving process wait so long for hooks of their calls.
+const LEAVING_FILE_WAIT: Duration = Duration::from_secs(2);
+/// The longest that a shipment waits for tokens to be counted.
+const LONGEST_COUNT: Duration = Duration::from_secs(10);
 /// And so long for its traces, which nobody keeps.
 const TRACED: Duration = Duration::from_secs(2);
 
 impl Journal {
-    /// Runs for as long as the process does.
+    /// All tasks but the one that syncs, for as long as the process does.
     pub async fn run(self: &Arc<Self>, shipper: &mut Shipper, uploader: &Uploader) {
-        tokio::join!(self.ship(shipper), self.upload(uploader), self.keep());
+        tokio::join!(self.ship(shipper), self.upload(uploader), self.keep(), self.run_late());
     }
 
-    async fn ship(&self, shipper: &mut Shipper) {
+    /// Runs the hooks of calls that nobody waited for.
+    pub async fn run_late(&self) {
+        self.late.run(|calls| self.meters.note_skipped(calls)).await;
+    }
+
+    /// Records and promises → Postgres.
+    pub async fn ship(&self, shipper: &mut Shipper) {
+        shipper.begin_anew();
         let interval = Duration::from_millis(self.settings.journal_ship_ms.max(10));
         let mut adopted: Option<Instant> = None;
         let mut failures = 0_u32;
@@ -51,7 +67,7 @@ impl Journal {
             }
             failures = if shipped { 0 } else { failures.saturating_add(1) };
             self.is_empty.send_replace(shipped && self.backlog().0 == 0 && self.bodies_backlog() == 0);
-            if shipped && !self.closed.lock().is_empty() {
+            if shipped && self.has_ready() {
                 continue;
             }
             let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(LONGEST_WAIT.max(interval));
@@ -66,18 +82,12 @@ impl Journal {
     async fn ship_closed(&self, shipper: &mut Shipper) -> bool {
         let count = self.closed.lock().len();
         for _ in 0..count {
-            let Some(mut held) = self.closed.lock().pop_front() else { break };
+            let Some(mut shipping) = self.take_ready() else { break };
             self.count_untold().await;
-            let skipped = self.late.run().await;
-            if skipped > 0 {
-                self.meters.late_skipped.inc_by(skipped);
-                tracing::warn!(
-                    skipped,
-                    "guardrails with `async` were skipped: more wait than there is room or time for"
-                );
-            }
-            match shipper.ship(&mut held, &self.untold, &self.late).await {
+            let Some(held) = &mut shipping.file else { break };
+            match shipper.ship(held, &self.untold, &self.late).await {
                 Ok(shipped) => {
+                    let Some(mut held) = shipping.file.take() else { break };
                     let name = held.name();
                     let gone = match shipped {
                         Shipped::Whole => held.remove(),
@@ -96,13 +106,42 @@ impl Journal {
                 Err(Unshipped { error }) => {
                     self.meters.ship_failures.inc();
                     tracing::warn!(error, "logs could not be sent to Postgres; they wait on disk");
-                    self.closed.lock().push_front(held);
                     return false;
                 }
             }
         }
         self.note_shipped();
         true
+    }
+
+    /// The oldest file that waits for no hooks of its calls.
+    fn take_ready(&self) -> Option<ShippingFile<'_>> {
+        let mut closed = self.closed.lock();
+        let index = closed.iter().position(|held| self.is_ready(held))?;
+        closed.remove(index).map(|held| ShippingFile { journal: self, index, file: Some(held) })
+    }
+
+    fn has_ready(&self) -> bool {
+        self.closed.lock().iter().any(|held| self.is_ready(held))
+    }
+
+    fn is_ready(&self, held: &ClosedSegment) -> bool {
+        let Some(closed) = held.closed else { return true };
+        let wait = if self.is_leaving.load(Relaxed) { LEAVING_FILE_WAIT } else { LONGEST_FILE_WAIT };
+        closed.elapsed() >= wait || self.late.is_done_until(closed.into())
+    }
+
+    /// Which file would be sent next.
+    #[cfg(test)]
+    pub(super) fn take_ready_for_test(&self) -> Option<usize> {
+        self.take_ready().map(|shipping| shipping.index)
+    }
+
+    /// What a bug in sending does.
+    #[cfg(test)]
+    pub(super) fn panic_while_shipping_for_test(&self) {
+        let _shipping = self.take_ready();
+        panic!("a record that nobody expected");
     }
 
     /// What dead processes held of limits goes back, now that all they spent is stored.
@@ -123,38 +162,65 @@ impl Journal {
         }
     }
 
-    /// A long text takes milliseconds; this thread has other things to do.
+    /// A long text takes milliseconds; this thread has other things to do. Where it takes too long, the rough figures of
+    /// the records count.
     async fn count_untold(&self) {
         if self.untold.has_texts() {
             let untold = self.untold.clone();
-            let _ = tokio::task::spawn_blocking(move || untold.count()).await;
+            let _ = tokio::time::timeout(LONGEST_COUNT, compute(move || untold.count())).await;
         }
     }
 
+    /// Sets the gauges of what is not in Postgres yet. Called when they are read: a task that has died would leave them
+    /// as they were.
+    pub fn measure(&self) {
+        let (bytes, oldest) = self.backlog();
+        self.meters.backlog_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let lag = oldest.and_then(|oldest| SystemTime::now().duration_since(oldest).ok()).unwrap_or_default();
+        self.meters.lag_seconds.set(lag.as_secs_f64());
+        self.meters.bodies_backlog_bytes.set(i64::try_from(self.bodies_backlog()).unwrap_or(i64::MAX));
+    }
+
     /// What must go on while a shipment waits for Postgres.
-    async fn keep(&self) {
-        let sync_every = Duration::from_millis(self.settings.journal_fsync_ms.max(10));
-        let mut synced = Instant::now();
+    pub async fn keep(&self) {
         loop {
-            tokio::time::sleep(LOOK_EVERY.min(sync_every)).await;
-            let (bytes, oldest) = self.backlog();
-            self.meters.backlog_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
-            let lag = oldest.and_then(|oldest| SystemTime::now().duration_since(oldest).ok()).unwrap_or_default();
-            self.meters.lag_seconds.set(lag.as_secs_f64());
+            tokio::time::sleep(LOOK_EVERY).await;
             // A disk that was full may have room again although no call comes.
             if self.is_failing.load(Relaxed) {
                 self.probe();
             }
             self.bound();
-            self.count_untold().await;
-            if self.settings.journal_fsync == Fsync::Interval && synced.elapsed() >= sync_every {
-                let (handles, folder) = (self.handles(), self.settings.journal_dir.clone());
-                if !handles.is_empty() {
-                    let sync = move || handles.iter().try_for_each(File::sync_data).and_then(|()| sync_folder(&folder));
-                    // Syncing can take long on a busy disk; this thread has other things to do.
-                    let _ = tokio::task::spawn_blocking(sync).await;
-                }
-                synced = Instant::now();
+        }
+    }
+
+    /// Whether open files are synced at intervals, by a thread that calls `sync_at_intervals`.
+    pub fn is_synced_at_intervals(&self) -> bool {
+        self.settings.journal_fsync == Fsync::Interval
+    }
+
+    /// Syncs what is open, for as long as the process runs. It blocks, for seconds on a busy disk, so it has a thread of its
+    /// own that nothing else can hold up.
+    pub fn sync_at_intervals(&self, pulse: &Pulse) {
+        let every = Duration::from_millis(self.settings.journal_fsync_ms.max(10));
+        loop {
+            std::thread::sleep(every);
+            pulse.beat();
+            self.sync_open();
+        }
+    }
+
+    fn sync_open(&self) {
+        let handles = self.handles();
+        if handles.is_empty() {
+            return;
+        }
+        let synced =
+            handles.iter().try_for_each(File::sync_data).and_then(|()| sync_folder(&self.settings.journal_dir));
+        if let Err(error) = synced {
+            self.meters.write_failures.inc();
+            static UNSYNCED: LogLimit = LogLimit::new();
+            if let Some(skipped) = UNSYNCED.pass() {
+                tracing::error!(%error, skipped, "the journal could not be synced");
             }
         }
     }
@@ -187,5 +253,28 @@ impl Journal {
             tracing::warn!("the collector has not taken all traces; those are dropped");
         }
         is_sent
+    }
+}
+
+/// A file that is being sent. It goes back to its place in the line unless it is taken out, also when sending it panics or is
+/// given up: only a file that is known to be here counts as not shipped yet.
+struct ShippingFile<'j> {
+    journal: &'j Journal,
+    index: usize,
+    file: Option<ClosedSegment>,
+}
+
+impl Drop for ShippingFile<'_> {
+    fn drop(&mut self) {
+        let Some(mut held) = self.file.take() else { return };
+        held.panics += u32::from(std::thread::panicking());
+        if held.panics >= MOST_PANICS {
+            self.journal.note_lost(&held);
+            self.journal.set_aside(held, "sending it panicked each time");
+            return;
+        }
+        let mut closed = self.journal.closed.lock();
+        let index = self.index.min(closed.len());
+        closed.insert(index, held);
     }
 }

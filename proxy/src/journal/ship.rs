@@ -95,6 +95,14 @@ impl Shipper {
         self
     }
 
+    /// Forgets what an attempt that was given up in the middle has left behind.
+    pub(super) fn begin_anew(&mut self) {
+        self.client = None;
+        if let Some(traces) = &mut self.traces {
+            traces.forget();
+        }
+    }
+
     /// Sends the records of a file that are not stored yet. Those that do not say what they used may be in `untold`.
     pub(super) async fn ship(
         &mut self,

@@ -312,3 +312,127 @@ fn a_folder_that_cannot_be_written_stops_the_start() {
     let error = Journal::open(settings(folder.path()), 1, meters).err().unwrap();
     assert!(error.to_string().contains("JOURNAL_DIR"), "{error}");
 }
+
+/// A promise to a call under a strict budget.
+fn intent(number: u128) -> Intent<'static> {
+    let sort = crate::limits::CounterKind::from_words("policy", "cost", "total").unwrap();
+    let charge = Charge { sort, scope_id: "p", starts_at: 5, lease: None };
+    Intent {
+        boot: Uuid::from_u128(1),
+        request_id: Uuid::from_u128(number),
+        attempt: 1,
+        organisation_id: Uuid::from_u128(9).into(),
+        charges: [charge].into_iter().collect(),
+        amounts: vec![7],
+    }
+}
+
+/// The promises of everything that waits for Postgres.
+fn promised(journal: &Journal) -> Vec<u128> {
+    let mut found = Vec::new();
+    for held in journal.closed.lock().iter() {
+        let records = held.reader(held.shipped).unwrap().records(usize::MAX, usize::MAX).unwrap();
+        found.extend(records.intents().map(|frame| Intent::decode(frame).unwrap().request_id.as_u128()));
+    }
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn promises_are_kept_whatever_is_dropped() {
+    let folder = TempDir::new().unwrap();
+    let full = Settings { journal_segment_bytes: 1000, journal_max_bytes: 2000, ..settings(folder.path()) };
+    let journal = open(full.clone());
+    for number in 0..100 {
+        if number % 10 == 0 {
+            assert!(journal.promise(&intent(number)));
+        }
+        journal.append(&record(number));
+    }
+    journal.harvest(Duration::ZERO);
+    let all: Vec<u128> = (0..100).step_by(10).collect();
+    for _ in 0..3 {
+        journal.bound();
+        assert_eq!(promised(&journal), all);
+    }
+    let kept = ids(&journal).len() as u64;
+    assert!(kept < 100);
+    assert_eq!(journal.meters.lost.get(), 100 - kept, "no record is counted twice");
+    // Another process finds them as well.
+    drop(journal);
+    let next = open(full);
+    next.adopt();
+    assert_eq!(promised(&next), all);
+}
+
+/// Hooks of a call whose service never answers.
+struct Hangs;
+
+impl LateWork for Hangs {
+    fn owner(&self) -> Uuid {
+        Uuid::from_u128(1)
+    }
+
+    fn weight(&self) -> usize {
+        1
+    }
+
+    fn skipped(&self) -> HookLists {
+        HookLists::default()
+    }
+
+    fn run(self: Box<Self>) -> futures::future::BoxFuture<'static, HookLists> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_file_waits_for_hooks_of_its_calls_and_no_other_waits_with_it() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    let close = |number: u128| {
+        journal.append(&record(number));
+        journal.harvest(Duration::ZERO);
+    };
+    close(1);
+    journal.late(Uuid::from_u128(2), Box::new(Hangs));
+    close(2);
+    assert_eq!(journal.closed.lock().len(), 2);
+    let ready = journal.take_ready_for_test().expect("it was closed before");
+    assert_eq!(ready, 0);
+    // What is left waits for the hooks, and is sent without them in the end.
+    journal.closed.lock().pop_front();
+    assert_eq!(journal.take_ready_for_test(), None);
+    for held in journal.closed.lock().iter_mut() {
+        held.closed = held.closed.and_then(|closed| closed.checked_sub(Duration::from_secs(60)));
+    }
+    assert_eq!(journal.take_ready_for_test(), Some(0));
+}
+
+#[test]
+fn a_file_that_panics_each_time_is_set_aside_and_what_stands_behind_it_is_not() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(Settings { journal_segment_bytes: 1, ..settings(folder.path()) });
+    journal.append(&record(1));
+    journal.append(&record(2));
+    for round in 1..=segment::MOST_PANICS {
+        let shipping =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| journal.panic_while_shipping_for_test()));
+        assert!(shipping.is_err());
+        let left = if round < segment::MOST_PANICS { vec![1, 2] } else { vec![2] };
+        assert_eq!(ids(&journal), left, "round {round}");
+    }
+    assert_eq!((journal.meters.lost.get(), journal.meters.rejected.get()), (1, 1));
+    journal.adopt();
+    assert_eq!(ids(&journal), [2]);
+}
+
+#[test]
+fn lag_is_measured_when_it_is_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    journal.append(&record(1));
+    assert_eq!(journal.meters.backlog_bytes.get(), 0, "no task runs");
+    journal.measure();
+    assert!(journal.meters.backlog_bytes.get() > 0 && journal.meters.lag_seconds.get() >= 0.0);
+}

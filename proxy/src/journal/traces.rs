@@ -5,7 +5,7 @@
 //! They are sent by a task of their own, so that a collector that is away or hangs does not hold the journal up: what
 //! finds no room in its queue is dropped and counted, and so is what was not taken after a few tries.
 
-mod collector;
+pub mod collector;
 pub mod span;
 
 use super::meters::JournalMeters;
@@ -32,8 +32,8 @@ pub struct Traces {
     /// Of records that are not stored yet.
     noted: Vec<Value>,
     collector: Arc<Collector>,
-    /// To the task that sends them; none before the first are sent.
-    queue: Option<Sender<TraceBatch>>,
+    /// To the task that sends them.
+    queue: Sender<TraceBatch>,
 }
 
 /// One request to the collector.
@@ -52,7 +52,9 @@ impl Traces {
         let Some(endpoint) = &settings.otel_exporter_otlp_endpoint else { return Ok(None) };
         let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
         let named = |rule| anyhow::anyhow!("OTEL_EXPORTER_OTLP_ENDPOINT: {rule}");
+        let (queue, batches) = mpsc::channel(MOST_WAITING);
         let collector = Collector {
+            batches: tokio::sync::Mutex::new(batches),
             origin: dialer.known_host(endpoint).map_err(named)?,
             path: path_of(&url).map_err(named)?,
             headers: headers(settings.otel_exporter_otlp_headers.as_deref().unwrap_or_default())?,
@@ -65,8 +67,13 @@ impl Traces {
             meters,
             noted: Vec::new(),
             collector: Arc::new(collector),
-            queue: None,
+            queue,
         }))
+    }
+
+    /// The task that sends what is queued.
+    pub fn collector(&self) -> Arc<Collector> {
+        self.collector.clone()
     }
 
     /// Keeps the spans of a record until the next `send`.
@@ -77,16 +84,12 @@ impl Traces {
     /// Queues what was noted for the collector. Never waits and never fails: what has no room is dropped.
     pub fn send(&mut self) {
         let noted = std::mem::take(&mut self.noted);
-        let queue = self.queue.get_or_insert_with(|| {
-            let (queue, batches) = mpsc::channel(MOST_WAITING);
-            tokio::spawn(self.collector.clone().run(batches));
-            queue
-        });
         for spans in noted.chunks(BATCH) {
             let body = Bytes::from(envelope(&self.service, spans).to_string());
             let (bytes, spans) = (body.len(), spans.len());
             let is_queued = self.collector.room.take(bytes)
-                && queue
+                && self
+                    .queue
                     .try_send(TraceBatch { body, spans })
                     .inspect_err(|_| self.collector.room.give_back(bytes))
                     .is_ok();

@@ -4,35 +4,31 @@
 use super::late_results::{LateWork, LateWorks};
 use super::meters::JournalMeters;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use std::time::Duration;
 use uuid::Uuid;
 
 #[derive(Default)]
 pub struct UnloggedHooks {
     works: LateWorks,
-    wake: Notify,
 }
+
+/// How often results are forgotten that nobody stores.
+const FORGET_EVERY: Duration = Duration::from_secs(1);
 
 impl UnloggedHooks {
     fn put(&self, work: Box<dyn LateWork>) {
         self.works.put(Uuid::new_v4(), work);
-        self.wake.notify_one();
     }
 
     /// Runs for as long as the process does.
     pub async fn run(&self, meters: &JournalMeters) {
-        loop {
-            self.wake.notified().await;
-            let skipped = self.works.run().await;
-            self.works.forget_all();
-            if skipped > 0 {
-                meters.late_skipped.inc_by(skipped);
-                tracing::warn!(
-                    skipped,
-                    "guardrails with `async` were skipped: more wait than there is room or time for"
-                );
+        let forget = async {
+            loop {
+                tokio::time::sleep(FORGET_EVERY).await;
+                self.works.forget_all();
             }
-        }
+        };
+        tokio::join!(self.works.run(|skipped| meters.note_skipped(skipped)), forget);
     }
 }
 

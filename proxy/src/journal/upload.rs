@@ -9,12 +9,13 @@ mod packs;
 
 use super::Journal;
 use super::body_frame::StoredBodies;
-use super::frame::Tail;
+use super::frame::{FrameKind, Tail};
 use super::pace::ShipPace;
 use super::reader::Reader;
 use super::record::{Record, Undecodable};
-use super::segment::ClosedSegment;
+use super::segment::{ClosedSegment, MOST_PANICS};
 use crate::journal::logged_body::object::object;
+use crate::runtime::background::compute;
 use bytes::Bytes;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 use pack_rows::PackRows;
@@ -54,6 +55,22 @@ pub struct Uploader {
     pack_bytes: usize,
 }
 
+/// Files whose bodies are being sent. What is left of them goes back to where it was, however that ends.
+struct BodyGroup<'j> {
+    journal: &'j Journal,
+    files: VecDeque<ClosedSegment>,
+}
+
+impl Drop for BodyGroup<'_> {
+    fn drop(&mut self) {
+        let mut bodies = self.journal.bodies.lock();
+        while let Some(held) = self.files.pop_back() {
+            bodies.push_front(held);
+        }
+        self.journal.uploading.store(0, Relaxed);
+    }
+}
+
 /// What was read of a file into a set.
 struct Filled {
     set: PackSet,
@@ -63,6 +80,13 @@ struct Filled {
     is_newer: bool,
     end: u64,
     is_last: bool,
+}
+
+/// Why bodies could not be read into a set.
+enum FillFailure {
+    Read(String),
+    /// Something in the file is to blame, or a bug that it meets.
+    Panicked,
 }
 
 impl Uploader {
@@ -84,19 +108,21 @@ impl Uploader {
 }
 
 impl Journal {
-    pub(super) async fn upload(&self, uploader: &Uploader) {
+    /// Bodies → the log store.
+    pub async fn upload(&self, uploader: &Uploader) {
         let mut failures = 0_u32;
         loop {
             let wait = match failures {
                 0 => LOOK_EVERY,
                 _ => (LOOK_EVERY * 2_u32.saturating_pow(failures.min(6) - 1)).min(LONGEST_WAIT),
             };
-            let Some(mut group) = self.take_due(uploader) else {
+            let Some(group) = self.take_due(uploader) else {
                 let _ = tokio::time::timeout(wait, self.bodies_wake.notified()).await;
                 continue;
             };
-            let uploaded = self.upload_group(uploader, &mut group).await;
-            self.give_back(group);
+            let mut group = BodyGroup { journal: self, files: group };
+            let uploaded = self.upload_group(uploader, &mut group.files).await;
+            drop(group);
             match uploaded {
                 Ok(()) => failures = 0,
                 Err(error) => {
@@ -131,13 +157,18 @@ impl Journal {
         Some(group)
     }
 
-    /// What is left of a group goes back to where it was.
-    fn give_back(&self, mut group: VecDeque<ClosedSegment>) {
-        let mut bodies = self.bodies.lock();
-        while let Some(held) = group.pop_back() {
-            bodies.push_front(held);
+    /// Packing this file of the group panicked. It is set aside when that has happened too often: what stands behind it
+    /// must not wait for it for ever.
+    fn blame_bodies(&self, group: &mut VecDeque<ClosedSegment>, index: usize) {
+        let Some(held) = group.get_mut(index) else { return };
+        held.panics += 1;
+        if held.panics >= MOST_PANICS
+            && let Some(held) = group.remove(index)
+        {
+            let calls = held.reader(held.uploaded).and_then(|mut rest| rest.count(FrameKind::Body)).unwrap_or(1);
+            self.meters.bodies_lost.inc_by(calls);
+            self.set_aside(held, "packing its bodies panicked each time");
         }
-        self.uploading.store(0, Relaxed);
     }
 
     /// Packs and stores what is not stored yet of some files, and removes those that are done. What is left in the group
@@ -151,7 +182,14 @@ impl Journal {
             if let Some(held) = group.get(ends.len()) {
                 let began = Instant::now();
                 let pace = uploader.pace(held);
-                let filled = uploader.fill(held, at, pace, set).await?;
+                let filled = match uploader.fill(held, at, pace, set).await {
+                    Ok(filled) => filled,
+                    Err(FillFailure::Read(error)) => return Err(error),
+                    Err(FillFailure::Panicked) => {
+                        self.blame_bodies(group, ends.len());
+                        return Err("packing bodies panicked".into());
+                    }
+                };
                 (set, at) = (filled.set, filled.end);
                 bad += filled.bad;
                 if filled.is_last {
@@ -229,12 +267,12 @@ impl Uploader {
     }
 
     /// Compresses the next bodies of a file into the set, off the threads of the runtime.
-    async fn fill(&self, held: &ClosedSegment, at: u64, pace: ShipPace, set: PackSet) -> Result<Filled, String> {
-        let reader = held.reader(at).map_err(|error| error.to_string())?;
+    async fn fill(&self, held: &ClosedSegment, at: u64, pace: ShipPace, set: PackSet) -> Result<Filled, FillFailure> {
+        let reader = held.reader(at).map_err(|error| FillFailure::Read(error.to_string()))?;
         let (aliases, packer, most) = (self.aliases.clone(), self.packer.clone(), self.pack_bytes);
         let work = move || fill(reader, pace.piece(BATCH), most, set, &aliases, &mut packer.lock());
-        let filled = tokio::task::spawn_blocking(work).await;
-        filled.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        let filled = compute(work).await.map_err(|_| FillFailure::Panicked)?;
+        filled.map_err(|error| FillFailure::Read(error.to_string()))
     }
 }
 

@@ -4,18 +4,22 @@
 //! counted tokens, compressing and storing bodies, reading the snapshot and copying it to the disk. Work that a request
 //! may wait for does not: names, leases of limits, secrets and keys of tokens are fetched at ordinary priority.
 //!
-//! Blocking calls share one thread, so whoever makes many of them waits in line instead of taking the cores from the
-//! threads that serve. Nothing here may hold a lock for longer than it takes to move a value: a thread of low priority
+//! Work that computes or writes this machine's own files (`compute`) shares one thread, so whoever has much of it waits
+//! in line instead of taking the cores from the threads that serve. Operations of a folder as log store have another one:
+//! a mounted folder can hang, and then nothing but the log store may hang with it. Nothing here may hold a lock for longer than it takes to move a value: a thread of low priority
 //! that is interrupted while it holds one keeps a request waiting.
 
 use std::future::Future;
 use std::io;
+use std::sync::OnceLock;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::{JoinError, JoinHandle};
 
 /// The name of every thread of this runtime.
 pub const THREAD_NAME: &str = "background";
 /// Two, so that a long step of one task (a batch of the journal) does not hold another up (a revoked key).
 const WORKERS: usize = 2;
+/// For operations of a folder as log store, which take a thread each while they last.
 const BLOCKING_THREADS: usize = 1;
 /// What the scheduler is told; 0 is ordinary, 19 the least. Enough to give way at once, and still a share of about a
 /// tenth when requests take all there is: otherwise a long peak would fill the disk with logs nobody sends.
@@ -60,6 +64,28 @@ pub async fn run_on(handle: &Handle, work: impl Future<Output = ()> + Send + 'st
     }
 }
 
+/// Computes on the one thread of low priority for that, which never waits for a store. Else an error when it panicked.
+pub async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    spawn_compute(work).await
+}
+
+fn spawn_compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    static COMPUTE: OnceLock<Option<Runtime>> = OnceLock::new();
+    let start = || {
+        let runtime = Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .thread_name(THREAD_NAME)
+            .on_thread_start(lower_priority)
+            .build();
+        runtime.inspect_err(|error| tracing::error!(%error, "there is no thread for computing in the background")).ok()
+    };
+    match COMPUTE.get_or_init(start) {
+        Some(runtime) => runtime.spawn_blocking(work),
+        // Slower, and still right.
+        None => tokio::task::spawn_blocking(work),
+    }
+}
+
 /// Of the present thread alone: Linux has a priority for each thread, others have one for the whole process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
@@ -90,13 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn blocking_calls_wait_in_line_for_one_thread() {
+    fn computing_waits_in_line_for_one_thread_and_a_hung_store_does_not_hold_it_up() {
         let background = Background::start().unwrap();
+        let (let_go, hangs) = std::sync::mpsc::channel::<()>();
         let threads = background.handle().block_on(async {
-            let calls = (0..50).map(|_| tokio::task::spawn_blocking(|| std::thread::current().id()));
+            // What an operation of a mounted folder that hangs does to its thread.
+            let hung = tokio::task::spawn_blocking(move || hangs.recv());
+            let calls = (0..50).map(|_| spawn_compute(|| (std::thread::current().id(), niceness())));
             let threads = futures::future::join_all(calls.collect::<Vec<_>>()).await;
+            let_go.send(()).unwrap();
+            hung.await.unwrap().unwrap();
             threads.into_iter().map(Result::unwrap).collect::<std::collections::HashSet<_>>()
         });
-        assert_eq!(threads.len(), BLOCKING_THREADS);
+        assert_eq!(threads.len(), 1);
+        assert!(threads.iter().all(|(_, nice)| *nice == NICENESS.max(niceness())));
     }
 }

@@ -1,8 +1,6 @@
 //! The heartbeat of this proxy's deployment, as a Pingora service of its own: requests know nothing of it.
 
-use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;
-use pingora_core::services::background::BackgroundService;
 use proxy::identity::deployment::{DeploymentIdentity, SIGN_EVERY};
 use proxy::snapshot::Snapshot;
 use shared::settings;
@@ -14,9 +12,8 @@ pub struct DeploymentHeartbeat {
     pub snapshot: Arc<Snapshot>,
 }
 
-#[async_trait]
-impl BackgroundService for DeploymentHeartbeat {
-    async fn start(&self, mut shutdown: ShutdownWatch) {
+impl DeploymentHeartbeat {
+    pub async fn run(&self, mut shutdown: ShutdownWatch) {
         // Before the snapshot has seen Postgres there is no schema to rely on.
         let mut progress = self.snapshot.subscribe();
         let mut every = tokio::time::interval(SIGN_EVERY);

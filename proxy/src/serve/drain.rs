@@ -11,6 +11,7 @@ use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
 use proxy::journal::Journal;
 use proxy::limits::Limits;
 use proxy::metrics::Metrics;
+use shared::supervisor::Supervisor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,10 +33,17 @@ pub struct Drain {
     journal: Option<Arc<Journal>>,
     limits: Arc<Limits>,
     limit: Duration,
+    supervisor: Arc<Supervisor>,
 }
 
 impl Drain {
-    pub fn new(metrics: Arc<Metrics>, journal: Option<Arc<Journal>>, limits: Arc<Limits>, limit: Duration) -> Self {
+    pub fn new(
+        metrics: Arc<Metrics>,
+        journal: Option<Arc<Journal>>,
+        limits: Arc<Limits>,
+        limit: Duration,
+        supervisor: Arc<Supervisor>,
+    ) -> Self {
         Self {
             leaving: AtomicBool::new(false),
             handed_over: watch::Sender::new(false),
@@ -43,6 +51,7 @@ impl Drain {
             journal,
             limits,
             limit,
+            supervisor,
         }
     }
 
@@ -57,6 +66,7 @@ impl Drain {
 
     fn begin(&self) {
         self.leaving.store(true, Ordering::Relaxed);
+        self.supervisor.leave();
         self.metrics.draining.set(1);
     }
 

@@ -9,6 +9,7 @@ use pingora_core::services::background::BackgroundService;
 use proxy::runtime::background::run_on;
 use proxy::runtime::settings::Settings;
 use proxy::snapshot::{Follower, Snapshot};
+use shared::supervisor::Supervisor;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -22,16 +23,17 @@ pub struct Follow {
     settings: shared::settings::Snapshot,
     background: Handle,
     longest_wait: Duration,
+    supervisor: Arc<Supervisor>,
 }
 
 impl Follow {
-    pub fn new(settings: &Settings, snapshot: Arc<Snapshot>, background: Handle) -> Self {
+    pub fn new(settings: &Settings, snapshot: Arc<Snapshot>, background: Handle, supervisor: Arc<Supervisor>) -> Self {
         let longest_wait = match settings.upgrade {
             true => Duration::from_secs(settings.process.upgrade_timeout_s),
             false => LONGEST_WAIT,
         };
         let (database, settings) = (settings.database.clone(), settings.snapshot.clone());
-        Self { snapshot, database, settings, background, longest_wait }
+        Self { snapshot, database, settings, background, longest_wait, supervisor }
     }
 
     async fn first_load(&self) {
@@ -44,11 +46,13 @@ impl Follow {
 #[async_trait]
 impl BackgroundService for Follow {
     async fn start_with_ready_notifier(&self, shutdown: ShutdownWatch, ready: ServiceReadyNotifier) {
-        let follower = Follower::new(self.snapshot.clone(), self.database.clone(), self.settings.clone());
+        let (snapshot, database, settings) = (self.snapshot.clone(), self.database.clone(), self.settings.clone());
+        let follow = move || Follower::new(snapshot.clone(), database.clone(), settings.clone()).run(shutdown.clone());
+        let follow = self.supervisor.clone().keep(super::tasks::SNAPSHOT, follow);
         let announce = async {
             let _ = tokio::time::timeout(self.longest_wait, self.first_load()).await;
             ready.notify_ready();
         };
-        tokio::join!(run_on(&self.background, follower.run(shutdown)), announce);
+        tokio::join!(run_on(&self.background, follow), announce);
     }
 }

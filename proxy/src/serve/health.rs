@@ -13,13 +13,13 @@ use pingora_core::apps::ServerApp as _;
 use pingora_core::apps::http_app::ServeHttp;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::l4::stream::Stream;
-use pingora_core::server::ShutdownWatch;
-use pingora_core::services::background::BackgroundService;
 use proxy::metrics::advance;
 use proxy::walk::{Engine, circuits};
+use shared::supervisor::Supervisor;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
@@ -29,32 +29,37 @@ const BACKLOG: u32 = 128;
 pub struct HealthPort {
     /// Bound already, so that a port that cannot be used is told before a predecessor is asked to leave. Nobody can
     /// connect until it listens.
-    pub socket: Mutex<Option<TcpSocket>>,
+    socket: Mutex<Option<TcpSocket>>,
+    /// Outlives a task that panics.
+    listener: OnceLock<TcpListener>,
     /// Where the proxy listens: it is ready once somebody can connect.
-    pub proxy: SocketAddr,
-    pub health: Arc<Health>,
+    proxy: SocketAddr,
+    health: Arc<Health>,
 }
 
-#[async_trait]
-impl BackgroundService for HealthPort {
-    async fn start(&self, _shutdown: ShutdownWatch) {
-        let Some(socket) = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let listener = match socket.listen(BACKLOG) {
-            Ok(listener) => listener,
-            Err(error) => {
-                tracing::error!(%error, "METRICS_PORT cannot be used");
-                std::process::exit(1);
+impl HealthPort {
+    pub fn new(socket: TcpSocket, proxy: SocketAddr, health: Arc<Health>) -> Self {
+        Self { socket: Mutex::new(Some(socket)), listener: OnceLock::new(), proxy, health }
+    }
+
+    pub async fn run(&self) {
+        if let Some(socket) = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            match socket.listen(BACKLOG) {
+                Ok(listener) => drop(self.listener.set(listener)),
+                Err(error) => {
+                    tracing::error!(%error, "METRICS_PORT cannot be used");
+                    std::process::exit(1);
+                }
             }
-        };
+        }
+        let Some(listener) = self.listener.get() else { return };
         let serving = async { tokio::join!(self.accept(listener), self.watch_listener()) };
         tokio::select! {
             _ = serving => {}
             () = self.health.leave.handed_over() => {}
         }
     }
-}
 
-impl HealthPort {
     async fn watch_listener(&self) {
         while TcpStream::connect(self.proxy).await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -62,7 +67,7 @@ impl HealthPort {
         self.health.listens.store(true, Ordering::Relaxed);
     }
 
-    async fn accept(&self, listener: TcpListener) {
+    async fn accept(&self, listener: &TcpListener) {
         let (_stays, shutdown) = watch::channel(false);
         loop {
             let Ok((stream, _)) = listener.accept().await else {
@@ -89,6 +94,7 @@ pub struct Health {
     pub engine: Arc<Engine>,
     pub leave: Arc<Drain>,
     pub listens: AtomicBool,
+    pub supervisor: Arc<Supervisor>,
 }
 
 #[async_trait]
@@ -107,7 +113,7 @@ impl ServeHttp for Health {
 impl Health {
     fn ready(&self) -> Response<Vec<u8>> {
         match self.readiness() {
-            Ok(()) => text(StatusCode::OK, "ready\n".into()),
+            Ok(ready) => text(StatusCode::OK, ready.into()),
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, why.into()),
         }
     }
@@ -117,15 +123,24 @@ impl Health {
         Arc::new(move || self.readiness())
     }
 
-    /// Why the process should get no traffic, if it should not.
-    fn readiness(&self) -> Result<(), &'static str> {
+    /// Why the process should get no traffic, if it should not. Tasks that do not do their work are named either way.
+    fn readiness(&self) -> Result<Cow<'static, str>, Cow<'static, str>> {
         if self.leave.is_leaving() {
-            return Err("leaving\n");
+            return Err("leaving\n".into());
         }
         if !self.engine.snapshot.is_loaded() {
-            return Err("no keys are loaded yet\n");
+            return Err("no keys are loaded yet\n".into());
         }
-        if self.listens.load(Ordering::Relaxed) { Ok(()) } else { Err("not listening yet\n") }
+        if !self.listens.load(Ordering::Relaxed) {
+            return Err("not listening yet\n".into());
+        }
+        let problems = self.supervisor.problems();
+        let lines = problems.lines.iter().fold(String::new(), |lines, line| lines + line + "\n");
+        match (problems.is_ready, lines.is_empty()) {
+            (true, true) => Ok("ready\n".into()),
+            (true, false) => Ok(format!("ready\n{lines}").into()),
+            (false, _) => Err(lines.into()),
+        }
     }
 
     fn circuits(&self) -> Response<Vec<u8>> {
@@ -152,6 +167,10 @@ impl Health {
         for ((provider, state), circuits) in circuits::by_provider(&self.engine, Instant::now()) {
             metrics.circuits.with_label_values(&[&*provider, state]).set(circuits);
         }
+        if let Some(journal) = &self.engine.recorder.journal {
+            journal.measure();
+        }
+        metrics.tasks.measure(&self.supervisor.reports());
         metrics.body_bytes.set(self.engine.body_limits.memory.used() as i64);
         let (bytes, entries) = self.engine.cache.memory().size();
         metrics.cache_bytes.set(bytes as i64);

@@ -5,6 +5,7 @@
 
 use super::disk::{Folder, SnapshotView};
 use super::{FeedProgress, Snapshot};
+use crate::runtime::background::compute;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -62,7 +63,7 @@ impl DiskKeeper {
     async fn keep(&mut self) {
         let view = self.snapshot.view();
         let (folder, written) = (Arc::clone(&self.folder), self.written);
-        let kept = tokio::task::spawn_blocking(move || keep(&folder, &view, written)).await;
+        let kept = compute(move || keep(&folder, &view, written)).await;
         match kept {
             Ok(Ok(written)) => self.written = written,
             Ok(Err(error)) => tracing::warn!(%error, "the snapshot's disk copy could not be written"),

@@ -5,6 +5,7 @@ use super::disk::{Folder, UnusableCopy};
 use super::disk_keeper::DiskKeeper;
 use super::feed::{Feed, FeedError, News};
 use super::{Snapshot, backoff};
+use crate::runtime::background::compute;
 use anyhow::Context as _;
 use chrono::Utc;
 use futures::future::poll_fn;
@@ -58,9 +59,13 @@ impl Follower {
     }
 
     async fn restore(&self, folder: &Arc<Folder>) {
+        // A follower that was restarted has data that is newer than its copy.
+        if self.snapshot.is_loaded() {
+            return;
+        }
         let most = Duration::from_secs(self.settings.snapshot_max_age_s);
         let (folder, snapshot) = (Arc::clone(folder), Arc::clone(&self.snapshot));
-        match tokio::task::spawn_blocking(move || folder.load(&snapshot, Utc::now(), most)).await {
+        match compute(move || folder.load(&snapshot, Utc::now(), most)).await {
             Ok(Ok(age)) => tracing::info!(age_s = age.as_secs(), "the snapshot starts from its disk copy"),
             Ok(Err(UnusableCopy::Missing)) => {}
             Ok(Err(reason)) => tracing::warn!(%reason, "the snapshot's disk copy is not used"),

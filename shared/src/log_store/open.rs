@@ -1,8 +1,8 @@
 //! From the URL in the settings to a store. The operator chose the address and the credentials, so no guard stands
 //! before them; certificates are always verified, and plain HTTP needs the cloud's own permission (`AWS_ALLOW_HTTP`).
 
-use super::LogStore;
 use super::crypto::OpenSsl;
+use super::{FOLDER_PUTS, LogStore};
 use crate::settings;
 use anyhow::Context as _;
 use object_store::aws::AmazonS3Builder;
@@ -15,6 +15,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 impl LogStore {
     /// Makes the folder, or checks that the URL and the credentials have the right form. No bucket is asked yet: it may
@@ -32,7 +33,7 @@ impl LogStore {
                 let root = rest.get(bucket.len()..).unwrap_or_default().trim_matches('/');
                 let root = Path::parse(root).context("LOG_STORE_URL: its folder")?;
                 let store = cloud(scheme, url).with_context(|| format!("LOG_STORE_URL: {scheme}://{bucket}"))?;
-                Ok(Self { store, root, is_folder: false })
+                Ok(Self { store, root, is_folder: false, folder_places: Arc::new(Semaphore::new(FOLDER_PUTS)) })
             }
             other => anyhow::bail!("LOG_STORE_URL: `{other}://` is not known; there are file, s3, gs and az"),
         }
@@ -44,7 +45,9 @@ fn folder(path: &str) -> anyhow::Result<LogStore> {
     anyhow::ensure!(!path.is_empty(), "it must name a folder");
     DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| path.to_owned())?;
     let store = LocalFileSystem::new_with_prefix(path).with_context(|| path.to_owned())?;
-    Ok(LogStore { store: Arc::new(store.with_automatic_cleanup(true)), root: Path::default(), is_folder: true })
+    let folder_places = Arc::new(Semaphore::new(FOLDER_PUTS));
+    let store = Arc::new(store.with_automatic_cleanup(true));
+    Ok(LogStore { store, root: Path::default(), is_folder: true, folder_places })
 }
 
 fn cloud(scheme: &str, url: &str) -> Result<Arc<dyn ObjectStore>, Unusable> {

@@ -6,6 +6,7 @@ use crate::cache::entry::CacheKey;
 use futures::Stream;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -26,8 +27,8 @@ pub struct PendingWrite {
 
 pub struct WriteQueue {
     sender: mpsc::UnboundedSender<PendingWrite>,
-    /// Until somebody drains it.
-    waiting: Mutex<Option<mpsc::UnboundedReceiver<PendingWrite>>>,
+    /// Held by whoever drains it.
+    waiting: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<PendingWrite>>>,
     held: Mutex<HeldBytes>,
     /// Apart from that of reads, whose patience is shorter.
     pub breaker: StoreBreaker,
@@ -66,7 +67,8 @@ impl HeldBytes {
 impl WriteQueue {
     pub fn new() -> Self {
         let (sender, waiting) = mpsc::unbounded_channel();
-        Self { sender, waiting: Mutex::new(Some(waiting)), held: Mutex::default(), breaker: StoreBreaker::new() }
+        let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
+        Self { sender, waiting, held: Mutex::default(), breaker: StoreBreaker::new() }
     }
 
     /// False when it is full, or its workspace has its part of it.
@@ -82,9 +84,9 @@ impl WriteQueue {
         is_sent
     }
 
-    /// What comes, for ever; nothing for all but the first who asks.
+    /// What comes, for ever; nothing while somebody else drains it.
     pub fn waiting(&self) -> impl Stream<Item = PendingWrite> + Send + use<> {
-        let waiting = self.waiting.lock().take();
+        let waiting = self.waiting.clone().try_lock_owned().ok();
         futures::stream::unfold(waiting, |waiting| async move {
             let mut waiting = waiting?;
             waiting.recv().await.map(|write| (write, Some(waiting)))
@@ -94,6 +96,18 @@ impl WriteQueue {
     /// It is written, or never will be.
     pub fn leave(&self, write: &PendingWrite) {
         self.held.lock().give_back(write.key.workspace, weight(write));
+    }
+}
+
+/// A write that has left the queue. It gives its room back however it ends.
+pub struct LeavingWrite<'q> {
+    pub queue: &'q WriteQueue,
+    pub write: PendingWrite,
+}
+
+impl Drop for LeavingWrite<'_> {
+    fn drop(&mut self) {
+        self.queue.leave(&self.write);
     }
 }
 

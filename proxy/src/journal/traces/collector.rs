@@ -12,6 +12,7 @@ use shared::outbound::Origin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
 
 const TRIES: u32 = 3;
@@ -28,6 +29,8 @@ pub struct Collector {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub meters: Arc<JournalMeters>,
     pub room: QueueRoom,
+    /// What is queued; it outlives a task that panics.
+    pub batches: Mutex<Receiver<TraceBatch>>,
 }
 
 /// Bytes of what is queued and not sent yet.
@@ -48,10 +51,26 @@ impl QueueRoom {
     }
 }
 
+/// A batch that has left the queue, until it was sent or dropped, also by a panic.
+struct SendingBatch<'c> {
+    collector: &'c Collector,
+    bytes: usize,
+    spans: usize,
+}
+
+impl Drop for SendingBatch<'_> {
+    fn drop(&mut self) {
+        self.collector.room.give_back(self.bytes);
+        self.collector.meters.spans_waiting.sub(i64::try_from(self.spans).unwrap_or(i64::MAX));
+    }
+}
+
 impl Collector {
     /// Sends what is queued until nobody can queue anything any more. What the collector does not take is dropped.
-    pub async fn run(self: Arc<Self>, mut batches: Receiver<TraceBatch>) {
+    pub async fn run(&self) {
+        let mut batches = self.batches.lock().await;
         while let Some(TraceBatch { body, spans }) = batches.recv().await {
+            let _sending = SendingBatch { collector: self, bytes: body.len(), spans };
             match self.deliver(&body).await {
                 Ok(()) => self.meters.spans.inc_by(spans as u64),
                 Err(error) => {
@@ -59,8 +78,6 @@ impl Collector {
                     tracing::warn!(error, spans, "the collector took no traces; they are dropped");
                 }
             }
-            self.room.give_back(body.len());
-            self.meters.spans_waiting.sub(i64::try_from(spans).unwrap_or(i64::MAX));
         }
     }
 

@@ -12,7 +12,6 @@ use crate::cache::CacheKey;
 use crate::cache::semantic::lexical::LexicalMarks;
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
-use parking_lot::Mutex;
 use shared::telemetry::{Brief, LogLimit};
 use shared::{db, settings};
 use std::collections::HashMap;
@@ -84,7 +83,7 @@ pub struct PgVectorIndex {
     session: ArcSwapOption<PgSession>,
     queue: Sender<Change>,
     /// Until `run` takes it.
-    queued: Mutex<Option<Receiver<Change>>>,
+    queued: tokio::sync::Mutex<Receiver<Change>>,
 }
 
 struct PgSession {
@@ -136,7 +135,7 @@ impl PgVectorIndex {
     pub fn new(database: settings::Database, embedder: String, wait: Duration) -> Result<Self, db::DbError> {
         db::check(&database)?;
         let (queue, queued) = channel(MOST_QUEUED);
-        let (turns, session, queued) = (Arc::default(), ArcSwapOption::empty(), Mutex::new(Some(queued)));
+        let (turns, session, queued) = (Arc::default(), ArcSwapOption::empty(), tokio::sync::Mutex::new(queued));
         Ok(Self { database, embedder, wait, turns, session, queue, queued })
     }
 
@@ -282,8 +281,7 @@ impl VectorIndex for PgVectorIndex {
     }
 
     async fn run(&self) {
-        let queued = self.queued.lock().take();
-        let Some(mut queued) = queued else { return };
+        let mut queued = self.queued.lock().await;
         loop {
             match self.connect().await {
                 Ok(session) => {
