@@ -56,7 +56,7 @@ const SURVEY_EVERY: Duration = Duration::from_secs(15);
 /// Batches that are looked at in one go.
 const MOST_DUE: i64 = 100;
 /// Steps of batches at once, in all and of one workspace: inputs that are read, files that are written.
-const STEPS: usize = 3;
+pub(crate) const STEPS: usize = 3;
 const STEPS_OF_ONE: usize = 2;
 /// The same of those that ask a provider, who may take long to answer.
 const PROVIDER_STEPS: usize = 4;

@@ -18,7 +18,7 @@ mod object;
 mod query;
 mod range;
 mod reader;
-mod rows;
+pub(crate) mod rows;
 
 pub use intake::{Intake, PART_BYTES};
 pub use object::{FilePath, ManagedFile, PREFIX, deleted, list};

@@ -16,7 +16,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// Connections at once.
-const CONNECTIONS: usize = 4;
+pub(crate) const CONNECTIONS: usize = 4;
 
 impl From<PostgresAway> for Refusal {
     fn from(_: PostgresAway) -> Self {

@@ -12,7 +12,7 @@ use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
 /// Connections at once.
-const CONNECTIONS: usize = 4;
+pub(crate) const CONNECTIONS: usize = 4;
 /// Uploads of a workspace at once.
 const MOST_UPLOADS: i64 = 32;
 /// Files of a workspace.

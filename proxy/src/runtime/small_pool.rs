@@ -76,3 +76,27 @@ pub async fn bounded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<
         Err(elapsed) => Err(PostgresAway::because(elapsed)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{batch_runner, batches, files};
+
+    /// One each: changes, shipping, leases, packs of bodies, rejected tokens, the deployment, changed MCP servers.
+    const SINGLE: usize = 7;
+
+    #[test]
+    fn a_proxy_holds_no_more_connections_than_documented() {
+        const OPERATIONS: &str = include_str!("../../../docs/operations.md");
+        let pools = files::rows::CONNECTIONS + 2 * batches::records::CONNECTIONS + batch_runner::STEPS;
+        let most = format!("a proxy holds at most {}, whatever its load: seven for", SINGLE + pools);
+        assert!(OPERATIONS.contains(&most), "{most}");
+        let parts = format!(
+            "{} for files, {} for requests about batches, and where it runs batches {} for their rows and {} for",
+            files::rows::CONNECTIONS,
+            batches::records::CONNECTIONS,
+            batches::records::CONNECTIONS,
+            batch_runner::STEPS
+        );
+        assert!(OPERATIONS.contains(&parts), "{parts}");
+    }
+}
