@@ -13,6 +13,7 @@ mod expire_exports;
 mod expire_files;
 mod expire_logs;
 mod expire_metrics;
+mod expire_rejected;
 mod expire_sessions;
 mod export_logs;
 mod log_days;
@@ -37,7 +38,7 @@ use shared::supervisor::Task;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use tokio_postgres::Transaction;
+use tokio_postgres::{Client, Transaction};
 
 pub static JOBS: &[Job] = &[
     chain_audit::JOB,
@@ -52,6 +53,7 @@ pub static JOBS: &[Job] = &[
     expire::SECRETS,
     expire_logs::JOB,
     expire_metrics::JOB,
+    expire_rejected::JOB,
     expire_sessions::JOB,
     export_logs::JOB,
     log_days::JOB,
@@ -81,6 +83,22 @@ pub struct Job {
     pub name: &'static str,
     pub every: Duration,
     pub work: JobWork,
+}
+
+/// Those whose memory depends on what tenants log. That they begin is noted apart from their work: one that gets its admin killed
+/// must not be begun by every admin in turn.
+const WATCHED: [&str; 3] = ["export_logs", "roll_up", "verify_figures"];
+/// Runs without an end after which a watched job waits, the first pause, and the longest.
+const MOST_UNFINISHED: i32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_secs(300);
+const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3600);
+
+/// How long a watched job waits after it was begun for the last time.
+fn unfinished_pause(runs: i32) -> Duration {
+    match runs - MOST_UNFINISHED {
+        ..0 => Duration::ZERO,
+        more => (FIRST_PAUSE * 2_u32.pow(more.unsigned_abs().min(10))).min(LONGEST_PAUSE),
+    }
 }
 
 /// Must be idempotent, and small enough for one transaction: what is left is done in the next.
@@ -162,6 +180,10 @@ pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
 
 async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
     let mut db = app.db.get().await?;
+    let is_watched = WATCHED.contains(&job.name);
+    if is_watched && let Some(turn) = begin_watched(&mut db, job).await? {
+        return Ok(turn);
+    }
     let tx = db.transaction().await?;
     // A bug in one run must not be the end of all later ones.
     let turn = AssertUnwindSafe(run_if_due(app, job, &tx)).catch_unwind().await;
@@ -172,12 +194,48 @@ async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
     } else {
         // When this fails the session is gone, and the lock with it; the outcome tells more.
         let _ = tx.rollback().await;
+        if is_watched && turn.is_err() {
+            // It has ended, if not well.
+            db.execute("UPDATE jobs SET unfinished_runs = 0 WHERE name = $1", &[&job.name]).await?;
+        }
     }
     let (turn, last_success) = turn?;
     if let Some(last_success) = last_success {
         app.metrics.job_last_success.with_label_values(&[job.name]).set(last_success);
     }
     Ok(turn)
+}
+
+/// Notes that a watched job begins, if it is due. Else why it is not run now.
+async fn begin_watched(db: &mut Client, job: &Job) -> anyhow::Result<Option<JobOutcome>> {
+    const LOCK_JOB: &str = "SELECT pg_try_advisory_xact_lock($1, hashtext($2))";
+    const FOUND: &str = "SELECT extract(epoch FROM next_run_at - clock_timestamp())::float8 AS wait, unfinished_runs,
+                                coalesce(extract(epoch FROM clock_timestamp() - begun_at), 0)::float8 AS ago
+                         FROM jobs WHERE name = $1";
+    const BEGUN: &str = "INSERT INTO jobs (name, next_run_at, last_success_at, unfinished_runs, begun_at)
+                         VALUES ($1, clock_timestamp(), to_timestamp(0), 1, clock_timestamp())
+                         ON CONFLICT (name) DO UPDATE SET unfinished_runs = jobs.unfinished_runs + 1,
+                                                          begun_at = clock_timestamp()";
+    let tx = db.transaction().await?;
+    if !tx.query_one(LOCK_JOB, &[&LOCK, &job.name]).await?.try_get::<_, bool>(0)? {
+        return Ok(Some(JobOutcome::Elsewhere));
+    }
+    if let Some(row) = tx.query_opt(FOUND, &[&job.name]).await? {
+        if row.try_get::<_, f64>("wait")? > 0.0 {
+            // The run that follows says for how long, and when it last succeeded.
+            return Ok(None);
+        }
+        let (runs, ago): (i32, f64) = (row.try_get("unfinished_runs")?, row.try_get("ago")?);
+        let wait = unfinished_pause(runs).saturating_sub(Duration::from_secs_f64(ago.max(0.0)));
+        anyhow::ensure!(
+            wait.is_zero(),
+            "it was begun {runs} times without an end, as if its admin was killed each time; it waits for {} s",
+            wait.as_secs()
+        );
+    }
+    tx.execute(BEGUN, &[&job.name]).await?;
+    tx.commit().await?;
+    Ok(None)
 }
 
 /// What came of it, and when the job last succeeded, here or on another admin, as far as that was seen.
@@ -191,7 +249,7 @@ async fn run_if_due(app: &App, job: &Job, tx: &Transaction<'_>) -> anyhow::Resul
                               extract(epoch FROM last_success_at)::float8 AS succeeded FROM jobs WHERE name = $1";
     const SUCCEEDED: &str = "INSERT INTO jobs (name, next_run_at, last_success_at)
                              VALUES ($1, clock_timestamp() + make_interval(secs => $2), clock_timestamp())
-                             ON CONFLICT (name) DO UPDATE SET next_run_at = EXCLUDED.next_run_at,
+                             ON CONFLICT (name) DO UPDATE SET next_run_at = EXCLUDED.next_run_at, unfinished_runs = 0,
                                                               last_success_at = EXCLUDED.last_success_at
                              RETURNING extract(epoch FROM last_success_at)::float8";
     if !tx.query_one(BEGIN, &[&LOCK, &job.name]).await?.try_get::<_, bool>("is_ours")? {
@@ -219,6 +277,13 @@ mod tests {
     fn jobs_have_names_of_their_own() {
         let names: BTreeSet<_> = JOBS.iter().map(|job| job.name).collect();
         assert_eq!(names.len(), JOBS.len());
+    }
+
+    #[test]
+    fn a_job_that_never_ends_waits_ever_longer() {
+        let pauses = [0, 2, 3, 4, 9, i32::MAX].map(|runs| unfinished_pause(runs).as_secs());
+        assert_eq!(pauses, [0, 0, 300, 600, 19_200, 21_600]);
+        assert!(WATCHED.iter().all(|name| JOBS.iter().any(|job| job.name == *name)));
     }
 
     #[test]

@@ -301,6 +301,9 @@ impl Journal {
             self.failed(&error);
             Vec::new()
         });
+        if let Err(error) = segment::sweep_damaged(&self.settings.journal_dir, self.settings.journal_max_bytes / 4) {
+            self.failed(&error);
+        }
         self.left.lock().retain(|path| found.contains(path));
         for path in found {
             if self.left.lock().contains(&path) {

@@ -4,6 +4,7 @@ mod access;
 mod bounds;
 mod budgets;
 mod erased;
+mod held;
 mod input;
 mod metadata;
 mod questions;

@@ -18,7 +18,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     tx.batch_execute("SET LOCAL statement_timeout = '10min'").await?;
     // By the clock of the database, which all admins share.
     let now: DateTime<Utc> = tx.query_one("SELECT now()", &[]).await?.try_get(0)?;
-    let Refreshed { slots, is_all } = usage_slots::refresh(tx, now).await?;
+    let Refreshed { slots, is_all, .. } = usage_slots::refresh(tx, now).await?;
     app.metrics.figures_built.inc_by(slots);
     app.metrics.figures_until.set(tx.query_one(UNTIL, &[]).await?.try_get(0)?);
     Ok(JobRun { items: slots, is_all })

@@ -7,6 +7,7 @@
 mod bodies;
 mod exports;
 pub mod late;
+mod rejected;
 
 use crate::backpressure::db_queue::DbQueue;
 use crate::cache_purges;
@@ -16,7 +17,6 @@ use bodies::{StoredBodies, erase_from_pack};
 use serde_json::{Value, json};
 use shared::db::request_logs::erasure::{self, LogBatch, nameless};
 use shared::db::table::Filter;
-use shared::db::usage_slots;
 use shared::log_store::LogStore;
 use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::GenericClient;
@@ -107,10 +107,14 @@ pub async fn erase(
         erased.add(apply(&tx, organisation, &found, mode, &salt).await?);
         tx.commit().await?;
     }
+    rejected::erase(&*db.get().await?, organisation, subject).await?;
+    erased.feedback += rest_of_feedback(&*db.get().await?, &subject.filter(organisation), mode, &salt).await?;
     if let ErasureSubject::User(name) = subject {
-        forget_user(db, organisation, name).await?;
+        let mut db = db.get().await?;
+        let tx = db.transaction().await?;
+        late::forget_in_figures(&tx, organisation, name).await?;
+        tx.commit().await?;
     }
-    erased.feedback += rest_of_feedback(db, &subject.filter(organisation), mode, &salt).await?;
     Ok(erased)
 }
 
@@ -120,15 +124,6 @@ async fn forget_kept_answers(db: &DbQueue, organisation: Uuid, subject: &Erasure
     let mut db = db.get().await?;
     let tx = db.transaction().await?;
     cache_purges::purge(&tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
-    tx.commit().await?;
-    Ok(())
-}
-
-/// Their slots are stale where there were logs of them, and are built without them; this is for those whose logs are gone.
-async fn forget_user(db: &DbQueue, organisation: Uuid, name: &str) -> Result<(), ApiError> {
-    let mut db = db.get().await?;
-    let tx = db.transaction().await?;
-    usage_slots::forget_user(&tx, organisation, name).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -169,7 +164,12 @@ async fn apply(
 }
 
 /// Feedback that names the subject itself, logged or not.
-async fn rest_of_feedback(db: &DbQueue, filter: &Filter, mode: ErasureMode, salt: &String) -> Result<u64, ApiError> {
+async fn rest_of_feedback(
+    db: &impl GenericClient,
+    filter: &Filter,
+    mode: ErasureMode,
+    salt: &String,
+) -> Result<u64, ApiError> {
     let mut values = filter.values();
     let sql = match mode {
         ErasureMode::Delete => format!("DELETE FROM feedback WHERE {}", filter.sql()),
@@ -179,7 +179,7 @@ async fn rest_of_feedback(db: &DbQueue, filter: &Filter, mode: ErasureMode, salt
             format!("UPDATE feedback SET metadata = '{{}}', trace_id = {fresh} WHERE {}", filter.sql())
         }
     };
-    Ok(db.get().await?.execute(&sql, &values).await?)
+    Ok(db.execute(&sql, &values).await?)
 }
 
 impl Erased {

@@ -6,6 +6,7 @@ mod charge;
 mod copied;
 mod intents;
 mod price;
+mod rejected;
 mod row;
 mod store;
 
@@ -358,7 +359,7 @@ async fn reject(
     frame: &[u8],
     reason: &str,
 ) -> Result<(), Unshipped> {
-    let rejected = tokio::time::timeout(LONGEST, store::reject(client, segment, frame, reason)).await;
+    let rejected = tokio::time::timeout(LONGEST, rejected::reject(client, segment, frame, reason)).await;
     let is_new = rejected.map_err(|_| Unshipped::no_answer())?.map_err(|error| Unshipped { error })?;
     if is_new {
         meters.rejected.inc();

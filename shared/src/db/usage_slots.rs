@@ -25,12 +25,20 @@ pub use verify::{DayVerdict, verify_day};
 
 use crate::db::table::RowError;
 use crate::log_store::Packer;
-use build::{merge_smaller, packed, store, tally_logs};
+pub use build::MostHeld;
+use build::{SlotSink, merge_smaller, tally_logs};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use pack::SlotValues;
 use slot_dimension::user_value;
+use std::time::{Duration, Instant};
 use tokio_postgres::{Error, GenericClient};
 use uuid::Uuid;
+
+/// Takes the lock of those who write slots if nobody has it now.
+pub async fn try_lock(transaction: &impl GenericClient) -> Result<bool, Error> {
+    const TRY: &str = "SELECT pg_try_advisory_xact_lock(hashtext('usage_slots'))";
+    transaction.query_one(TRY, &[]).await?.try_get(0)
+}
 
 /// Whoever writes slots does so alone.
 pub async fn lock(transaction: &impl GenericClient) -> Result<(), Error> {
@@ -43,24 +51,35 @@ pub async fn lock(transaction: &impl GenericClient) -> Result<(), Error> {
 pub struct Refreshed {
     pub slots: u64,
     pub is_all: bool,
+    /// Of figures that were counted from logs.
+    pub most_held: MostHeld,
 }
 
 /// Slots of one width that are built in one transaction.
 const AT_ONCE: i64 = 60;
+/// Slots that are built between two looks at the clock, and for how long one transaction goes on: others wait for its lock.
+const BETWEEN_LOOKS: usize = 5;
+const LONGEST: Duration = Duration::from_secs(3);
 
 /// Builds slots that are stale and over. The one that time is in changes with every call, and is counted from logs meanwhile.
 pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Result<Refreshed, RowError> {
     const OLDER: &str = "DELETE FROM usage_stale WHERE slot < CASE size WHEN $3 THEN $2::timestamptz ELSE $1 END";
     lock(transaction).await?;
+    let began = Instant::now();
     let kept = Kept::read(transaction).await?;
     let week = SlotSize::Week.minutes();
     transaction.execute(OLDER, &[&kept.begin_of(SlotSize::Day), &kept.begin_of(SlotSize::Week), &week]).await?;
-    let mut done = Refreshed { slots: 0, is_all: true };
+    let mut done = Refreshed { is_all: true, ..Refreshed::default() };
     for size in SlotSize::ALL {
         let due = due(transaction, size, now).await?;
         done.is_all &= (due.len() as i64) < AT_ONCE;
-        done.slots += due.len() as u64;
-        rebuild(transaction, size, &due).await?;
+        for slots in due.chunks(BETWEEN_LOOKS) {
+            if began.elapsed() >= LONGEST {
+                return Ok(Refreshed { is_all: false, ..done });
+            }
+            done.slots += slots.len() as u64;
+            done.most_held.note(rebuild(transaction, size, slots).await?.0);
+        }
     }
     Ok(done)
 }
@@ -80,12 +99,13 @@ pub async fn rebuild(
     transaction: &impl GenericClient,
     size: SlotSize,
     slots: &[DateTime<Utc>],
-) -> Result<(), RowError> {
+) -> Result<MostHeld, RowError> {
     const CLEAN: &str = "DELETE FROM usage_stale WHERE size = $1 AND slot = ANY($2)";
     const FORGET: &str = "DELETE FROM usage_slots WHERE size = $1 AND slot = ANY($2)";
     const WIDER: &str = "INSERT INTO usage_stale (size, slot) SELECT DISTINCT $1::smallint, slot FROM unnest($2::timestamptz[]) AS slot";
+    let mut most = MostHeld::default();
     if slots.is_empty() {
-        return Ok(());
+        return Ok(most);
     }
     let kept = Kept::read(transaction).await?;
     transaction.execute(CLEAN, &[&size.minutes(), &slots]).await?;
@@ -99,11 +119,10 @@ pub async fn rebuild(
     };
     transaction.execute(FORGET, &[&size.minutes(), &slots]).await?;
     for piece in pieces(&from_logs, size) {
-        let tally = tally_logs(transaction, size, piece).await?;
-        store(transaction, size, &packed(&tally)).await?;
+        most.note(tally_logs(transaction, size, piece, &mut SlotSink::Store).await?.0);
     }
     for slot in smaller {
-        store(transaction, size, &merge_smaller(transaction, size, slot, &kept).await?).await?;
+        merge_smaller(transaction, size, slot, &kept, &mut SlotSink::Store).await?;
         if size == SlotSize::Day {
             trace_filter::store(transaction, slot).await?;
         }
@@ -112,10 +131,10 @@ pub async fn rebuild(
         let around: Vec<DateTime<Utc>> = slots.iter().map(|slot| wider.beginning(*slot)).collect();
         transaction.execute(WIDER, &[&wider.minutes(), &around]).await?;
     }
-    Ok(())
+    Ok(most)
 }
 
-/// Stretches without gaps, each within half an hour, so that little of the logs is held at once.
+/// Stretches without gaps, each within half an hour, so that little of the logs is sorted at once.
 fn pieces(slots: &[DateTime<Utc>], size: SlotSize) -> Vec<[DateTime<Utc>; 2]> {
     let mut pieces: Vec<[DateTime<Utc>; 2]> = Vec::new();
     for slot in slots {
@@ -192,14 +211,22 @@ pub async fn seal(transaction: &impl GenericClient, until: DateTime<Utc>) -> Res
 
 /// Takes a person's name out of the slots of an organisation whose logs are gone. Their calls stay counted without it. All other
 /// slots are stale where logs of theirs were erased, and built again.
-pub async fn forget_user(transaction: &impl GenericClient, organisation: Uuid, user: &str) -> Result<u64, RowError> {
+///
+/// Whoever builds slots is not waited for: None when somebody does, and then it is to be done later.
+pub async fn forget_user(
+    transaction: &impl GenericClient,
+    organisation: Uuid,
+    user: &str,
+) -> Result<Option<u64>, RowError> {
     const SEALED: &str = "SELECT workspace_id, size, slot, figures FROM usage_slots
         WHERE organisation_id = $1 AND dimension = $2 AND size = $3 AND slot < $4 AND slot >= $5 ORDER BY slot";
     const CHANGE: &str = "UPDATE usage_slots SET figures = $5
         WHERE workspace_id = $1 AND size = $2 AND dimension = $3 AND slot = $4";
-    lock(transaction).await?;
+    if !try_lock(transaction).await? {
+        return Ok(None);
+    }
     let kept = Kept::read(transaction).await?;
-    let Some(sealed) = kept.sealed_until else { return Ok(0) };
+    let Some(sealed) = kept.sealed_until else { return Ok(Some(0)) };
     let (dimension, name) = (SlotDimension::User.name(), user_value(user));
     let (mut forgotten, mut packer) = (0, Packer::default());
     for size in SlotSize::ALL {
@@ -224,7 +251,7 @@ pub async fn forget_user(transaction: &impl GenericClient, organisation: Uuid, u
             week += SlotSize::Week.width();
         }
     }
-    Ok(forgotten)
+    Ok(Some(forgotten))
 }
 
 /// The beginning of the day (UTC) that a moment is in.

@@ -16,7 +16,7 @@ async fn named(service: &Service) -> (Vec<String>, Value) {
 }
 
 /// Whether a value is in some slot.
-async fn is_in_slots(client: &tokio_postgres::Client, name: &str) -> bool {
+pub async fn is_in_slots(client: &tokio_postgres::Client, name: &str) -> bool {
     let mut is_found = false;
     // Filters of traces have no values.
     let figures = "SELECT slot, figures FROM usage_slots WHERE dimension <> $1";

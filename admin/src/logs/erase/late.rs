@@ -2,11 +2,12 @@
 //! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
 use super::bodies::{StoredBodies, delete_objects, erase_from_pack};
-use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, salt};
+use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, rejected, rest_of_feedback, salt};
 use crate::cache_purges;
 use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
 use shared::db::request_logs::erasure;
+use shared::db::usage_slots;
 use shared::log_store::LogStore;
 use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::{GenericClient, Row, Transaction};
@@ -22,9 +23,10 @@ pub async fn remember(
     subject: &ErasureSubject,
     mode: ErasureMode,
 ) -> Result<(), ApiError> {
-    const REMEMBER: &str = "INSERT INTO log_erasures (organisation_id, subject, name, mode) VALUES ($1, $2, $3, $4)
+    const REMEMBER: &str = "INSERT INTO log_erasures (organisation_id, subject, name, mode, figures_due)
+        VALUES ($1, $2, $3, $4, $2 = 'user')
         ON CONFLICT (organisation_id, subject, name)
-        DO UPDATE SET mode = excluded.mode, asked_at = now(), next_at = now()";
+        DO UPDATE SET mode = excluded.mode, asked_at = now(), next_at = now(), figures_due = excluded.figures_due";
     let kind = match subject {
         ErasureSubject::User(_) => "user",
         ErasureSubject::Trace(_) => "trace",
@@ -37,6 +39,17 @@ pub async fn remember(
     Ok(())
 }
 
+/// Takes a person out of the figures of days whose logs are gone; others are stale where there were logs of theirs, and are built
+/// without them. While figures are being built it stays due, and the repetition does it.
+pub async fn forget_in_figures(tx: &Transaction<'_>, organisation: Uuid, name: &str) -> Result<(), ApiError> {
+    const DONE: &str = "UPDATE log_erasures SET figures_due = false
+        WHERE organisation_id = $1 AND subject = 'user' AND name = $2";
+    if usage_slots::forget_user(tx, organisation, name).await?.is_some() {
+        tx.execute(DONE, &[&organisation, &name]).await?;
+    }
+    Ok(())
+}
+
 /// Objects whose rows are gone. Packs need no second look: nothing is stored in one once a row points into it.
 pub async fn remember_bodies(tx: &impl GenericClient, paths: &Vec<String>) -> Result<(), ApiError> {
     const REMEMBER: &str = "INSERT INTO erased_bodies (path) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
@@ -46,7 +59,7 @@ pub async fn remember_bodies(tx: &impl GenericClient, paths: &Vec<String>) -> Re
 
 /// Does the erasure again that is due first, a batch of it. None when none is.
 pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Erased>, ApiError> {
-    const DUE: &str = "SELECT id, organisation_id, subject, name, mode, asked_at FROM log_erasures
+    const DUE: &str = "SELECT id, organisation_id, subject, name, mode, asked_at, figures_due FROM log_erasures
         WHERE next_at <= now() ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED";
     const LATER: &str = "UPDATE log_erasures
         SET next_at = now() + greatest(interval '1 minute', (now() - asked_at) / 10) WHERE id = $1";
@@ -60,6 +73,11 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
     {
         cache_purges::purge(tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
     }
+    if let ErasureSubject::User(name) = &subject
+        && due.try_get("figures_due")?
+    {
+        forget_in_figures(tx, organisation, name).await?;
+    }
     let filter = subject.filter(organisation).and("created_at <= ?", asked_at);
     let found = erasure::find(tx, &filter, BATCH).await?;
     let stored = StoredBodies::for_logs(organisation, &found);
@@ -68,10 +86,14 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
         erase_from_pack(tx, store, pack, ranges).await?;
     }
     let mut erased = Erased::default();
+    let salt = salt();
     if !found.ids.is_empty() {
-        erased.add(apply(tx, organisation, &found, mode, &salt()).await?);
+        erased.add(apply(tx, organisation, &found, mode, &salt).await?);
     }
     if (found.ids.len() as i64) < BATCH {
+        // Also what the request did not get to, and what was set aside since.
+        rejected::erase(tx, organisation, &subject).await?;
+        erased.feedback += rest_of_feedback(tx, &filter, mode, &salt).await?;
         tx.execute(LATER, &[&due.try_get::<_, Uuid>("id")?]).await?;
     }
     Ok(Some(erased))

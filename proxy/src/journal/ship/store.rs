@@ -3,14 +3,11 @@
 use super::charge;
 use super::copied::Copied;
 use super::row::{self, LogRow};
-use crate::request::text_bounds::cut;
 use futures::{SinkExt as _, pin_mut};
-use sha2::{Digest as _, Sha256};
 use shared::db::{self, request_logs};
 use std::collections::BTreeSet;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
-use uuid::Uuid;
 
 /// Why a batch was not stored.
 #[derive(Debug)]
@@ -104,23 +101,6 @@ pub async fn store<'r, 'f: 'r>(
     }
     transaction.commit().await.map_err(blame)?;
     Ok(fresh)
-}
-
-/// Keeps a record that cannot be stored where somebody can look at it. False when it is there already.
-pub async fn reject(client: &Client, segment: &str, record: &[u8], reason: &str) -> Result<bool, String> {
-    const REJECT: &str = "INSERT INTO rejected_records (id, segment, record, reason) VALUES ($1, $2, $3, $4)
-        ON CONFLICT DO NOTHING";
-    const LONGEST_REASON: usize = 1000;
-    let reason = cut(reason, LONGEST_REASON).replace('\0', "");
-    let added = client.execute(REJECT, &[&of_bytes(record), &segment, &record, &reason]).await;
-    added.map(|rows| rows > 0).map_err(|error| db::explain(&error))
-}
-
-/// An id that the same record has again when it is sent again.
-fn of_bytes(record: &[u8]) -> Uuid {
-    let mut id = [0; 16];
-    id.copy_from_slice(&Sha256::digest(record)[..16]);
-    Uuid::from_bytes(id)
 }
 
 /// Bad data is the rows' fault; everything else (away, busy, full, not migrated, not allowed) passes or is mended.

@@ -63,6 +63,15 @@ impl MetadataPairs {
 }
 
 impl MetadataValues {
+    /// Sets of figures in it.
+    pub fn count(&self) -> usize {
+        let kept = |values: &NameValues| match values {
+            NameValues::Kept(kept) => kept.len(),
+            NameValues::TooMany => 0,
+        };
+        1 + self.names.values().map(kept).sum::<usize>()
+    }
+
     /// False when there are too many names.
     #[must_use]
     pub fn add_call(&mut self, call: &CountedCall<'_>, pairs: &MetadataPairs) -> bool {

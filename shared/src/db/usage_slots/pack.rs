@@ -81,6 +81,15 @@ impl SlotValues {
         }
     }
 
+    /// Sets of figures in it.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Kept(kept) => kept.len(),
+            Self::ByName(values) => values.count(),
+            Self::TooMany => 0,
+        }
+    }
+
     /// Leaves out what is not worth keeping.
     pub fn trim(&mut self) {
         if let Self::ByName(values) = self {

@@ -1,13 +1,17 @@
 //! Proves that slots are what their logs add up to, a day at a time, and builds those again that are not. A day that slots do not
 //! reach back to is built, so that they begin earlier.
+//!
+//! Nothing is locked while a day is read: what seems to differ may have been built meanwhile, so it is looked at again under the lock
+//! of those who write slots, which is held for these few alone.
 
-use super::build::{PackedSlot, SlotKey, Tally, add_to_day, merge_smaller, packed, tally_logs};
-use super::pack::{self, SlotValues};
+use super::build::{PayloadDigest, SlotKey, SlotSink, digest, merge_smaller, off_thread, tally_logs};
+use super::pack;
 use super::trace_filter::{self, TRACES};
 use super::{Kept, SlotDimension, SlotSize, day_of, lock, rebuild};
 use crate::db::table::RowError;
 use chrono::{DateTime, TimeDelta, Utc};
-use std::collections::{HashMap, HashSet};
+use foldhash::fast::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use tokio_postgres::GenericClient;
 
@@ -35,10 +39,17 @@ impl fmt::Display for DayVerdict {
     }
 }
 
+/// Slots that are built again while the lock is held. More of them are noted as stale, and built a few at a time like others.
+const MOST_MENDED: usize = 120;
+
+/// Rows of slots that are read at once.
+const STORED_AT_ONCE: &str = "FETCH 8 FROM stored_slots";
+
 /// Looks at the day (UTC) that a moment is in. Whoever goes through several begins with the latest: slots have no gaps.
 pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<DayVerdict, RowError> {
     const BEGIN: &str = "UPDATE usage_slots_kept SET begins_at = $1";
-    lock(transaction).await?;
+    // Compiling a statement over every day of logs takes longer than running it.
+    transaction.batch_execute("SET LOCAL jit = off").await?;
     let now: DateTime<Utc> = transaction.query_one("SELECT now()", &[]).await?.try_get(0)?;
     let (day, kept) = (day_of(day), Kept::read(transaction).await?);
     let next = day + TimeDelta::days(1);
@@ -46,16 +57,53 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
         return Ok(DayVerdict::Skipped);
     }
     if day < kept.begins_at {
+        lock(transaction).await?;
         transaction.execute(BEGIN, &[&day]).await?;
         build_day(transaction, day).await?;
         return Ok(DayVerdict::Built);
     }
-    let figures = differing(transaction, day, &kept).await?;
+    let suspects = differing_slots(transaction, day, &kept).await?;
+    if suspects.is_empty() {
+        return Ok(DayVerdict::Sound);
+    }
+    lock(transaction).await?;
+    let kept = Kept::read(transaction).await?;
+    let (mut figures, mut wrong) = (0, BTreeSet::new());
+    for (size, slot) in suspects {
+        let found = differing_in(transaction, size, [slot, slot + size.width()], &kept).await?;
+        figures += found.values().sum::<u64>();
+        wrong.extend(found.into_keys().map(|slot| (size, slot)));
+    }
     if figures == 0 {
         return Ok(DayVerdict::Sound);
     }
-    build_day(transaction, day).await?;
+    mend(transaction, &wrong).await?;
     Ok(DayVerdict::Mended { figures })
+}
+
+/// Builds these slots again, from the narrowest on, or notes them as stale where they are many.
+async fn mend(transaction: &impl GenericClient, wrong: &BTreeSet<(SlotSize, DateTime<Utc>)>) -> Result<(), RowError> {
+    const STALE: &str = "INSERT INTO usage_stale (size, slot) SELECT DISTINCT $1::smallint, slot FROM unnest($2::timestamptz[]) AS slot";
+    let mut around: Vec<DateTime<Utc>> = Vec::new();
+    for size in SlotSize::ALL {
+        let own = wrong.iter().filter(|(width, _)| *width == size).map(|(_, slot)| *slot);
+        let slots: BTreeSet<DateTime<Utc>> = own.chain(around.drain(..).map(|slot| size.beginning(slot))).collect();
+        let slots: Vec<DateTime<Utc>> = slots.into_iter().collect();
+        match wrong.len() > MOST_MENDED {
+            true => {
+                transaction.execute(STALE, &[&size.minutes(), &slots]).await?;
+            }
+            false if size == SlotSize::Week => {
+                // Built from its days when it is over, like any other.
+                transaction.execute(STALE, &[&size.minutes(), &slots]).await?;
+            }
+            false => {
+                rebuild(transaction, size, &slots).await?;
+            }
+        }
+        around = slots;
+    }
+    Ok(())
 }
 
 /// All of its slots, from the narrowest on; its week is stale then.
@@ -70,65 +118,108 @@ fn slots_of(day: DateTime<Utc>, size: SlotSize) -> Vec<DateTime<Utc>> {
     (0..1440 / i32::from(size.minutes())).map(|n| day + size.width() * n).collect()
 }
 
-/// How many sets of figures of slots are not those of the logs. What is known to be stale is not asked.
-async fn differing(db: &impl GenericClient, day: DateTime<Utc>, kept: &Kept) -> Result<u64, RowError> {
-    let stale = StaleSlots::read(db, day).await?;
-    let (mut differing, mut whole) = (0, Tally::default());
+/// Slots of a day, and of the week that ends with it, with figures that are not those of the logs.
+async fn differing_slots(
+    db: &impl GenericClient,
+    day: DateTime<Utc>,
+    kept: &Kept,
+) -> Result<BTreeSet<(SlotSize, DateTime<Utc>)>, RowError> {
+    let mut differing = BTreeSet::new();
+    let mut pieces = Vec::new();
     for slot in slots_of(day, SlotSize::HalfHour) {
         let piece = [slot, slot + SlotSize::HalfHour.width()];
         if day >= kept.minutes_from {
-            let minutes = tally_logs(db, SlotSize::Minute, piece).await?;
-            differing += compared(db, SlotSize::Minute, piece, &packed(&minutes), &stale).await?;
+            pieces.push((SlotSize::Minute, piece));
         }
-        let half_hour = tally_logs(db, SlotSize::HalfHour, piece).await?;
-        differing += compared(db, SlotSize::HalfHour, piece, &packed(&half_hour), &stale).await?;
-        add_to_day(&mut whole, &half_hour);
+        pieces.push((SlotSize::HalfHour, piece));
     }
-    whole.values_mut().for_each(SlotValues::trim);
-    let piece = [day, day + SlotSize::Day.width()];
-    differing += compared(db, SlotSize::Day, piece, &packed(&whole), &stale).await?;
-    if !stale.has(SlotSize::Day, day) {
-        differing += trace_filter::differing(db, day).await?;
-    }
+    let next = day + SlotSize::Day.width();
+    pieces.push((SlotSize::Day, [day, next]));
     let week = SlotSize::Week.beginning(day);
-    let piece = [week, week + SlotSize::Week.width()];
     // With its last day, all that it is made of is there.
-    if piece[1] == day + SlotSize::Day.width() && week >= kept.begins_at {
-        let merged = merge_smaller(db, SlotSize::Week, week, kept).await?;
-        differing += compared(db, SlotSize::Week, piece, &merged, &StaleSlots::read(db, week).await?).await?;
+    if week + SlotSize::Week.width() == next && week >= kept.begins_at {
+        pieces.push((SlotSize::Week, [week, next]));
+    }
+    for (size, piece) in pieces {
+        let found = differing_in(db, size, piece, kept).await?;
+        differing.extend(found.into_keys().map(|slot| (size, slot)));
     }
     Ok(differing)
 }
 
-/// How many rows of a stretch of time are not what they should be, too many and missing ones included.
+/// How many sets of figures of a stretch of time are not what they should be, by slot. What is known to be stale is not asked.
+async fn differing_in(
+    db: &impl GenericClient,
+    size: SlotSize,
+    piece: [DateTime<Utc>; 2],
+    kept: &Kept,
+) -> Result<BTreeMap<DateTime<Utc>, u64>, RowError> {
+    let mut sink = SlotSink::Digest(HashMap::default());
+    match size {
+        SlotSize::Minute | SlotSize::HalfHour => {
+            tally_logs(db, size, piece, &mut sink).await?;
+        }
+        // What they are made of is looked at as well.
+        SlotSize::Day | SlotSize::Week => merge_smaller(db, size, piece[0], kept, &mut sink).await?,
+    }
+    let SlotSink::Digest(expected) = sink else { return Ok(BTreeMap::new()) };
+    let mut wrong = compared(db, size, piece, expected).await?;
+    if size == SlotSize::Day {
+        let traces = trace_filter::differing(db, piece[0]).await?;
+        if traces > 0 {
+            *wrong.entry(piece[0]).or_default() += traces;
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(wrong);
+    }
+    // Read last: whatever was counted above and is not built yet is stale by now.
+    let stale = StaleSlots::read(db, piece[0]).await?;
+    wrong.retain(|slot, _| !stale.has(size, *slot));
+    Ok(wrong)
+}
+
+/// How many rows of each slot are not what they should be, too many and missing ones included.
 async fn compared(
     db: &impl GenericClient,
     size: SlotSize,
     [from, until]: [DateTime<Utc>; 2],
-    expected: &[PackedSlot],
-    stale: &StaleSlots,
-) -> Result<u64, RowError> {
-    const STORED: &str = "SELECT organisation_id, workspace_id, dimension, slot, figures FROM usage_slots
+    mut expected: HashMap<SlotKey, PayloadDigest, RandomState>,
+) -> Result<BTreeMap<DateTime<Utc>, u64>, RowError> {
+    const STORED: &str = "DECLARE stored_slots NO SCROLL CURSOR FOR
+        SELECT organisation_id, workspace_id, dimension, slot, figures FROM usage_slots
         WHERE size = $1 AND slot >= $2 AND slot < $3 AND dimension <> $4";
-    let expected: HashMap<SlotKey, &[u8]> = expected.iter().map(|one| (one.key, one.figures.as_slice())).collect();
-    let (mut wrong, mut found) = (0, HashSet::new());
-    for row in db.query(STORED, &[&size.minutes(), &from, &until, &TRACES]).await? {
-        let slot: DateTime<Utc> = row.try_get("slot")?;
-        if stale.has(size, slot) {
-            continue;
+    db.execute(STORED, &[&size.minutes(), &from, &until, &TRACES]).await?;
+    let mut wrong = BTreeMap::new();
+    loop {
+        let rows = db.query(STORED_AT_ONCE, &[]).await?;
+        if rows.is_empty() {
+            break;
         }
-        let key = SlotDimension::named(row.try_get("dimension")?).map(|dimension| -> Result<_, RowError> {
+        let mut read = Vec::with_capacity(rows.len());
+        for row in rows {
+            let slot: DateTime<Utc> = row.try_get("slot")?;
             let (organisation_id, workspace_id) = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
-            Ok(SlotKey { organisation_id, workspace_id, slot, dimension })
+            let dimension = SlotDimension::named(row.try_get("dimension")?);
+            let key = dimension.map(|dimension| SlotKey { organisation_id, workspace_id, slot, dimension });
+            read.push((slot, key, row.try_get::<_, Vec<u8>>("figures")?));
+        }
+        let digested = off_thread(move || {
+            let digested = |figures: &[u8]| pack::unpacked(figures).ok().map(|payload| digest(&payload));
+            read.into_iter().map(|(slot, key, figures)| (slot, key, digested(&figures))).collect::<Vec<_>>()
         });
-        let key = key.transpose()?;
-        let should = key.and_then(|key| expected.get(&key)).map(|figures| pack::unpacked(figures)).transpose()?;
-        let is = pack::unpacked(row.try_get("figures")?).ok();
-        wrong += u64::from(should.is_none() || should != is);
-        found.extend(key);
+        for (slot, key, is) in digested.await {
+            let should = key.and_then(|key| expected.remove(&key));
+            if should.is_none() || should != is {
+                *wrong.entry(slot).or_default() += 1;
+            }
+        }
     }
-    let missing = expected.keys().filter(|key| !found.contains(*key) && !stale.has(size, key.slot)).count();
-    Ok(wrong + missing as u64)
+    db.batch_execute("CLOSE stored_slots").await?;
+    for key in expected.into_keys() {
+        *wrong.entry(key.slot).or_default() += 1;
+    }
+    Ok(wrong)
 }
 
 /// Slots of a week, from some day on, that are known to be stale.
