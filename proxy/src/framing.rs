@@ -3,6 +3,7 @@
 //! frames these are written again at the end. Pure: bytes in, bytes out.
 
 pub mod compression;
+pub mod end_markers;
 pub mod event_stream;
 mod event_stream_writer;
 mod json_array;

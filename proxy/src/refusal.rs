@@ -227,6 +227,13 @@ impl Refusal {
         Self::invalid(Code::EndpointNotSupported, format!("`{provider}` cannot be asked for this: {why}"))
     }
 
+    /// A websocket that nobody can read, where what is said on it must be counted.
+    pub fn upgrade_refused() -> Self {
+        let message = "websockets are served at /v1/realtime alone where a stored credential or a limit is involved: \
+                       send this call over HTTP";
+        Self::new(426, Kind::InvalidRequest, Code::UpgradeRefused, message)
+    }
+
     pub fn invalid_forward_headers(name: &str) -> Self {
         let message = format!("x-gateway-forward-headers may not name `{name}`");
         Self::invalid(Code::InvalidForwardHeaders, message).about("x-gateway-forward-headers")

@@ -58,6 +58,7 @@ mod router;
 pub(crate) mod row_guard;
 mod session;
 mod translate;
+mod upgrade;
 mod wrong_path;
 
 pub use admitter::Admitter;
@@ -210,6 +211,9 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<KnownRequest, Refusal> {
         let known = self.learn(head, peer, headers, visit).await;
+        if let Ok(known) = &known {
+            self.router.check_upgrade(path, head, headers, known)?;
+        }
         let is_lost = match &known {
             Ok(known) => known.plan.is_nothing(),
             // An administrator's key, which is no workspace's: it cannot mean a provider.

@@ -3,6 +3,8 @@
 mod control_plane;
 mod limits;
 mod reuse;
+mod streaming_forms;
+mod upgrades;
 pub mod websocket;
 
 use crate::raw::{Wire, credentials, credentials_for, post};

@@ -2,11 +2,11 @@
 //! it looks complete: without its end marker it is not, and the client must hear of it.
 //!
 //! By the dialect: chats and completions end with `[DONE]`, or when a choice has its `finish_reason`, since some providers
-//! never send the former; messages end with `message_stop`; responses with `response.completed`, `.incomplete`, `.failed`
-//! or `.cancelled`; Gemini's with a finish reason; Converse's with `messageStop`; Cohere's with `message-end`. A stream that
-//! brought an error has told its client. Streams of another kind are not judged.
+//! never send the former; Gemini's with a finish reason; Converse's with `messageStop`; the others with an event of their
+//! own (`framing::end_markers`). A stream that brought an error has told its client. Streams of another kind are not judged.
 
 use super::wire::WireDialect;
+use crate::framing::end_markers;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"error\
 static CHOICES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"choices\""));
 static DONE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("[DONE]"));
 static MESSAGE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message_start\""));
-static MESSAGE_STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message_stop\""));
+static MESSAGE_STOP: LazyLock<Finder<'static>> = LazyLock::new(|| quoted(end_markers::MESSAGES));
 static CANDIDATES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"candidates\""));
 static GEMINI_FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"finishReason\""));
 /// Of a prompt that was blocked.
@@ -25,10 +25,13 @@ static CONVERSE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(
 static CONVERSE_STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("event: messageStop\n"));
 static CONVERSE_EXCEPTION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Exception\ndata: "));
 static COHERE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message-start\""));
-static COHERE_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message-end\""));
+static COHERE_END: LazyLock<Finder<'static>> = LazyLock::new(|| quoted(end_markers::COHERE));
 static RESPONSE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"response."));
 
-const RESPONSE_ENDS: &[&[u8]] = &[b"completed\"", b"incomplete\"", b"failed\"", b"cancelled\""];
+/// The type of the last event, of a format that has one.
+fn quoted(ends: &[&str]) -> Finder<'static> {
+    Finder::new(&format!("\"{}\"", ends.concat())).into_owned()
+}
 
 #[derive(Debug)]
 pub struct StreamEnding {
@@ -72,10 +75,9 @@ impl StreamEnding {
         match self.dialect {
             WireDialect::OpenAi => has_value(events, &FINISH_REASON) || is_done(events),
             WireDialect::Messages => MESSAGE_STOP.find(events).is_some(),
-            WireDialect::Responses => RESPONSE.find_iter(events).any(|at| {
-                let named = &events[at + RESPONSE.needle().len()..];
-                RESPONSE_ENDS.iter().any(|end| named.starts_with(end))
-            }),
+            WireDialect::Responses => RESPONSE
+                .find_iter(events)
+                .any(|at| end_markers::begins_with_end(&events[at + 1..], end_markers::RESPONSES)),
             WireDialect::Gemini => has_value(events, &GEMINI_FINISH) || GEMINI_BLOCK.find(events).is_some(),
             // As our own framing writes them.
             WireDialect::Converse => CONVERSE_STOP.find(events).is_some() || CONVERSE_EXCEPTION.find(events).is_some(),

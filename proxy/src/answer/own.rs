@@ -47,6 +47,9 @@ fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) -> Res
     if let Some(challenge) = visit.request.challenge.take().filter(|_| refusal.status == 401) {
         let _ = head.insert_header(header::WWW_AUTHENTICATE, challenge);
     }
+    if refusal.status == 426 {
+        let _ = head.insert_header(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+    }
     if let Some(seconds) = refusal.retry_after_s {
         let _ = head.insert_header(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -5,6 +5,7 @@ mod vendor_events;
 
 pub(super) use vendor_events::{Candidates, gemini_carrier};
 
+use crate::framing::end_markers;
 use serde_json::Value;
 use shared::guardrails::Shape;
 
@@ -51,10 +52,8 @@ impl StreamShape {
         let kind = event.and_then(|event| event.get("type")).and_then(Value::as_str).unwrap_or_default();
         match self {
             Self::Chat | Self::Completions => data == b"[DONE]",
-            Self::Messages => kind == "message_stop",
-            Self::Responses => {
-                matches!(kind, "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled")
-            }
+            Self::Messages => end_markers::MESSAGES.contains(&kind),
+            Self::Responses => end_markers::RESPONSES.contains(&kind),
             // Its end is that of the stream.
             Self::Gemini => false,
             Self::Converse => event.is_some_and(vendor_events::is_converse_metadata),
@@ -63,16 +62,14 @@ impl StreamShape {
 
     /// Whether these bytes may hold the last event, told without reading them.
     pub fn may_end(self, events: &[u8]) -> bool {
-        let marks: &[&[u8]] = match self {
-            Self::Chat | Self::Completions => &[b"[DONE]"],
-            Self::Messages => &[b"message_stop"],
-            Self::Responses => {
-                &[b"response.completed", b"response.incomplete", b"response.failed", b"response.cancelled"]
-            }
-            Self::Gemini => &[b"finishReason"],
-            Self::Converse => &[b"\"usage\""],
+        let marks: &[&str] = match self {
+            Self::Chat | Self::Completions => &["[DONE]"],
+            Self::Messages => end_markers::MESSAGES,
+            Self::Responses => end_markers::RESPONSES,
+            Self::Gemini => &["finishReason"],
+            Self::Converse => &["\"usage\""],
         };
-        marks.iter().any(|mark| memchr::memmem::find(events, mark).is_some())
+        marks.iter().any(|mark| memchr::memmem::find(events, mark.as_bytes()).is_some())
     }
 
     /// Whether an event says nothing but texts that grow, so that it may be left out without them.

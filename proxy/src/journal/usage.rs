@@ -8,6 +8,7 @@
 pub mod audio;
 mod estimate;
 pub mod images;
+pub mod invoked;
 pub mod native_model;
 mod outermost;
 mod report;
@@ -18,6 +19,7 @@ mod vocabulary;
 
 pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
 
+use crate::framing::end_markers;
 use crate::request::sse::events;
 use crate::request::text_bounds;
 use memchr::memmem;
@@ -124,6 +126,26 @@ impl UsageReader {
         }
     }
 
+    /// The same of a stream whose frames were taken off: what a model of Bedrock says stands in them in its own format.
+    pub fn framed_events(&mut self, whole: &[u8]) {
+        for event in events(whole) {
+            match invoked::unwrapped(&event.data) {
+                Some(inner) => self.event(&inner),
+                None => self.event(&event.data),
+            }
+        }
+    }
+
+    /// What Bedrock counted, at the end of a stream of any model. What the model's own format said is more exact.
+    fn invoked(&mut self, metrics: &[u8]) {
+        self.is_final = true;
+        if self.usage.is_empty()
+            && let Some(usage) = invoked::usage_of_metrics(metrics)
+        {
+            self.note(usage.as_bytes());
+        }
+    }
+
     fn event(&mut self, data: &[u8]) {
         if !data.starts_with(b"{") {
             self.is_final |= data == b"[DONE]";
@@ -140,7 +162,7 @@ impl UsageReader {
                 (b"delta", ScannedValue::Text(text)) if is_response => self.says(text),
                 (
                     b"content" | b"text" | b"reasoning_content" | b"reasoning" | b"thinking" | b"partial_json"
-                    | b"arguments" | b"refusal",
+                    | b"arguments" | b"refusal" | b"generation" | b"outputText" | b"completion",
                     ScannedValue::Text(text),
                 ) if !is_response => self.says(text),
                 (b"usage" | b"usageMetadata" | b"model" | b"modelVersion" | b"service_tier", _) if is_forgeable => {}
@@ -149,13 +171,10 @@ impl UsageReader {
                     self.model = scan::name(text, text_bounds::MODEL);
                 }
                 (b"service_tier", ScannedValue::Text(text)) => self.service_tier = scan::name(text, text_bounds::WORD),
-                (
-                    b"type",
-                    ScannedValue::Text(b"message_stop" | b"response.completed" | b"response.incomplete" | b"message-end"),
-                )
+                (b"type", ScannedValue::Text(kind)) => self.is_final |= end_markers::is_end(kind),
                 // Gemini's streams end without a word of their own, Converse's with how long they took.
-                | (b"finishReason", ScannedValue::Text(_))
-                | (b"latencyMs", ScannedValue::Other) => self.is_final = true,
+                (b"finishReason", ScannedValue::Text(_)) | (b"latencyMs", ScannedValue::Other) => self.is_final = true,
+                (invoked::METRICS, ScannedValue::Object(object)) => self.invoked(object),
                 _ => {}
             }
         }

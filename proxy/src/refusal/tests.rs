@@ -29,6 +29,7 @@ fn every() -> Vec<Refusal> {
         Refusal::invalid_config("w".into()),
         Refusal::invalid_custom_host("h"),
         Refusal::endpoint_not_supported("p", "w"),
+        Refusal::upgrade_refused(),
         Refusal::invalid_forward_headers("f"),
         Refusal::invalid_metadata("m"),
         Refusal::invalid_header("h", "w"),

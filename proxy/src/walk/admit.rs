@@ -1,7 +1,7 @@
 //! When the walk asks the limits: on the engine lane once the body is read and again for each target, on the relay lane
 //! by the head alone. What cannot be reserved is refused with whose limit it was.
 
-use super::{Engine, EngineRequest, Passage, RelayAsk};
+use super::{Engine, EngineRequest, Passage, RelayAsk, upgrade};
 use crate::admission::{Amounts, Needs, SentBody};
 use crate::catalog::target::Target;
 use crate::refusal::Refusal;
@@ -65,6 +65,9 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
         let wanted = self.admitter.wanted(visit, &ask.caller, &ask.metadata, family);
+        if upgrade::is_opaque(head, &ask.path) && upgrade::counts_usage(&wanted) {
+            return Err(Refusal::upgrade_refused());
+        }
         match wanted.is_empty() {
             true => Ok(()),
             false => self.admitter.reserve(visit, &wanted, unread(head), false).await,
@@ -111,6 +114,9 @@ impl Engine {
         let model = passage.model.as_deref();
         let wanted = self.admitter.wanted_of(visit, caller, metadata, family, &passage.target, model);
         let is_admitted = visit.observer.is_attempt_admitted();
+        if upgrade::is_opaque(head, path) && upgrade::counts_usage(&wanted) {
+            return Err(Refusal::upgrade_refused());
+        }
         if !wanted.is_empty() {
             self.admitter.reserve(visit, &wanted, unread(head), true).await?;
         }

@@ -4,7 +4,7 @@
 use super::asked_model::{AskedModel, Splice};
 use super::relayed_body::RelayedBody;
 use super::relayed_place::relayed_place;
-use super::{KnownRequest, Router, moment, prepare, relay_signature};
+use super::{KnownRequest, Router, moment, prepare, relay_signature, upgrade};
 use crate::admission::Admission;
 use crate::catalog::resolve::Resolved;
 use crate::catalog::target::{Credential, Target};
@@ -151,6 +151,9 @@ impl Passage {
         signing: &Signing,
     ) -> Result<(), Refusal> {
         self.body.begin();
+        if upgrade::is_opaque(head, &self.ask.path) && matches!(self.target.credential, Credential::Stored(_)) {
+            head.remove_header(&header::UPGRADE);
+        }
         let unsigned = relay::towards_provider(head, &self.target, &self.path_and_query, aliases)?;
         if self.body.is_permitted {
             head.remove_header(&header::EXPECT);
@@ -334,6 +337,9 @@ impl Router {
         if realtime::leads_past_the_gateway(&ask.path) && matches!(target.credential, Credential::Stored(_)) {
             let why = "it would hand out a credential, or a session, that no limit holds for";
             return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
+        }
+        if upgrade::is_opaque(head, &ask.path) && matches!(target.credential, Credential::Stored(_)) {
+            return Err(Refusal::upgrade_refused());
         }
         let row = target.provider.row.clone();
         let target = self.at_base(target, base(&row, &ask.path, head))?;

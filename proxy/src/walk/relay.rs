@@ -2,6 +2,7 @@
 //! encodings and the order of everything else stay as they came, both ways.
 
 use super::prepare::{Unsigned, authenticate};
+use super::upgrade;
 use crate::catalog::target::Target;
 use crate::realtime;
 use crate::refusal::Refusal;
@@ -31,6 +32,9 @@ pub fn towards_provider(
         put(head, name, value)?;
     }
     head.remove_header(&header::COOKIE);
+    if !upgrade::is_websocket(head) {
+        head.remove_header(&header::UPGRADE);
+    }
     // A compressed session could not be listened to.
     head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
     without_key(head)?;

@@ -121,7 +121,7 @@ impl Router {
 
 /// Whether a leaf could lead to an integration, whose models may be restricted. Without a provider in the headers the
 /// model may name one.
-fn may_be_stored(plan: &Plan, headers: &GatewayHeaders<'_>) -> bool {
+pub(super) fn may_be_stored(plan: &Plan, headers: &GatewayHeaders<'_>) -> bool {
     let is_named = headers.names_plain_provider() && headers.virtual_key.is_none();
     plan.leaves().any(|leaf| match leaf.source {
         ProviderSource::Named(_) => false,

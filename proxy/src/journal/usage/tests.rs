@@ -202,3 +202,40 @@ fn what_is_counted_on_the_way_is_what_its_words_say() {
     }
     assert_eq!(pieces.told().map(|usage| usage.input), Some(2), "the last word, though it was not counted");
 }
+
+/// However a stream of responses ends, it says what it used.
+#[test]
+fn every_end_of_a_response_says_what_it_used() {
+    for end in crate::framing::end_markers::RESPONSES {
+        let found = stream(&[
+            r#"{"type":"response.created","response":{"model":"gpt","usage":null}}"#,
+            r#"{"type":"response.output_text.delta","delta":"1234"}"#,
+            &format!(r#"{{"type":"{end}","response":{{"usage":{{"input_tokens":1,"output_tokens":2}}}}}}"#),
+        ]);
+        assert!(found.is_final, "{end}");
+        assert_eq!(found.usage, [r#"{"input_tokens":1,"output_tokens":2}"#], "{end}");
+    }
+}
+
+#[test]
+fn a_model_of_bedrock_is_read_through_its_frames() {
+    let framed = |events: &[&str]| {
+        let mut found = UsageReader::default();
+        for event in events {
+            let bytes = openssl::base64::encode_block(event.as_bytes());
+            found.framed_events(format!("event: chunk\ndata: {{\"bytes\":\"{bytes}\"}}\n\n").as_bytes());
+        }
+        (found.told().map(|usage| (usage.prompt_tokens(), usage.completion_tokens())), found.is_final)
+    };
+    let metrics = r#""amazon-bedrock-invocationMetrics":{"inputTokenCount":8,"outputTokenCount":6}"#;
+    let stop = format!(r#"{{"type":"message_stop",{metrics}}}"#);
+    let anthropic = [
+        r#"{"type":"message_start","message":{"model":"claude","usage":{"input_tokens":5,"cache_read_input_tokens":3,"output_tokens":1}}}"#,
+        r#"{"type":"message_delta","usage":{"output_tokens":7}}"#,
+        &stop,
+    ];
+    assert_eq!(framed(&anthropic), (Some((8, 7)), true), "the vendor's own words win");
+    let llama = [r#"{"generation":"a"}"#, &format!(r#"{{"generation":"","stop_reason":"stop",{metrics}}}"#)];
+    assert_eq!(framed(&llama), (Some((8, 6)), true));
+    assert_eq!(framed(&llama[..1]), (None, false));
+}

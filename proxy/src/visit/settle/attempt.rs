@@ -4,9 +4,10 @@ use crate::admission::admitted::Used;
 use crate::admission::amounts::Item;
 use crate::cache::Entry;
 use crate::catalog::target::{Credential, Target};
+use crate::framing::EventStream;
 use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::journal::usage::{self, UsageReader};
-use crate::request::sse::Splitter;
+use crate::request::sse::{Splitter, with_blank_line};
 use crate::request::text_bounds::{self, cut};
 use crate::runtime::memory::{HeldSize, MemoryOwner};
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub struct Attempt {
     pub found: UsageReader,
     /// How many images its answer holds, where steps have read it.
     pub images: Option<u64>,
+    /// What the head of its answer says that it used, where the body does not.
+    pub head_usage: Option<String>,
     /// A plain answer that came in one piece and does not say what it used.
     pub silent: Bytes,
     pub is_stream: bool,
@@ -52,6 +55,8 @@ pub enum Watch {
     Not,
     Plain,
     Events(Splitter),
+    /// Of AWS.
+    Frames(Box<EventStream>),
 }
 
 /// Whether an answer of this type may say what it used.
@@ -59,6 +64,7 @@ pub enum Watch {
 enum AnswerForm {
     Json,
     Events,
+    Frames,
     Other,
 }
 
@@ -68,6 +74,7 @@ impl AnswerForm {
         let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
         match &essence[..] {
             b"text/event-stream" => Self::Events,
+            b"application/vnd.amazon.eventstream" => Self::Frames,
             b"application/json" | b"application/x-ndjson" => Self::Json,
             other if other.ends_with(b"+json") => Self::Json,
             _ => Self::Other,
@@ -109,6 +116,7 @@ impl Attempt {
             dropped: Vec::new(),
             found: UsageReader::default(),
             images: None,
+            head_usage: None,
             silent: Bytes::new(),
             is_stream: false,
             is_relayed: false,
@@ -134,9 +142,11 @@ impl Attempt {
     pub fn relays(&mut self, head: &HeaderMap, owner: MemoryOwner<'_>) {
         self.is_relayed = true;
         let form = AnswerForm::from_headers(head);
-        self.is_stream = form == AnswerForm::Events;
+        self.is_stream = matches!(form, AnswerForm::Events | AnswerForm::Frames);
+        self.head_usage = usage::invoked::usage_of_head(head);
         self.watch = match form {
             AnswerForm::Events => Watch::Events(Splitter::new(owner)),
+            AnswerForm::Frames => Watch::Frames(Box::new(EventStream::new(owner))),
             AnswerForm::Json => Watch::Plain,
             AnswerForm::Other => return,
         };
@@ -164,6 +174,16 @@ impl Attempt {
                 Ok(whole) => {
                     self.first_token.get_or_insert(after);
                     self.found.events(&whole);
+                    if is_last {
+                        self.found.events(&with_blank_line(splitter.rest()));
+                    }
+                }
+                Err(_) => self.stop_reading(),
+            },
+            Watch::Frames(frames) => match frames.push(&plain) {
+                Ok(whole) => {
+                    self.first_token.get_or_insert(after);
+                    self.found.framed_events(&whole);
                 }
                 Err(_) => self.stop_reading(),
             },

@@ -37,6 +37,11 @@ impl Log {
         if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
             && facts.status < 400
         {
+            attempt.found.usage.extend(attempt.head_usage.take());
+        }
+        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
+            && facts.status < 400
+        {
             let path = &*canonical(self.uri.path());
             attempt.found.usage.extend(usage::images::asked_for(path, &self.body, attempt.images));
             let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);

@@ -1,0 +1,70 @@
+//! Connections that a client wants to turn into something else. A realtime session is read while it passes, and its limits
+//! are asked for each response; what is said on any other websocket nobody here can read. Where the gateway pays, or somebody
+//! counts, such a connection is refused before it begins, with a status after which clients go on without it.
+
+use super::{KnownRequest, Router};
+use crate::admission::ApplicableLimit;
+use crate::limits::Unit;
+use crate::realtime;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use http::header;
+use pingora_http::RequestHeader;
+
+/// Whether this asks for a connection whose bytes nobody can read.
+pub(super) fn is_opaque(head: &RequestHeader, path: &str) -> bool {
+    is_websocket(head) && !realtime::is_session(path)
+}
+
+/// Other protocols are not passed on at all.
+pub(super) fn is_websocket(head: &RequestHeader) -> bool {
+    let asked = head.headers.get_all(header::UPGRADE).iter();
+    let mut tokens = asked.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    tokens.any(|token| token.trim_ascii().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Whether any of these limits counts what is used, and not calls alone.
+pub(super) fn counts_usage(wanted: &[ApplicableLimit]) -> bool {
+    wanted.iter().any(|wanted| wanted.limit.counter.unit() != Unit::Requests)
+}
+
+impl Router {
+    /// Before it is known where the request goes: a credential of the gateway's may be used for it.
+    pub(super) fn check_upgrade(
+        &self,
+        path: &str,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        known: &KnownRequest,
+    ) -> Result<(), Refusal> {
+        match is_opaque(head, path) && super::router::may_be_stored(&known.plan, headers) {
+            true => Err(Refusal::upgrade_refused()),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_session_is_a_websocket_that_can_be_read() {
+        for (path, upgrade, expected) in [
+            ("/responses", Some("websocket"), true),
+            ("/responses", Some("h2c, WebSocket"), true),
+            ("/responses", Some("h2c"), false),
+            ("/responses", None, false),
+            ("/realtime", Some("websocket"), false),
+            ("/realtime/", Some("websocket"), false),
+            ("/realtime/x", Some("websocket"), true),
+            ("/v1beta/models/m:streamGenerateContent", Some("websocket"), true),
+        ] {
+            let mut head = RequestHeader::build("GET", b"/x", None).unwrap();
+            if let Some(upgrade) = upgrade {
+                head.insert_header(header::UPGRADE, upgrade).unwrap();
+            }
+            assert_eq!(is_opaque(&head, path), expected, "{path} {upgrade:?}");
+        }
+    }
+}
