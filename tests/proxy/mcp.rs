@@ -4,6 +4,7 @@
 mod attacks;
 mod batches;
 mod bridged;
+mod budgets;
 mod calls;
 mod conversations;
 mod credentials;

@@ -31,6 +31,8 @@ pub struct Used<'u> {
     pub found: &'u UsageReader,
     pub guess: Option<(u64, u64)>,
     pub item: Item<'u>,
+    /// What the call costs by itself, in nano-cents, where no list has its price; 0 where its outcome makes nothing due.
+    pub own_price: Option<u64>,
 }
 
 impl Admission {
@@ -146,6 +148,7 @@ impl Admission {
         let usage = Usage::known(used_up.found.told(), used_up.guess);
         let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
         let nano_cents = match costs && !usage.is_nothing() {
+            _ if used_up.own_price.is_some() => used_up.own_price.unwrap_or(0),
             true => {
                 let prices = self.tariff.sources.known(used_up.item.service);
                 self.tariff.nano_cents(&usage, &used_up.item, prices.as_deref()).unwrap_or(0)

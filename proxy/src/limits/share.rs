@@ -207,9 +207,10 @@ impl Share {
         self.queue()
     }
 
-    /// True when the lease runs low and the store is to be asked, though nobody waits yet.
+    /// True when the lease runs low, or a budget's is too old, and the store is to be asked, though nobody waits yet.
     pub fn runs_low(&mut self, now: Micros) -> bool {
         let is_low = self.leases.has_current() && self.own() < (self.chunk / 2).cast_signed();
+        let is_low = is_low || self.ends_at.is_none() && self.leases.is_old(now, false);
         let is_dry = self.dry.is_some_and(|dry| now < dry.until && self.cap <= dry.cap);
         is_low && !is_dry && now >= self.away_until && self.queue()
     }
@@ -243,7 +244,7 @@ impl Share {
             return self.need > 0 && self.queue();
         }
         let granted = answer.granted.min(MOST).cast_signed();
-        self.leases.grant(now, question.lease, self.starts_at, granted);
+        self.leases.grant(now, question.lease, self.starts_at, granted, self.ends_at.is_some());
         let lasted = now - self.renewed_at;
         self.renewed_at = now;
         self.chunk = match lasted {

@@ -248,6 +248,13 @@ impl Log {
         self.attempt = Some(Attempt::of_service(service, Some(name), &HeaderValue::from_static("config")));
     }
 
+    /// What the present call costs if it is answered, in nano-cents.
+    pub fn price_at(&mut self, nano_cents: u64) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.own_price = Some(nano_cents);
+        }
+    }
+
     /// It is sent this head, and the client's own body.
     pub fn sends_to_service<'h>(
         &mut self,
@@ -309,7 +316,7 @@ impl Log {
         let times = [took, took, Duration::ZERO];
         let guess = self.write(facts, facts.record_id, Some(&mut attempt), times, charges);
         if let Some(admission) = admission {
-            admission.settle(&attempt.used(guess));
+            admission.settle(&attempt.used(guess, facts.status));
         }
         attempt.found.usage.clear();
         self.attempt = Some(attempt);
@@ -421,7 +428,7 @@ impl Log {
         let times = [time, waited, time.saturating_sub(waited)];
         let guess = self.write(facts, id, Some(&mut attempt), times, charges);
         if let Some(admission) = admission {
-            admission.set_aside(&attempt.used(guess));
+            admission.set_aside(&attempt.used(guess, facts.status));
         }
         self.attempts = self.attempts.saturating_add(1);
     }
@@ -439,7 +446,7 @@ impl Log {
         let times = [time, facts.upstream, facts.head_after.unwrap_or(time).saturating_sub(facts.upstream)];
         let guess = self.write(facts, facts.record_id, attempt.as_mut(), times, charges);
         match (admission, &attempt) {
-            (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess)),
+            (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess, facts.status)),
             (Some(admission), _) => admission.give_back(),
             (None, _) => {}
         }

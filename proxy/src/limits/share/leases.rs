@@ -81,17 +81,20 @@ impl Leases {
 
     /// The one that the store can add to.
     pub fn lasting(&self, now: Micros, is_rate: bool) -> Option<Uuid> {
-        let is_lasting = |lease: &&Lease| match lease.was_overdrawn {
-            true => now - lease.since < OLD_OVERDRAWN,
-            false => is_rate || now - lease.since < OLD,
-        };
-        self.current.as_ref().filter(is_lasting).map(|lease| lease.id)
+        self.current.as_ref().filter(|lease| !lease.is_old(now, is_rate)).map(|lease| lease.id)
     }
 
-    /// The store granted so much, by that lease. One that was retired meanwhile stays so.
-    pub fn grant(&mut self, now: Micros, id: Uuid, starts_at: Micros, granted: i64) {
+    /// Whether the present one is to be exchanged, whatever is left of it.
+    pub fn is_old(&self, now: Micros, is_rate: bool) -> bool {
+        self.current.as_ref().is_some_and(|lease| lease.is_old(now, is_rate))
+    }
+
+    /// The store granted so much, by that lease. One that was retired meanwhile stays so. A budget's lease that is too old
+    /// is not used on because the store grants nothing in its place: it may have nothing because of that very lease.
+    pub fn grant(&mut self, now: Micros, id: Uuid, starts_at: Micros, granted: i64, is_rate: bool) {
         match &mut self.current {
             Some(lease) if lease.id == id => lease.add(granted),
+            Some(lease) if granted == 0 && !is_rate && lease.is_old(now, false) => self.retire(),
             _ if granted == 0 || self.retired.iter().any(|lease| lease.id == id) => {}
             current => self.retired.extend(current.replace(Lease::new(id, starts_at, granted, now))),
         }
@@ -166,6 +169,13 @@ impl Lease {
     fn add(&mut self, amount: i64) {
         self.balance = self.balance.saturating_add(amount);
         self.was_overdrawn |= self.balance < 0;
+    }
+
+    fn is_old(&self, now: Micros, is_rate: bool) -> bool {
+        match self.was_overdrawn {
+            true => now - self.since >= OLD_OVERDRAWN,
+            false => !is_rate && now - self.since >= OLD,
+        }
     }
 
     /// Whether everything that was taken from it is in the store.

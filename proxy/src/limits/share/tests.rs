@@ -132,3 +132,31 @@ fn a_budget_that_was_dry_by_a_clock_ahead_is_asked_about_again() {
     share.turn(BEGIN, &limit);
     assert_eq!(share.verdict(BEGIN, &limit, 50, 0), LimitVerdict::Wait, "nor is it away for an hour");
 }
+
+/// What this replica and the store count differently is put right under steady traffic, and not only when nobody calls.
+#[test]
+fn an_old_lease_is_given_up_although_much_is_left_of_it_and_the_store_grants_nothing() {
+    for strict in [false, true] {
+        let kind = LimitKind::Budget { strict, since: 1 };
+        let counter = Counter::new(Uuid::nil().into(), Scope::Policy, "p/", Unit::Cost, kind);
+        let limit = Limit { counter, cap: CAP, kind, dry_run: false };
+        let mut share = Share::new(BEGIN, &limit);
+        let first = granted(&mut share, BEGIN, kind, LeaseAnswer { granted: 100, left: 900, others: false });
+        let mut now = BEGIN;
+        // Each call uses nothing here; the store counts what it really cost.
+        let asked = (0..80).find(|_| {
+            now += SECOND;
+            assert_eq!(share.verdict(now, &limit, 10, 0), LimitVerdict::Pass);
+            let lease = share.take(now, 10).unwrap();
+            share.settle(now, lease, 10, 0);
+            share.runs_low(now)
+        });
+        assert_eq!(asked, Some(59), "the store is asked after a minute, though nobody waits");
+        let question = share.ask(now, Uuid::new_v4(), 0);
+        assert_ne!(question.lease, first);
+        share.answered(now, &question, LeaseAnswer { granted: 0, left: 0, others: false });
+        assert_eq!(share.verdict(now, &limit, 10, 0), LimitVerdict::Refuse, "strict {strict}");
+        let later = now + 2 * MARGIN;
+        assert_eq!(share.sweep(later, later, 0).release, [first]);
+    }
+}

@@ -46,6 +46,8 @@ pub struct Attempt {
     pub unheard: Option<(u64, u64)>,
     /// What strict budgets promised it stands in the journal.
     pub is_promised: bool,
+    /// What it costs if it is answered, in nano-cents, where that stands on the call itself.
+    pub own_price: Option<u64>,
     /// The cache answered in its place; what the answer once used is known.
     pub is_hit: bool,
 }
@@ -125,6 +127,7 @@ impl Attempt {
             decoder: None,
             unheard: None,
             is_promised: false,
+            own_price: None,
             is_hit: false,
         }
     }
@@ -217,7 +220,10 @@ impl Attempt {
     }
 
     /// For its limits; `guess` where it has not said everything.
-    pub fn used(&self, guess: Option<(u64, u64)>) -> Used<'_> {
+    pub fn used(&self, guess: Option<(u64, u64)>, status: u16) -> Used<'_> {
+        // As the logs say it: what failed costs nothing.
+        let is_due = (200..300).contains(&status);
+        let own_price = self.own_price.map(|price| if is_due { price } else { 0 });
         let item = Item {
             service: &self.ai_org,
             integration: self.integration,
@@ -225,6 +231,6 @@ impl Attempt {
             answered: self.answered_model(),
             tier: self.found.service_tier.as_deref(),
         };
-        Used { found: &self.found, guess, item }
+        Used { found: &self.found, guess, item, own_price }
     }
 }

@@ -20,9 +20,12 @@ impl Engine {
         let (caller, metadata) = (&asked.caller, &asked.metadata);
         let server = &asked.target.server.slug;
         let model = log_name(server, name);
+        let price = self.snapshot.mcp_price(caller.workspace.organisation_id, &model).and_then(nano_cents).unwrap_or(0);
+        if let Some(log) = &mut visit.observer.log {
+            log.price_at(price);
+        }
         let amounts = || {
-            let price = self.snapshot.mcp_price(caller.workspace.organisation_id, &model).and_then(nano_cents);
-            let price = Some(price.unwrap_or(0).max(1));
+            let price = Some(price.max(1));
             Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: price, most_nano_cents: price }
         };
         let of_request = self.admitter.wanted(visit, caller, metadata, None);

@@ -1,0 +1,58 @@
+//! A priced tool uses up budgets: what its calls cost is taken from what this proxy may still spend, as it is charged.
+
+use super::{call, client, request, serve, session};
+use crate::limits::{limited_key, patient};
+use rust_decimal::Decimal;
+use serde_json::json;
+
+/// Cents, of a budget of ten.
+const PRICE: f64 = 2.5;
+
+#[tokio::test]
+async fn priced_tools_use_up_budgets_and_those_that_fail_do_not() {
+    for strict in [false, true] {
+        let stack = patient().await;
+        serve(&stack, "tools", "json", json!({})).await;
+        let change = json!({ "capabilities": [
+            { "name": "echo", "type": "tool", "price": PRICE }, { "name": "fail", "type": "tool", "price": PRICE },
+            { "name": "delete", "type": "tool", "enabled": false },
+        ] });
+        let changed = stack.administrator().put("/mcp-integrations/tools/capabilities", &change).await;
+        assert_eq!(changed.json(), json!({ "success": true }));
+        let limits = json!({
+            "usage_limits": { "credit_limit": 0.1, "strict": strict },
+            "scopes": ["completions.write", "models.list", "mcp.invoke"],
+        });
+        let (key, _) = limited_key(&stack, limits).await;
+        let client = session(&client(&stack, &key), "/tools/mcp").await;
+        let is_known = async || {
+            let listed = client.post("/tools/mcp", &request(1, "tools/list", json!({}))).await;
+            !listed.text().contains("\"delete\"")
+        };
+        stack.until("the proxy knows the prices", is_known).await;
+        for _ in 0..5 {
+            let failed = client.post("/tools/mcp", &call(2, "fail", "x")).await;
+            assert_eq!(failed.status, 200, "strict {strict}: {}", failed.text());
+            assert!(!failed.text().contains("budget"), "strict {strict}: a failed call cost something");
+        }
+        let mut passed = 0;
+        let refused = loop {
+            let answer = client.post("/tools/mcp", &call(3, "echo", "x")).await;
+            if answer.json()["error"].is_object() || answer.status == 412 {
+                break answer;
+            }
+            passed += 1;
+            assert!(passed <= 20, "strict {strict}: the budget is never used up");
+        };
+        assert!(refused.text().contains("budget"), "strict {strict}: {}", refused.text());
+        let most = (0.1 * 100.0 / PRICE) as usize;
+        assert!(if strict { passed == most } else { (most..=most + 1).contains(&passed) }, "strict {strict}: {passed}");
+        let database = stack.database.client().await;
+        const COST: &str = "SELECT coalesce(sum(cost), 0) FROM request_logs WHERE response_status_code = 200";
+        let is_stored = async || {
+            let cost: Decimal = database.query_one(COST, &[]).await.unwrap().get(0);
+            cost == Decimal::new(25, 1) * Decimal::from(passed as u64)
+        };
+        stack.until("the logs say as much", is_stored).await;
+    }
+}
