@@ -15,16 +15,20 @@ mod credentials;
 mod exchange;
 mod identity_claims;
 mod json_rpc;
+mod judged_texts;
 mod list_cache;
 mod lists;
+mod members;
 mod merged_names;
 mod merged_session;
 mod mirrored_headers;
 mod opening_streams;
 mod outcome;
 mod resource_metadata;
+mod server_message;
 mod session;
 mod signed_identity;
+mod strict;
 mod visible;
 
 pub use asker::{Asker, NoCredential};
@@ -37,14 +41,16 @@ pub use exchange::{McpEndpoint, UpstreamCall};
 pub use json_rpc::{
     Fault, INVALID_PARAMS, INVALID_REQUEST, RESOURCE_NOT_FOUND, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body,
 };
+pub use judged_texts::{AnswerTexts, SentTexts};
 pub use list_cache::{ListCache, ListEntries};
-pub use lists::{LONGEST_LIST, filtered, may_be_seen};
+pub use lists::{LONGEST_LIST, filtered, filtered_greeting, instructions_of, may_be_seen, without_instructions};
 pub use merged_names::{MergedPlace, merged_name, merged_place, merged_uri, split_name, split_uri};
 pub use merged_session::MergedSession;
 pub use mirrored_headers::{Mirrored, mirrored};
 pub use opening_streams::OpeningStreams;
-pub use outcome::{Outcome, outcome_of};
+pub use outcome::Outcome;
 pub use resource_metadata::ResourceMetadata;
+pub use server_message::{BadMessage, Said, ServerMessage, check_message, read_messages};
 pub use session::{SessionOwner, Sessions};
 pub use visible::{McpTarget, Visible, person};
 

@@ -6,7 +6,7 @@ mod events;
 mod message;
 mod token_rules;
 
-pub use capability::{Capability, Kind, ListPage, Unreadable};
+pub use capability::{Capability, INSTRUCTIONS, Kind, ListPage, Unreadable};
 pub use events::{EventReader, TooLong};
 pub use message::{Answer, ServerInfo, answer_to, initialize, initialized, list};
 pub use token_rules::TokenRules;

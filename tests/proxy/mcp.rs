@@ -12,6 +12,7 @@ mod endless;
 mod faults;
 mod foreign_tokens;
 mod guard_headers;
+mod judged;
 mod merged;
 mod newest;
 mod people;

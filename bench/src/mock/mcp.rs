@@ -74,7 +74,7 @@ pub fn answer(head: &Parts, body: &[u8], id: u64) -> McpReply {
     let Some(asked_id) = asked.get("id").filter(|_| asked.get("method").is_some()) else {
         return McpReply::new(202, Payload::Whole(Bytes::new()));
     };
-    let asked_id = if way == "astray" { json!("another") } else { asked_id.clone() };
+    let asked_id = if way == "astray" && !is_greeting { json!("another") } else { asked_id.clone() };
     let message = match respond(&asked, way) {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": asked_id, "result": result }),
         Err((code, why)) => json!({ "jsonrpc": "2.0", "id": asked_id, "error": { "code": code, "message": why } }),

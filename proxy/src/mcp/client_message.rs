@@ -2,21 +2,21 @@
 //! and for the name in its parameters, and goes on as the bytes that it is.
 //!
 //! Some servers read names of fields in any case and take the last of two: what we judge would then not be what they do. So
-//! a field that is written twice, or nearly like one that is judged, makes a message no message.
+//! a field that is written twice at any depth, or nearly like one that is judged, makes a message no message; nor is one
+//! that only some readers can read at all.
 
 use super::json_rpc::{Fault, INVALID_REQUEST, PARSE_ERROR};
+use super::members::{ENVELOPE, Members};
+use super::strict::{NotStrict, check_strict};
 use bytes::Bytes;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use shared::mcp::Kind;
 use std::collections::HashSet;
-use std::fmt;
 
 /// Messages of one batch.
 const MOST: usize = 64;
 const LONGEST_ID: usize = 256;
 const LONGEST_NAME: usize = 2048;
-const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 const PARAMS: [&str; 4] = ["name", "uri", "ref", "arguments"];
 const REFERENCE: [&str; 3] = ["type", "name", "uri"];
 
@@ -91,6 +91,10 @@ impl Asked {
 
 /// `may_batch`: whether the revision that the client speaks may have batches.
 pub fn parse(body: &Bytes, may_batch: bool) -> Result<Incoming, Fault> {
+    check_strict(body).map_err(|why| match why {
+        NotStrict::Twice => invalid(&why.to_string()),
+        NotStrict::Unreadable => Fault::new(PARSE_ERROR, why.to_string()),
+    })?;
     let whole: &RawValue = serde_json::from_slice(body).map_err(|_| Fault::new(PARSE_ERROR, "the body is no JSON"))?;
     if !whole.get().starts_with('[') {
         return Ok(Incoming { messages: vec![message(whole, body)?], is_batch: false });
@@ -145,13 +149,13 @@ fn asked(method: &str, params: Option<&RawValue>) -> Result<Asked, String> {
         let members = params.and_then(|params| Members::read(params, names));
         members.ok_or_else(|| format!("the parameters of {method} cannot be read"))
     };
-    let named = |field: &str| read(&PARAMS)?.name(field, method);
+    let named = |field: &str| name_in(&read(&PARAMS)?, field, method);
     // What names nothing has nothing that could be judged; the server may not even have the method.
     let about = |kind: Kind, field: &str| match params {
         None => Ok(Asked::Other),
         Some(_) => match read(&PARAMS)? {
             members if members.get(field).is_none() => Ok(Asked::Other),
-            members => members.name(field, method).map(|name| Asked::About(kind, name)),
+            members => name_in(&members, field, method).map(|name| Asked::About(kind, name)),
         },
     };
     match method {
@@ -169,9 +173,9 @@ fn asked(method: &str, params: Option<&RawValue>) -> Result<Asked, String> {
                 return Err("completion/complete does not say what is to be completed".to_owned());
             };
             match reference.text("type").as_deref() {
-                Some("ref/prompt") => reference.name("name", method).map(|name| Asked::About(Kind::Prompt, name)),
+                Some("ref/prompt") => name_in(&reference, "name", method).map(|name| Asked::About(Kind::Prompt, name)),
                 Some("ref/resource") => {
-                    reference.name("uri", method).map(|uri| Asked::About(Kind::ResourceTemplate, uri))
+                    name_in(&reference, "uri", method).map(|uri| Asked::About(Kind::ResourceTemplate, uri))
                 }
                 _ => Ok(Asked::Other),
             }
@@ -184,61 +188,14 @@ fn invalid(why: &str) -> Fault {
     Fault::new(INVALID_REQUEST, why)
 }
 
-/// The fields of an object as they are written, none twice.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'a> Members<'a> {
-    /// None for what is no object, and for one that some readers would read otherwise: `judged` names are written exactly
-    /// so, or not at all.
-    fn read(raw: &'a RawValue, judged: &[&str]) -> Option<Self> {
-        let members: Self = serde_json::from_str(raw.get()).ok()?;
-        let mut seen = HashSet::new();
-        let is_plain = |name: &str| {
-            let folded = name.to_uppercase().to_lowercase();
-            !judged.contains(&folded.as_str()) || name == folded
-        };
-        members.0.iter().all(|(name, _)| seen.insert(name.as_str()) && is_plain(name)).then_some(())?;
-        Some(members)
-    }
-
-    fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        self.get(name).and_then(|value| serde_json::from_str(value.get()).ok())
-    }
-
-    fn name(&self, field: &str, method: &str) -> Result<String, String> {
-        let name = self.text(field).filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
-        name.ok_or_else(|| format!("{method} needs the parameter {field}"))
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(fields)
-            }
-        }
-        deserializer.deserialize_map(Fields).map(Self)
-    }
+fn name_in(members: &Members<'_>, field: &str, method: &str) -> Result<String, String> {
+    let name = members.text(field).filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
+    name.ok_or_else(|| format!("{method} needs the parameter {field}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::strict::loose_values;
     use super::*;
     use serde_json::{Value, json};
 
@@ -292,7 +249,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#, -32600),
             ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"param\u{17f}\":{}}", -32600),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","NAME":"b"}}"#, -32602),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#, -32602),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#, -32600),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#, -32602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, -32602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"URI":"a"}}"#, -32602),
@@ -300,6 +257,29 @@ mod tests {
             (r#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#, -32600),
         ] {
             assert_eq!(read(body), Err(code), "{body}");
+        }
+    }
+
+    /// In every place of every kind of message, whether or not anything is judged there.
+    #[test]
+    fn what_cannot_be_read_strictly_is_no_message() {
+        for value in loose_values() {
+            for body in [
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{value}}}}}"#
+                ),
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","_meta":{{"x":{value}}}}}}}"#
+                ),
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"made/up","params":{value}}}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":{value},"method":"ping"}}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":1,"result":{value}}}"#),
+                format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":1,"message":"","data":{value}}}}}"#),
+                format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{value}}}"#),
+                format!(r#"[{{"jsonrpc":"2.0","method":"notifications/x","params":{value}}}]"#),
+            ] {
+                assert!(matches!(read(&body), Err(-32700 | -32600)), "{body}");
+            }
         }
     }
 

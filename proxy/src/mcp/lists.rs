@@ -2,9 +2,10 @@
 //! which everything may be seen passes as it came.
 
 use super::visible::Visible;
+use crate::guardrails::parse_unique;
 use bytes::Bytes;
-use serde_json::Value;
-use shared::mcp::Kind;
+use serde_json::{Value, json};
+use shared::mcp::{Capability, INSTRUCTIONS, Kind};
 
 /// The longest message that is a list.
 pub const LONGEST_LIST: usize = 4 << 20;
@@ -31,29 +32,72 @@ pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result
     if visible.is_everything() {
         return Ok(None);
     }
-    let Ok(mut answer) = serde_json::from_slice::<Value>(message) else {
-        return if kind.is_some() { Err(BadList::Unreadable) } else { Ok(None) };
-    };
-    let answers = match &mut answer {
-        Value::Array(batch) => batch.iter_mut().collect(),
-        one => vec![one],
-    };
+    let mut answer = parse_unique(message).map_err(|_| BadList::Unreadable)?;
+    let Some(Value::Object(result)) = answer.get_mut("result") else { return Ok(None) };
+    // Some clients would take such a field for the list.
+    let is_near = |name: &String| Kind::ALL.iter().any(|kind| name != kind.field() && is_alike(name, kind.field()));
+    if result.keys().any(is_near) {
+        return Err(BadList::Unreadable);
+    }
     let mut is_changed = false;
-    for answer in answers {
-        for kind in kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]) {
-            let Some(Value::Array(entries)) = answer.get_mut("result").and_then(|result| result.get_mut(kind.field()))
-            else {
-                continue;
-            };
-            if entries.len() > MOST_ENTRIES {
-                return Err(BadList::TooMany);
-            }
-            let before = entries.len();
-            entries.retain(|entry| may_be_seen(kind, entry, visible));
-            is_changed |= entries.len() != before;
+    for kind in kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]) {
+        let entries = match result.get_mut(kind.field()) {
+            None => continue,
+            Some(Value::Array(entries)) => entries,
+            Some(_) => return Err(BadList::Unreadable),
+        };
+        if entries.len() > MOST_ENTRIES {
+            return Err(BadList::TooMany);
         }
+        let before = entries.len();
+        entries.retain(|entry| may_be_seen(kind, entry, visible));
+        is_changed |= entries.len() != before;
     }
     Ok(is_changed.then(|| Bytes::from(answer.to_string())))
+}
+
+/// The answer to a greeting without instructions that are switched off, or told otherwise than they were approved; none when
+/// it may pass as it is. Models are told them before anything else.
+pub fn filtered_greeting(message: &[u8], visible: &Visible) -> Result<Option<Bytes>, BadList> {
+    if visible.is_everything() {
+        return Ok(None);
+    }
+    let mut answer = parse_unique(message).map_err(|_| BadList::Unreadable)?;
+    let Some(Value::Object(result)) = answer.get_mut("result") else { return Ok(None) };
+    let is_near = |name: &String| name != INSTRUCTIONS && is_alike(name, INSTRUCTIONS);
+    if result.keys().any(is_near) {
+        return Err(BadList::Unreadable);
+    }
+    let is_allowed = match result.get(INSTRUCTIONS) {
+        None => return Ok(None),
+        Some(Value::String(text)) => may_be_seen(Kind::Instructions, &Capability::instructions_entry(text), visible),
+        Some(_) => false,
+    };
+    if is_allowed {
+        return Ok(None);
+    }
+    result.shift_remove(INSTRUCTIONS);
+    Ok(Some(Bytes::from(answer.to_string())))
+}
+
+/// The answer to a greeting without its instructions.
+pub fn without_instructions(message: &[u8]) -> Result<Bytes, BadList> {
+    let mut answer = parse_unique(message).map_err(|_| BadList::Unreadable)?;
+    if let Some(Value::Object(result)) = answer.get_mut("result") {
+        result.shift_remove(INSTRUCTIONS);
+    }
+    Ok(Bytes::from(answer.to_string()))
+}
+
+/// The instructions of an answer to a greeting, as a message of their own.
+pub fn instructions_of(message: &[u8]) -> Option<Bytes> {
+    let answer = parse_unique(message).ok()?;
+    let text = answer.get("result")?.get(INSTRUCTIONS)?;
+    Some(Bytes::from(json!({ "result": { INSTRUCTIONS: text } }).to_string()))
+}
+
+fn is_alike(one: &str, other: &str) -> bool {
+    one.to_uppercase() == other.to_uppercase()
 }
 
 /// Whether an entry of a list of this kind may be shown.
@@ -84,7 +128,6 @@ mod tests {
             (Some(Kind::Tool), list("tools", json!([a])), None),
             (Some(Kind::Prompt), list("prompts", json!([b])), None),
             (None, list("tools", json!([b])), Some(list("tools", json!([])))),
-            (None, json!([list("tools", json!([b])), 7]), Some(json!([list("tools", json!([])), 7]))),
             (
                 Some(Kind::Resource),
                 list("resources", json!([{ "name": "other", "uri": "x://r" }, { "name": "q", "uri": "x://q" }])),
@@ -94,6 +137,23 @@ mod tests {
         ] {
             let passed = filtered(kind, answer.to_string().as_bytes(), &visible).unwrap();
             assert_eq!(passed.map(|text| serde_json::from_slice::<Value>(&text).unwrap()), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_could_be_read_otherwise_is_refused() {
+        let mut off = SwitchedOff::default();
+        off.push(Kind::Tool, "b", None);
+        let visible = without(off);
+        for message in [
+            r#"{"id":1,"result":{"tools":[],"tools":[{"name":"b"}]}}"#,
+            r#"{"id":1,"result":{"Tools":[{"name":"b"}]}}"#,
+            r#"{"id":1,"result":{"tools":{"name":"b"}}}"#,
+            r#"{"id":1,"result":{"tools":[{"name":"b","description":"\ud800"}]}}"#,
+        ] {
+            for kind in [None, Some(Kind::Tool)] {
+                assert_eq!(filtered(kind, message.as_bytes(), &visible), Err(BadList::Unreadable), "{message}");
+            }
         }
     }
 

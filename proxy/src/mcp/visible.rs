@@ -81,7 +81,7 @@ impl Visible {
 
     /// Whether an entry of a list tells what was approved.
     pub fn allows(&self, kind: Kind, entry: &Value) -> bool {
-        self.pins.as_ref().is_none_or(|pins| pins.allow(kind, entry))
+        self.pins.as_ref().is_none_or(|pins| Capability::is_plain(entry) && pins.allow(kind, entry))
     }
 
     /// What lists told otherwise than it was approved, for the first to ask.

@@ -12,6 +12,7 @@ mod mapped_headers;
 mod merged;
 mod merged_listen;
 mod merged_upstream;
+mod messages;
 mod receive_messages;
 mod single;
 mod stream;

@@ -17,9 +17,15 @@ pub enum Kind {
     Prompt,
     Resource,
     ResourceTemplate,
+    /// What a server tells models about itself when it is greeted; it is in no list.
+    Instructions,
 }
 
+/// The field of a greeting that holds them, and the name that they are kept under.
+pub const INSTRUCTIONS: &str = "instructions";
+
 impl Kind {
+    /// Those that servers have lists of.
     pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::ResourceTemplate];
 
     pub const fn as_str(self) -> &'static str {
@@ -28,11 +34,17 @@ impl Kind {
             Self::Prompt => "prompt",
             Self::Resource => "resource",
             Self::ResourceTemplate => "resource_template",
+            Self::Instructions => INSTRUCTIONS,
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+        Self::ALL.into_iter().chain([Self::Instructions]).find(|kind| kind.as_str() == text)
+    }
+
+    /// Whether models act on what a server tells of it, so that it is approved once.
+    pub const fn is_pinned(self) -> bool {
+        matches!(self, Self::Tool | Self::Prompt | Self::Instructions)
     }
 
     pub const fn method(self) -> &'static str {
@@ -41,6 +53,7 @@ impl Kind {
             Self::Prompt => "prompts/list",
             Self::Resource => "resources/list",
             Self::ResourceTemplate => "resources/templates/list",
+            Self::Instructions => "initialize",
         }
     }
 
@@ -50,6 +63,7 @@ impl Kind {
             Self::Tool => "tools",
             Self::Prompt => "prompts",
             Self::Resource | Self::ResourceTemplate => "resources",
+            Self::Instructions => INSTRUCTIONS,
         }
     }
 
@@ -60,6 +74,7 @@ impl Kind {
             Self::Prompt => "prompts",
             Self::Resource => "resources",
             Self::ResourceTemplate => "resourceTemplates",
+            Self::Instructions => INSTRUCTIONS,
         }
     }
 }
@@ -120,6 +135,18 @@ impl Capability {
             return Err(Unreadable::Name(kind));
         }
         Ok(Self { kind, name, definition })
+    }
+
+    /// Instructions as an entry of a list would be.
+    pub fn instructions_entry(text: &str) -> Value {
+        json!({ "name": INSTRUCTIONS, "description": text })
+    }
+
+    /// Whether every reader reads an entry alike: no field that is spelled nearly like one that models are told.
+    pub fn is_plain(entry: &Value) -> bool {
+        let is_near =
+            |name: &String| TOLD.iter().any(|told| name != told && name.to_uppercase() == told.to_uppercase());
+        !entry.as_object().is_some_and(|fields| fields.keys().any(is_near))
     }
 
     /// Of what a model is told: another description or schema is another hash, whatever the order of fields.
@@ -188,6 +215,18 @@ mod tests {
             (json!({ "tools": [{ "name": "a", "x": "y".repeat(ENTRY) }] }), Unreadable::TooLarge(Kind::Tool)),
         ] {
             assert_eq!(ListPage::read(Kind::Tool, result), Err(expected));
+        }
+    }
+
+    #[test]
+    fn an_entry_with_a_field_that_some_read_as_another_is_not_plain() {
+        for (entry, is_plain) in [
+            (json!({ "name": "a", "description": "d", "inputSchema": {} }), true),
+            (json!({ "name": "a", "Description": "d" }), false),
+            (json!({ "Name": "a" }), false),
+            (json!({ "name": "a", "inputschema": {} }), false),
+        ] {
+            assert_eq!(Capability::is_plain(&entry), is_plain, "{entry}");
         }
     }
 

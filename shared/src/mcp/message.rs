@@ -1,6 +1,6 @@
 //! JSON-RPC messages: those that are sent, and the answers that they get.
 
-use super::{Kind, REVISION};
+use super::{Capability, Kind, REVISION};
 use serde_json::{Value, json};
 
 /// What an answer says: the result, or a code and a message of which nothing is repeated to callers.
@@ -50,6 +50,8 @@ pub struct ServerInfo {
     pub website_url: Option<String>,
     pub icons: Option<Value>,
     pub instructions: Option<String>,
+    /// The same whole, as what is pinned; none where they are too long for it.
+    pub pinned_instructions: Option<Capability>,
     pub protocol_version: Option<String>,
     /// Its `capabilities`, as it said them.
     pub flags: Value,
@@ -65,6 +67,10 @@ impl ServerInfo {
             website_url: short(&info["websiteUrl"], 2048),
             icons: info.get("icons").filter(|icons| icons.is_array() && icons.to_string().len() <= 16 << 10).cloned(),
             instructions: short(&result["instructions"], 8192),
+            pinned_instructions: result["instructions"]
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .and_then(|text| Capability::from_entry(Kind::Instructions, Capability::instructions_entry(text)).ok()),
             protocol_version: short(&result["protocolVersion"], 64),
             flags: match &result["capabilities"] {
                 flags @ Value::Object(_) if flags.to_string().len() <= 16 << 10 => flags.clone(),

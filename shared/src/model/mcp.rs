@@ -138,8 +138,8 @@ pub struct McpCapability {
 impl McpCapability {
     pub const COLUMNS: &str = "id, integration_id, type, name,
                                COALESCE(definition->>'uri', definition->>'uriTemplate') AS uri, is_usable,
-                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN definition_hash END AS hash,
-                               CASE WHEN type IN ('tool', 'prompt') AND is_usable THEN plain_hash END AS plain_hash,
+                               CASE WHEN type IN ('tool', 'prompt', 'instructions') AND is_usable THEN definition_hash END AS hash,
+                               CASE WHEN type IN ('tool', 'prompt', 'instructions') AND is_usable THEN plain_hash END AS plain_hash,
                                price";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {

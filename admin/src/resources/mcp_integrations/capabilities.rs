@@ -1,6 +1,7 @@
 //! What an integration's server offers, what of it is switched off, and what waits for approval because the server tells
 //! it otherwise than it was approved (see `pins`).
 
+use super::docs::KINDS;
 use super::list;
 use crate::app::App;
 use crate::crud::{Action, Answer, Change};
@@ -12,7 +13,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::{FromPrimitive as _, ToPrimitive as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::mcp::Kind;
+use shared::mcp::{INSTRUCTIONS, Kind};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -73,7 +74,8 @@ pub fn listed(data: Vec<Value>, counted: &[Row], kind: Option<&str>, offset: i64
     for row in counted {
         let (of, all, enabled): (&str, i64, i64) =
             (row.try_get("type")?, row.try_get("total")?, row.try_get("enabled")?);
-        counts[format!("{of}s")] = json!({ "total": all, "enabled": enabled });
+        let name = if of == INSTRUCTIONS { of.to_owned() } else { format!("{of}s") };
+        counts[name] = json!({ "total": all, "enabled": enabled });
         total += if kind.is_none_or(|kind| kind == of) { all } else { 0 };
     }
     let has_more = offset.saturating_add(i64::try_from(data.len()).unwrap_or(0)) < total;
@@ -160,8 +162,7 @@ fn price_of(kind: Kind, sent: &Field<f64>) -> Result<Option<Option<Decimal>>, Ap
 }
 
 pub fn kind_of(text: &str) -> Result<Kind, ApiError> {
-    let allowed = Kind::ALL.map(Kind::as_str);
-    Kind::parse(text).ok_or_else(|| ApiError::Faults(vec![FieldFault::not_among("type", text, &allowed)]))
+    Kind::parse(text).ok_or_else(|| ApiError::Faults(vec![FieldFault::not_among("type", text, &KINDS)]))
 }
 
 /// Size and offset; here the first page is 1.

@@ -7,7 +7,7 @@ use crate::openapi::schema::{self, Schema};
 use crate::resources::integrations::docs::{made, mappings};
 use serde_json::json;
 
-pub const KINDS: [&str; 4] = ["tool", "prompt", "resource", "resource_template"];
+pub const KINDS: [&str; 5] = ["tool", "prompt", "resource", "resource_template", "instructions"];
 
 pub fn docs() -> Vec<Doc> {
     let item = "/mcp-integrations/{id}";
@@ -44,7 +44,8 @@ pub fn docs() -> Vec<Doc> {
             .details(
                 "What was not listed yet is remembered, so it can be disabled before the first sync. A tool or prompt \
                  whose description or schema changed since it was approved (`pin_state` `changed`) is disabled until \
-                 `approved` accepts it; enabling alone does not.",
+                 `approved` accepts it; enabling alone does not. What a server tells models about itself is the \
+                 capability `instructions` of this type.",
             )
             .body(capabilities_change())
             .answer(done())

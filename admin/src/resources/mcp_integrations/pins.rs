@@ -1,4 +1,4 @@
-//! Pins: what a server tells of its tools and prompts is approved once, when it is first listed. Models act on these
+//! Pins: what a server tells of its tools, prompts and itself is approved once, when it is first told. Models act on these
 //! texts, so a server that tells something else later (a "rug pull") does not reach them before somebody approved it.
 //! Resources are content and not pinned. What vanished is remembered, or a server could change a tool by taking it away
 //! for a while.
@@ -49,9 +49,8 @@ struct StoredPin {
 
 /// Whether a capability that is told so may be used, and whether that is news.
 fn judge(kind: Kind, stored: &StoredPin, told: Hash) -> (PinState, bool) {
-    let is_pinned = matches!(kind, Kind::Tool | Kind::Prompt);
     match stored.approved {
-        Some(approved) if is_pinned && approved != told => (PinState::Changed, stored.told != Some(told)),
+        Some(approved) if kind.is_pinned() && approved != told => (PinState::Changed, stored.told != Some(told)),
         _ => (PinState::Approved, false),
     }
 }
@@ -150,6 +149,7 @@ mod tests {
             (Kind::Tool, pin(Some(a), Some(b)), c, (PinState::Changed, true)),
             (Kind::Tool, pin(Some(a), Some(b)), a, (PinState::Approved, false)),
             (Kind::Prompt, pin(Some(a), Some(a)), b, (PinState::Changed, true)),
+            (Kind::Instructions, pin(Some(a), Some(a)), b, (PinState::Changed, true)),
             (Kind::Resource, pin(Some(a), Some(a)), b, (PinState::Approved, false)),
         ] {
             assert_eq!(judge(kind, &stored, told), expected, "{kind:?} {stored:?}");

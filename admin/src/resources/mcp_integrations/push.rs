@@ -48,7 +48,7 @@ impl Pushed {
                 sync_due_at = now() + interval '1 hour', last_synced_at = now(), metadata = coalesce($3, metadata)
             WHERE id = $1 AND organisation_id = $2";
         const GONE: &str = "UPDATE mcp_capabilities SET vanished_at = now(), definition = NULL, last_updated_at = now()
-            WHERE integration_id = $1 AND organisation_id = $2 AND definition IS NOT NULL
+            WHERE integration_id = $1 AND organisation_id = $2 AND definition IS NOT NULL AND type <> 'instructions'
               AND (type, name) NOT IN (SELECT * FROM unnest($3::text[], $4::text[]))";
         const PUT: &str = "INSERT INTO mcp_capabilities AS c (organisation_id, integration_id, type, name, definition)
             VALUES ($1, $2, $3, $4, $5)

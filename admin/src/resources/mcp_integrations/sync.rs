@@ -122,7 +122,8 @@ impl Target {
     pub async fn learn(&self, app: &App) -> Learnt {
         let all = async {
             let mut session = self.greet(app).await?;
-            let offered = session.capabilities().await?;
+            let mut offered = session.capabilities().await?;
+            offered.extend(session.info.pinned_instructions.clone());
             Ok::<_, McpError>((session.info.clone(), offered))
         };
         let late = || Err(format!("it did not answer within {} s", EVERYTHING.as_secs()).into());

@@ -125,7 +125,7 @@ impl Engine {
             ServerAnswer::Accepted(_) => Err(CallFailure::unusable("it does not answer the request")),
             ServerAnswer::Json(upstream) => {
                 let body = self.read_whole(asked, upstream, LONGEST_ANSWER).await?;
-                let (body, outcome) = self.pass_answer(own, asked, message, id, body).await?;
+                let (body, outcome) = self.pass_body(own, asked, message, id, body).await?;
                 let event = event_of(&on_one_line(&body));
                 note(own, outcome, &event);
                 Ok(event)
@@ -143,7 +143,7 @@ impl Engine {
         id: &str,
         mut upstream: Upstream,
     ) -> Result<Bytes, CallFailure> {
-        let mut pass = EventPass::for_answer(asked, message, id);
+        let mut pass = EventPass::for_answer(message, id);
         let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
         let mut gathered = BytesMut::new();
         while !pass.is_answered_request() {

@@ -50,7 +50,7 @@ impl Engine {
                 visit.observer.log = None;
                 visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
                 let heard = bridge.listen();
-                self.pass_heard(client, visit, asked, heard, EventPass::for_listener(asked), None, self.mcp.stream_idle)
+                self.pass_heard(client, visit, asked, heard, EventPass::for_listener(), None, self.mcp.stream_idle)
                     .await
             }
             (Method::DELETE, Some(bridge)) => {
@@ -109,7 +109,7 @@ impl Engine {
         match (sent, message.id.as_deref()) {
             (Err(failure), id) => self.tell_failure(client, visit, id, &failure).await,
             (Ok(Some(heard)), Some(id)) => {
-                let pass = EventPass::for_answer(asked, message, id);
+                let pass = EventPass::for_answer(message, id);
                 self.pass_heard(client, visit, asked, heard, pass, given, self.mcp.call_timeout).await
             }
             (Ok(_), _) => write_whole(client, visit, [202, 202], &[], Bytes::new()).await,

@@ -1,14 +1,16 @@
-//! Guardrails of calls: what the caller's config, workspace and organisation ask for looks at the arguments as if a user had
-//! said them, and at the texts of the result as if a model had. What they change is what is passed on; a denial is the
-//! answer. Those that nobody would wait for elsewhere are run here too, and only logged.
+//! Guardrails of messages: what the caller's config, workspace and organisation ask for looks at what the client sends as if
+//! a user had said it, and at what the server says as if a model had, whatever kind of message it is and whichever way it
+//! comes (`mcp::judged_texts` says where texts are). What they change is what is passed on; a denial takes its place. Those
+//! that nobody would wait for elsewhere are run here too, and only logged.
 
 use super::McpRequest;
 use super::answers::CallFailure;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, has_remote, run_side,
+    CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, has_remote, parse_unique,
+    run_side,
 };
 use crate::journal::HookLog;
-use crate::mcp::SESSION_ID;
+use crate::mcp::{AnswerTexts, ClientMessage, Fault, INVALID_REQUEST, SESSION_ID, SentTexts};
 use crate::refusal::Refusal;
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
@@ -16,7 +18,7 @@ use crate::walk::Engine;
 use crate::walk::guards::{GuardSet, ModelCalls};
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shared::guardrails::{Hook, Shape};
 use std::mem;
 use std::sync::Arc;
@@ -26,26 +28,30 @@ const KIND: &str = "chatComplete";
 const NONE: &str = "[]";
 
 impl Engine {
-    fn guards_of(&self, asked: &McpRequest) -> Option<Arc<GuardSet>> {
+    pub(super) fn guards_of(&self, asked: &McpRequest) -> Option<Arc<GuardSet>> {
         let defaults = self.router.guards.defaults(&asked.caller);
         let leaf = asked.plan.leaves().next()?;
         self.router.guards.for_leaf(leaf, &asked.caller, defaults.as_ref())
     }
 
-    /// The message as it is to be sent, if that is otherwise.
-    pub(super) async fn guard_arguments(
+    /// Whatever a client sends: the message as it is to be sent, if that is otherwise.
+    pub(super) async fn guard_sent(
         &self,
         visit: &mut Visit,
         asked: &McpRequest,
-        body: &Bytes,
+        message: &ClientMessage,
     ) -> Result<Option<Bytes>, CallFailure> {
         let Some(set) = self.guards_of(asked).filter(|set| !set.input.is_empty()) else { return Ok(None) };
-        let mut message: Value = serde_json::from_slice(body).unwrap_or_default();
-        let said = match &message["params"] {
-            params if params.get("arguments").is_some() => params["arguments"].to_string(),
-            params => params["uri"].as_str().unwrap_or_default().to_owned(),
+        let read = parse_unique(&message.bytes).map_err(|_| {
+            CallFailure::malformed(Fault::new(INVALID_REQUEST, "the message cannot be read, so it cannot be judged"))
+        })?;
+        let found = SentTexts::find(read, &message.asked);
+        let content = match found.texts().len() {
+            0 => return Ok(None),
+            1 => found.texts().map(Value::from).next().unwrap_or_default(),
+            _ => found.texts().map(|text| json!({ "type": "text", "text": text })).collect(),
         };
-        let request = Arc::new(json!({ "messages": [{ "role": "user", "content": said }] }));
+        let request = Arc::new(json!({ "messages": [{ "role": "user", "content": content }] }));
         let headers = asked.headers.0.clone();
         let judged = Judged { hook: Hook::BeforeRequest, request: request.clone(), body: request, headers };
         let mut side = self.run_guards(visit, asked, set.input.clone(), judged).await?;
@@ -58,37 +64,35 @@ impl Engine {
             return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &told())));
         }
         let Some(changed) = &side.transformed else { return Ok(None) };
-        let text = changed["messages"][0]["content"].as_str().unwrap_or_default();
-        match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(arguments) if message["params"].get("arguments").is_some() => {
-                message["params"]["arguments"] = Value::Object(arguments);
-                Ok(Some(Bytes::from(message.to_string())))
-            }
+        let content = &changed["messages"][0]["content"];
+        let texts: Vec<String> = match content {
+            Value::String(text) => vec![text.clone()],
+            parts => parts.as_array().into_iter().flatten().map(|part| text_of(&part["text"])).collect(),
+        };
+        let written = if texts.len() == found.texts().len() { found.with(&texts) } else { None };
+        written.map(Some).ok_or_else(|| {
             // Sending what it wanted changed would be worse.
-            _ => {
-                let why = "a guardrail changed the arguments into something that cannot be sent".to_owned();
-                Err(CallFailure::refused(Refusal::denied_by_guardrail(Some(why), &told())))
-            }
-        }
+            let why = "a guardrail changed the arguments into something that cannot be sent".to_owned();
+            CallFailure::refused(Refusal::denied_by_guardrail(Some(why), &told()))
+        })
     }
 
-    /// The answer as the client is to get it, if that is otherwise.
-    pub(super) async fn guard_result(
+    /// Whatever a server says: the message as the client is to get it, if that is otherwise.
+    pub(super) async fn guard_said(
         &self,
         visit: &mut Visit,
         asked: &McpRequest,
-        body: &Bytes,
+        message: &[u8],
     ) -> Result<Option<Bytes>, CallFailure> {
         let Some(set) = self.guards_of(asked).filter(|set| !set.output.is_empty()) else { return Ok(None) };
-        let mut answer: Value = serde_json::from_slice(body).unwrap_or_default();
-        let texts = texts(&mut answer["result"]);
-        if texts.is_empty() {
+        let read = parse_unique(message).map_err(|_| CallFailure::unusable("it cannot be read"))?;
+        let found = AnswerTexts::find(read);
+        if found.texts.is_empty() {
             return Ok(None);
         }
+        let texts = found.texts.iter().enumerate();
         let choices: Vec<Value> = texts
-            .iter()
-            .enumerate()
-            .map(|(index, text)| json!({ "index": index, "message": { "role": "assistant", "content": &**text } }))
+            .map(|(index, text)| json!({ "index": index, "message": { "role": "assistant", "content": text } }))
             .collect();
         let judged = Judged {
             hook: Hook::AfterRequest,
@@ -108,12 +112,12 @@ impl Engine {
             return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &told)));
         }
         let Some(changed) = side.transformed else { return Ok(None) };
-        for (index, text) in texts.into_iter().enumerate() {
-            if let Some(said) = changed["choices"][index]["message"]["content"].as_str() {
-                said.clone_into(text);
-            }
-        }
-        Ok(Some(Bytes::from(answer.to_string())))
+        let texts =
+            found.texts.iter().enumerate().map(|(index, text)| {
+                changed["choices"][index]["message"]["content"].as_str().unwrap_or(text).to_owned()
+            });
+        let texts = texts.collect();
+        Ok(Some(found.with(texts)))
     }
 
     async fn run_guards(
@@ -195,58 +199,6 @@ struct Judged {
     headers: Arc<HeaderMap>,
 }
 
-/// Where a result says something: blocks of a tool's, messages of a prompt, texts of a resource, and structured content.
-fn texts(result: &mut Value) -> Vec<&mut String> {
-    let mut found = Vec::new();
-    let Some(result) = result.as_object_mut() else { return found };
-    for (name, value) in result {
-        match (name.as_str(), value) {
-            ("content" | "contents" | "messages", Value::Array(blocks)) => {
-                blocks.iter_mut().for_each(|block| block_texts(block, &mut found));
-            }
-            ("structuredContent", value) => all_texts(value, &mut found),
-            _ => {}
-        }
-    }
-    found
-}
-
-fn block_texts<'v>(block: &'v mut Value, found: &mut Vec<&'v mut String>) {
-    let Some(block) = block.as_object_mut() else { return };
-    for (name, value) in block {
-        match (name.as_str(), value) {
-            ("text", Value::String(text)) => found.push(text),
-            // A resource inside a block, or the block inside a message.
-            ("resource" | "content", value @ Value::Object(_)) => block_texts(value, found),
-            _ => {}
-        }
-    }
-}
-
-fn all_texts<'v>(value: &'v mut Value, found: &mut Vec<&'v mut String>) {
-    match value {
-        Value::String(text) => found.push(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| all_texts(item, found)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| all_texts(field, found)),
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_text_of_a_result_is_found() {
-        for (mut result, expected) in [
-            (json!({ "content": [{ "type": "text", "text": "a" }, { "type": "image", "data": "x" }] }), vec!["a"]),
-            (json!({ "content": [{ "type": "resource", "resource": { "uri": "u", "text": "b" } }] }), vec!["b"]),
-            (json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "c" } }] }), vec!["c"]),
-            (json!({ "contents": [{ "uri": "u", "text": "d" }] }), vec!["d"]),
-            (json!({ "content": [], "structuredContent": { "x": ["e", 7, { "y": "f" }] } }), vec!["e", "f"]),
-            (json!(7), vec![]),
-        ] {
-            assert_eq!(texts(&mut result), expected);
-        }
-    }
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }

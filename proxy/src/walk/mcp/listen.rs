@@ -30,7 +30,7 @@ impl Engine {
         match answer {
             ServerAnswer::Events(upstream) => {
                 visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
-                let pass = EventPass::for_listener(asked);
+                let pass = EventPass::for_listener();
                 self.pass_events(client, visit, asked, upstream, pass, &[]).await
             }
             ServerAnswer::Accepted(_) | ServerAnswer::Json(_) => {

@@ -349,7 +349,7 @@ fn renamed_entry(target: &McpTarget, kind: Kind, entry: &Map<String, Value>) -> 
     let slug = &target.server.slug;
     entry["name"] = merged_name(slug, entry["name"].as_str()?).into();
     let address = match kind {
-        Kind::Tool | Kind::Prompt => return Some(entry),
+        Kind::Tool | Kind::Prompt | Kind::Instructions => return Some(entry),
         Kind::Resource => "uri",
         Kind::ResourceTemplate => "uriTemplate",
     };

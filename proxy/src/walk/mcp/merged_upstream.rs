@@ -3,6 +3,7 @@
 use super::McpRequest;
 use super::answers::CallFailure;
 use super::upstream::ServerAnswer;
+use crate::guardrails::parse_unique;
 use crate::mcp::{LONGEST_LIST, ListCache, ListEntries, PROTOCOL_VERSION, SESSION_ID, UpstreamCall};
 use crate::request::sse::{Splitter, events};
 use crate::walk::Engine;
@@ -103,7 +104,7 @@ impl Engine {
             }
             ServerAnswer::Json(upstream) => {
                 let body = self.read_whole(asked, upstream, LONGEST_LIST).await?;
-                mcp::answer_to(id, &serde_json::from_slice(&body).unwrap_or_default())
+                mcp::answer_to(id, &parse_unique(&body).unwrap_or_default())
             }
             ServerAnswer::Events(mut upstream) => {
                 let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
@@ -116,8 +117,7 @@ impl Engine {
                         return Err(CallFailure::unusable(format!("it has more than {LONGEST_LIST} bytes")));
                     }
                     let whole = splitter.push(piece).map_err(CallFailure::unusable)?;
-                    let mut messages =
-                        events(&whole).map(|event| serde_json::from_slice(&event.data).unwrap_or_default());
+                    let mut messages = events(&whole).map(|event| parse_unique(&event.data).unwrap_or_default());
                     if let Some(answer) = messages.find_map(|message: Value| mcp::answer_to(id, &message)) {
                         break Some(answer);
                     }

@@ -3,12 +3,13 @@
 use super::McpRequest;
 use super::admit_call::log_name;
 use super::answers::{CallFailure, HEARTBEAT, gone, noted, write_whole};
+use super::messages::Looked;
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{
     Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, McpEndpoint, Mirrored, Outcome,
-    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, filtered, mirrored, outcome_of,
+    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, mirrored,
 };
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
@@ -104,7 +105,7 @@ impl Engine {
                 let read = pin!(self.read_whole(asked, upstream, longest(&message.asked)));
                 let Ok(read) = beside(client, visit, read).await else { return gone(visit) };
                 let passed = match read {
-                    Ok(body) => self.pass_answer(visit, asked, message, id, body).await,
+                    Ok(body) => self.pass_body(visit, asked, message, id, body).await,
                     Err(failure) => Err(failure),
                 };
                 match passed {
@@ -120,7 +121,7 @@ impl Engine {
                     if message.asked == Asked::Listen {
                         visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
                     }
-                    let pass = EventPass::for_answer(asked, message, id);
+                    let pass = EventPass::for_answer(message, id);
                     self.pass_events(client, visit, asked, upstream, pass, &more).await
                 }
                 Err(failure) => self.tell_failure(client, visit, Some(id), &failure).await,
@@ -155,9 +156,9 @@ impl Engine {
                 return Err(CallFailure::malformed(Fault::new(INVALID_REQUEST, "a call needs an id")));
             }
             self.admit_call(visit, asked, name).await?;
-            if let Some(changed) = self.guard_arguments(visit, asked, &body).await? {
-                body = changed;
-            }
+        }
+        if let Some(changed) = self.guard_sent(visit, asked, message).await? {
+            body = changed;
         }
         let endpoint = self.endpoint(asked)?;
         let own = self.mcp_headers(client.head(), asked).await?;
@@ -174,8 +175,8 @@ impl Engine {
         Ok(ReadyCall { endpoint, call })
     }
 
-    /// An answer as the client may have it, and what became of its request.
-    pub(super) async fn pass_answer(
+    /// An answer that came whole, as the client may have it, and what became of its request.
+    pub(super) async fn pass_body(
         &self,
         visit: &mut Visit,
         asked: &McpRequest,
@@ -183,21 +184,14 @@ impl Engine {
         id: &str,
         body: Bytes,
     ) -> Result<(Bytes, Outcome), CallFailure> {
-        match &message.asked {
-            Asked::List(kind) => {
-                let list = filtered(Some(*kind), &body, &asked.target.visible).map_err(CallFailure::unusable)?;
-                self.report_changes(&asked.target);
-                Ok((list.unwrap_or(body), Outcome::Done))
+        let pass = EventPass::for_answer(message, id);
+        let (looked, outcome) = self.look_at_data(visit, asked, &pass, &body).await?;
+        match (looked, outcome) {
+            (_, Outcome::NotYet) | (Looked::Withheld, _) => {
+                Err(CallFailure::unusable("it is no answer to the request"))
             }
-            Asked::Tool(_) | Asked::Prompt(_) | Asked::Resource(_) => {
-                let outcome = outcome_of(id, &body);
-                if outcome == Outcome::NotYet {
-                    return Err(CallFailure::unusable("it is no answer to the request"));
-                }
-                let changed = self.guard_result(visit, asked, &body).await?;
-                Ok((changed.unwrap_or(body), outcome))
-            }
-            _ => Ok((body, Outcome::Done)),
+            (Looked::Same, outcome) => Ok((body, outcome)),
+            (Looked::Changed(body), outcome) => Ok((body, outcome)),
         }
     }
 

@@ -1,13 +1,14 @@
-//! Event streams of servers, passed on event by event. Most events pass as they came; of the one that answers the request
-//! the log is made, and lists lose what may not be seen.
+//! Event streams of servers, passed on event by event. Every message in them is looked at (`messages`): of the one that
+//! answers the request the log is made, and what may not pass is left out.
 //!
 //! A stream that breaks off before its answer is ended with an error for the request's id, unless its events have ids: then
 //! the client may ask for the rest.
 
 use super::McpRequest;
 use super::answers::{CallFailure, gone, noted, stream_head};
+use super::messages::Looked;
 use crate::answer::beside;
-use crate::mcp::{ClientMessage, Outcome, Visible, fault_body, filtered, outcome_of};
+use crate::mcp::{ClientMessage, Outcome, fault_body};
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::request::sse::{Splitter, events, raw_events};
@@ -20,20 +21,19 @@ use std::pin::pin;
 /// What is looked for in the events of a stream.
 pub(super) struct EventPass<'m> {
     /// The request that the stream answers, and its id; none for a stream that is only listened to.
-    answers: Option<(&'m ClientMessage, &'m str)>,
-    visible: &'m Visible,
+    pub(super) answers: Option<(&'m ClientMessage, &'m str)>,
     /// Whether the client could ask for what it did not get.
     is_resumable: bool,
     is_answered: bool,
 }
 
 impl<'m> EventPass<'m> {
-    pub fn for_answer(asked: &'m McpRequest, message: &'m ClientMessage, id: &'m str) -> Self {
-        Self { answers: Some((message, id)), visible: &asked.target.visible, is_resumable: false, is_answered: false }
+    pub fn for_answer(message: &'m ClientMessage, id: &'m str) -> Self {
+        Self { answers: Some((message, id)), is_resumable: false, is_answered: false }
     }
 
-    pub fn for_listener(asked: &'m McpRequest) -> Self {
-        Self { answers: None, visible: &asked.target.visible, is_resumable: true, is_answered: true }
+    pub fn for_listener() -> Self {
+        Self { answers: None, is_resumable: true, is_answered: true }
     }
 
     /// Whether it was opened by a request that has its answer now.
@@ -41,14 +41,9 @@ impl<'m> EventPass<'m> {
         self.answers.is_some() && self.is_answered
     }
 
-    /// The id of the request that has no answer yet.
-    pub fn awaited(&self) -> Option<&'m str> {
-        self.answers.filter(|_| !self.is_answered).map(|(_, id)| id)
-    }
-
-    /// Whether any event could need a look.
-    fn looks(&self) -> bool {
-        !self.is_answered || !self.visible.is_everything()
+    /// The request that has no answer yet, and its id.
+    pub fn awaited(&self) -> Option<(&'m ClientMessage, &'m str)> {
+        self.answers.filter(|_| !self.is_answered)
     }
 }
 
@@ -116,10 +111,10 @@ impl Engine {
             if whole.is_empty() {
                 continue;
             }
-            let passed = match pass.looks() {
-                false => whole,
-                true => self.look_at_events(visit, asked, pass, &whole).await.map_err(Stop::Failed)?,
-            };
+            let passed = self.look_at_events(visit, asked, pass, &whole).await.map_err(Stop::Failed)?;
+            if passed.is_empty() {
+                continue;
+            }
             if let Some(log) = &mut visit.observer.log {
                 log.tells(&passed);
             }
@@ -142,9 +137,16 @@ impl Engine {
                 passed.extend_from_slice(&raw);
                 continue;
             };
-            let (changed, outcome) = self.look_at_event(visit, asked, pass, &event.data).await?;
-            let raw = changed.map_or_else(|| raw.clone(), |data| with_data(&raw, &data));
-            passed.extend_from_slice(&raw);
+            // Clients of the protocol read no others.
+            if !matches!(event.name.as_deref(), None | Some("" | "message")) {
+                continue;
+            }
+            let (looked, outcome) = self.look_at_data(visit, asked, pass, &event.data).await?;
+            match looked {
+                Looked::Same => passed.extend_from_slice(&raw),
+                Looked::Changed(data) => passed.extend_from_slice(&with_data(&raw, &data)),
+                Looked::Withheld => {}
+            }
             if outcome != Outcome::NotYet {
                 pass.is_answered = true;
                 note(visit, outcome, &passed);
@@ -153,32 +155,9 @@ impl Engine {
         Ok(passed.freeze())
     }
 
-    /// The data of an event as it may be passed on, if that is otherwise; and whether it is the answer.
-    async fn look_at_event(
-        &self,
-        visit: &mut Visit,
-        asked: &McpRequest,
-        pass: &EventPass<'_>,
-        data: &[u8],
-    ) -> Result<(Option<Bytes>, Outcome), CallFailure> {
-        let awaited = pass.answers.filter(|_| !pass.is_answered);
-        let outcome = awaited.map_or(Outcome::NotYet, |(_, id)| outcome_of(id, data));
-        let Some((message, id)) = awaited.filter(|_| outcome != Outcome::NotYet) else {
-            // Whatever it answers, if it is an answer.
-            let list = filtered(None, data, pass.visible).map_err(CallFailure::unusable)?;
-            self.report_changes(&asked.target);
-            return Ok((list, Outcome::NotYet));
-        };
-        let (body, outcome) = match self.pass_answer(visit, asked, message, id, Bytes::copy_from_slice(data)).await? {
-            (body, Outcome::Done) => (body, outcome),
-            told => told,
-        };
-        Ok(((body != data).then_some(body), outcome))
-    }
-
     /// An event that takes the place of the answer. It is what the log learns, too.
     pub(super) fn failed_event(&self, visit: &mut Visit, pass: &mut EventPass<'_>, failure: &CallFailure) -> Bytes {
-        let Some(id) = pass.awaited() else { return Bytes::new() };
+        let Some((_, id)) = pass.awaited() else { return Bytes::new() };
         pass.is_answered = true;
         self.metrics.refused(failure.code);
         visit.answer.error_code = Some(failure.code);

@@ -2,6 +2,7 @@
 
 use super::McpRequest;
 use super::answers::CallFailure;
+use crate::guardrails::parse_unique;
 use crate::mcp::{Fault, LONGEST_ANSWER, McpEndpoint, UPSTREAM_FAILED, UpstreamCall};
 use crate::net::dial::Upstream;
 use crate::refusal::RefusalCode;
@@ -9,7 +10,7 @@ use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::time::Instant;
 
 /// Of an error's own words.
@@ -59,7 +60,10 @@ impl Engine {
                 Ok(ServerAnswer::Events(upstream))
             }
             200..=299 => Ok(ServerAnswer::Json(upstream)),
-            _ => Err(failed_status(status, upstream, call).await),
+            _ => {
+                let is_judged = self.guards_of(asked).is_some_and(|set| !set.output.is_empty());
+                Err(failed_status(status, upstream, call, is_judged).await)
+            }
         }
     }
 
@@ -93,8 +97,9 @@ fn is_events(kind: Option<&HeaderValue>) -> bool {
 }
 
 /// A status that says failure, and what the server says of it in the protocol's words. Whether the client's key is good is
-/// ours to say, so a refusal of our own credentials is told otherwise.
-async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall) -> CallFailure {
+/// ours to say, so a refusal of our own credentials is told otherwise. `is_judged`: guardrails look at what servers say; of
+/// these words only what cannot hold a text is passed on then.
+async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall, is_judged: bool) -> CallFailure {
     match status {
         401 | 403 => {
             let message = format!("the MCP server answered {status}: it needs credentials, or refuses these");
@@ -106,8 +111,15 @@ async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall)
                 _ => None,
             };
             upstream.release();
-            let fallback = || Fault::new(UPSTREAM_FAILED, format!("the MCP server answered {status}"));
-            CallFailure::passed_on(status, said.unwrap_or_else(fallback))
+            let plain = |code: i64| Fault::new(code, format!("the MCP server answered {status}"));
+            CallFailure::passed_on(
+                status,
+                match said {
+                    None => plain(UPSTREAM_FAILED),
+                    Some(fault) if is_judged => Fault { data: fault.data.and_then(revisions), ..plain(fault.code) },
+                    Some(fault) => fault,
+                },
+            )
         }
         _ => CallFailure::upstream(format!("the MCP server answered {status}"), 502, RefusalCode::UpstreamError),
     }
@@ -125,9 +137,61 @@ async fn read_error(upstream: &mut Upstream) -> Option<Vec<u8>> {
 }
 
 fn own_words(body: &[u8]) -> Option<Fault> {
-    let answer: Value = serde_json::from_slice(body).ok()?;
+    let answer = parse_unique(body).ok()?;
     let error = &answer["error"];
     let message: String = error["message"].as_str()?.chars().take(LONGEST_WORDS).collect();
     // Clients choose another revision by what it names there.
     Some(Fault { data: error.get("data").cloned(), ..Fault::new(error["code"].as_i64()?, message) })
+}
+
+/// The revisions that an error names, by which clients choose another one; nothing else of it.
+fn revisions(data: Value) -> Option<Value> {
+    let is_revision = |value: &Value| {
+        let is_plain = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        value.as_str().is_some_and(|text| (1..=32).contains(&text.len()) && text.bytes().all(is_plain))
+    };
+    let Value::Object(mut data) = data else { return None };
+    let mut kept = Map::new();
+    for name in ["supported", "requested"] {
+        match data.shift_remove(name) {
+            Some(Value::Array(all)) if all.len() <= 32 && all.iter().all(is_revision) => {
+                kept.insert(name.to_owned(), all.into());
+            }
+            Some(one) if is_revision(&one) => {
+                kept.insert(name.to_owned(), one);
+            }
+            _ => {}
+        }
+    }
+    (!kept.is_empty()).then_some(Value::Object(kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn of_the_words_of_a_failed_server_only_revisions_pass_unjudged() {
+        for (data, expected) in [
+            (
+                json!({ "supported": ["2025-06-18"], "requested": "1" }),
+                json!({ "supported": ["2025-06-18"], "requested": "1" }),
+            ),
+            (
+                json!({ "supported": ["obey me"], "requested": "2025-06-18", "x": 1 }),
+                json!({ "requested": "2025-06-18" }),
+            ),
+            (json!({ "why": "words" }), Value::Null),
+            (json!("words"), Value::Null),
+        ] {
+            assert_eq!(revisions(data.clone()).unwrap_or_default(), expected, "{data}");
+        }
+    }
+
+    #[test]
+    fn words_that_cannot_be_read_strictly_are_left_out() {
+        assert!(own_words(br#"{"error":{"code":1,"message":"m"}}"#).is_some());
+        assert!(own_words(br#"{"error":{"code":1,"message":"m","message":"n"}}"#).is_none());
+    }
 }
