@@ -25,6 +25,10 @@ use shared::seal::{Sealed, SealedPlace};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+/// What a save of such an integration says.
+const BEARER: &str = "configurations.user_identity_forwarding.method: bearer sends on tokens of other issuers alone; what \
+                      opens this gateway (its keys, sessions and tokens) is never sent, and the call goes without it";
+
 pub const SLUGS: SlugScope = SlugScope { table: "mcp_integrations", owner: "organisation_id" };
 
 pub fn routes() -> Routes {
@@ -159,8 +163,12 @@ impl Resource for McpIntegration {
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {
         const ARCHIVE: &str = "UPDATE mcp_servers SET status = 'archived', last_updated_at = now()
                                WHERE mcp_integration_id = $1 AND status <> 'archived'";
-        if verb == Verb::Delete {
-            action.tx.execute(ARCHIVE, &[&self.id]).await?;
+        match verb {
+            Verb::Delete => drop(action.tx.execute(ARCHIVE, &[&self.id]).await?),
+            _ if self.configurations["user_identity_forwarding"]["method"] == "bearer" => {
+                action.call.origin.warn(BEARER.to_owned());
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -175,12 +183,12 @@ impl Resource for McpIntegration {
         shown
     }
 
-    fn created(&self, _: &Call) -> Value {
-        json!({ "id": self.id, "slug": self.slug, "object": Self::OBJECT })
+    fn created(&self, call: &Call) -> Value {
+        json!({ "id": self.id, "slug": self.slug, "object": Self::OBJECT, "warnings": call.origin.warnings() })
     }
 
-    fn updated(&self, _: &Call) -> Value {
-        json!({ "id": self.id, "slug": self.slug })
+    fn updated(&self, call: &Call) -> Value {
+        json!({ "id": self.id, "slug": self.slug, "warnings": call.origin.warnings() })
     }
 }
 

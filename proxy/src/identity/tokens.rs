@@ -64,6 +64,14 @@ impl Tokens {
         principal.map_err(|rejection| RefusedToken { rejection, organisation_id })
     }
 
+    /// Whether a token is for this gateway, by what it says of itself: of an organisation whose tokens are accepted, from its
+    /// issuer and for its audience. Whether it is signed and valid now is not asked.
+    pub fn are_meant(&self, text: &[u8], snapshot: &Snapshot) -> bool {
+        self.parse(text, snapshot).is_ok_and(|(token, organisation)| {
+            organisation.token_keys.is_some() && token.agrees_with(&organisation.token_rules)
+        })
+    }
+
     fn parse<'t>(&self, text: &'t [u8], snapshot: &Snapshot) -> Result<(Unverified<'t>, Arc<Organisation>), Rejection> {
         if !self.settings.jwt_enabled {
             return Err(Rejection::SwitchedOff);

@@ -1,6 +1,8 @@
 //! Who asks a server, and why it cannot be asked for them.
 
+use super::own_credentials::OwnCredentials;
 use crate::identity::identify::Principal;
+use crate::request::headers::Aliases;
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use shared::id::UserId;
@@ -10,8 +12,10 @@ pub struct Asker<'a> {
     pub caller: &'a Principal,
     pub user: Option<UserId>,
     pub head: &'a HeaderMap,
-    /// What opened the gateway to the client.
-    pub service_key: &'a [u8],
+    /// What no server may get.
+    pub own: OwnCredentials<'a>,
+    /// Prefixes of the gateway's own headers, besides the usual one.
+    pub aliases: &'a Aliases,
     pub now: DateTime<Utc>,
 }
 

@@ -1,10 +1,13 @@
 //! Who is asking, told to the server behind where its integration wants to know: as claims in a header, plain or signed by the
-//! gateway, or by the very token that the client came with.
+//! gateway, or by a token of another issuer that the client sent along.
 
 use super::asker::{Asker, NoCredential};
 use super::signed_identity::IdentitySigner;
+use crate::identity::identify::strip_bearer;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::{Map, Value};
+use shared::identity::jwt::looks_like_jwt;
+use shared::telemetry::LogLimit;
 use std::fmt::Write as _;
 
 static CLAIMS: HeaderName = HeaderName::from_static("x-user-claims");
@@ -55,12 +58,7 @@ pub fn identity_header(
             let written = ascii(&Value::Object(claims()).to_string());
             Ok(HeaderValue::try_from(written).ok().map(|value| (CLAIMS.clone(), value)))
         }
-        // A key is the gateway's alone; only a token that its issuer signed means something elsewhere.
-        ForwardingMethod::Bearer if asker.caller.token.is_none() => Ok(None),
-        ForwardingMethod::Bearer => {
-            let value = HeaderValue::from_bytes(&[b"Bearer ", asker.service_key].concat());
-            Ok(value.ok().map(|value| (header::AUTHORIZATION, value)))
-        }
+        ForwardingMethod::Bearer => Ok(foreign_token(asker).map(|value| (header::AUTHORIZATION, value))),
         ForwardingMethod::JwtHeader => {
             let organisation = asker.caller.workspace.organisation_id.uuid();
             let token = signer.sign(organisation, claims(), audience, asker.now).map_err(|error| {
@@ -70,6 +68,21 @@ pub fn identity_header(
             Ok(HeaderValue::try_from(token).ok().map(|value| (SIGNED.clone(), value)))
         }
     }
+}
+
+/// The token of another issuer that the client sent besides what opens the gateway. What opens it, or is meant for it, stays
+/// here: a server could do with it whatever the caller may.
+fn foreign_token(asker: &Asker<'_>) -> Option<HeaderValue> {
+    let sent = asker.head.get(header::AUTHORIZATION).filter(|value| looks_like_jwt(strip_bearer(value)));
+    let foreign = sent.filter(|value| !asker.own.are_in(value));
+    if foreign.is_none() && (sent.is_some() || asker.caller.token.is_some()) {
+        static KEPT: LogLimit = LogLimit::new();
+        if let Some(skipped) = KEPT.pass() {
+            let workspace = asker.caller.workspace.id.uuid();
+            tracing::warn!(%workspace, skipped, "an MCP server is asked without a token: it opens the gateway itself");
+        }
+    }
+    foreign.and_then(|value| HeaderValue::from_bytes(&[b"Bearer ", strip_bearer(value)].concat()).ok())
 }
 
 fn claims(asker: &Asker<'_>) -> Map<String, Value> {

@@ -25,7 +25,7 @@ use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
     Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, OpeningStreams,
-    ResourceMetadata, SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
+    OwnCredentials, ResourceMetadata, SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -210,14 +210,16 @@ impl Engine {
         }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases).map_err(CallFailure::refused)?;
         let service_key = service_key(&headers).unwrap_or_default();
+        let own = OwnCredentials { snapshot: &self.snapshot, tokens: &self.authenticator.tokens, service_key };
         if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {
-            Box::pin(self.verify_token(rules, &head.headers, service_key, asked)).await?;
+            Box::pin(self.verify_token(rules, &head.headers, &own, asked)).await?;
         }
         let asker = Asker {
             caller: &asked.caller,
             user: asked.user,
             head: &head.headers,
-            service_key,
+            own,
+            aliases: &self.aliases,
             now: chrono::Utc::now(),
         };
         self.mcp.credentials.headers(&asked.target, &configurations, &asker).map_err(CallFailure::no_credential)

@@ -2,7 +2,8 @@
 
 use super::{call, greeting, serve, session};
 use base64::Engine as _;
-use harness::Stack;
+use harness::issuer::claims;
+use harness::{Issuer, Stack};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -89,4 +90,75 @@ async fn a_signed_identity_is_verified_with_the_keys_of_the_organisation() {
     assert!(signature.verify(&openssl::sha::sha256(text.as_bytes()), &public).unwrap());
     let nobody = root.get(&format!("/.well-known/mcp-keys/{}", uuid::Uuid::new_v4())).await.json();
     assert_eq!(nobody["keys"], json!([]));
+}
+
+/// Every way in which an integration can ask for what the client sent, with every kind of credential of ours.
+#[tokio::test]
+async fn what_opens_the_gateway_goes_to_no_server_whichever_rule_asks_for_it() {
+    let stack = Stack::builder().proxy("HEADER_PREFIX_ALIASES", "x-alias-").start().await;
+    let (issuer, stranger) = (Issuer::start().await, Issuer::start().await);
+    crate::tokens::accept(&stack, &json!({ "jwks_url": issuer.url() })).await;
+    let own = claims(stack.home.id, &stack.home.workspace_id.to_string(), "mcp.invoke");
+    let (token, second) = (issuer.token(&own), issuer.token(&json!({ "gateway_oid": stack.home.id, "gateway_workspace": stack.home.workspace_id, "scope": "mcp.invoke", "sub": "other", "exp": chrono::Utc::now().timestamp() + 200 })));
+    let unsigned = stranger.token(&own);
+    let foreign = stranger.token(&json!({ "iss": "https://elsewhere.test", "sub": "ada", "aud": "them" }));
+    let key = stack.home.workspace_key.clone();
+    let other_key = stack.key(&["mcp.invoke"]).await;
+    let wanted = json!(["authorization", "x-token", "x-alias-api-key", "cookie"]);
+    let rules = [
+        json!({ "user_identity_forwarding": { "method": "bearer" } }),
+        json!({ "passthrough_headers": wanted }),
+        json!({ "forward_headers": { "mode": "allow", "headers": wanted } }),
+        json!({ "passthrough_headers": wanted, "user_identity_forwarding": { "method": "bearer" } }),
+    ];
+    for (number, rule) in rules.into_iter().enumerate() {
+        let slug = format!("tools{number}");
+        serve(&stack, &slug, "stateless", json!({ "configurations": rule })).await;
+        let root = stack.anonymous().at(stack.base_url.trim_end_matches("/v1"));
+        let root = root.with("accept", "application/json, text/event-stream");
+        let bearer = |text: &str| format!("Bearer {text}");
+        let clients = [
+            (root.with("authorization", bearer(&token)), None),
+            (root.with("x-gateway-api-key", &*token), None),
+            (root.with("x-gateway-api-key", &*key).with("authorization", bearer(&second)), None),
+            (root.with("x-gateway-api-key", &*key).with("authorization", bearer(&unsigned)), None),
+            (root.with("x-gateway-api-key", &*key).with("authorization", bearer(&other_key)), None),
+            (root.with("x-alias-api-key", &*key).with("x-token", format!("a={token}; b={other_key}")), None),
+            (root.with("x-gateway-api-key", &*key).with("cookie", "__Host-gateway_session=abc"), None),
+            (root.with("x-gateway-api-key", &*key).with("authorization", bearer(&foreign)), Some(&foreign)),
+        ];
+        for (place, (client, passes)) in clients.into_iter().enumerate() {
+            stack.mock.reset();
+            let said = client.post(&format!("/{slug}/mcp"), &call(1, "echo", "x")).await;
+            assert_eq!(said.json()["result"]["content"][0]["text"], "x", "{number} {place}: {}", said.text());
+            let asked = stack.mock.requests();
+            let all = format!("{:?}", asked[0].headers);
+            for secret in [&token, &second, &unsigned, &key, &other_key] {
+                assert!(!all.contains(secret.as_str()), "{number} {place}: {all}");
+            }
+            assert!(!all.contains("gateway_session") && !all.contains("x-alias"), "{number} {place}: {all}");
+            assert_eq!(passes.is_some(), all.contains(&foreign), "{number} {place}: {all}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_save_says_that_bearer_never_sends_what_opens_the_gateway() {
+    let stack = Stack::start().await;
+    let admin = stack.administrator();
+    for (method, has_warning) in [("bearer", true), ("jwt_header", false)] {
+        let body = json!({
+            "name": method, "slug": method.replace('_', "-"), "url": "http://127.0.0.1:9/mcp", "auth_type": "none",
+            "transport": "http", "configurations": { "user_identity_forwarding": { "method": method } },
+        });
+        let made = admin.post("/mcp-integrations", &body).await;
+        assert_eq!(made.status, 200, "{}", made.text());
+        let changed =
+            admin.put(&format!("/mcp-integrations/{}", body["slug"].as_str().unwrap()), &json!({ "name": "n" })).await;
+        for answer in [made, changed] {
+            let warnings = answer.json()["warnings"].clone();
+            assert_eq!(warnings.to_string().contains("never sent"), has_warning, "{warnings}");
+            assert_eq!(answer.header("x-gateway-warnings").contains("never sent"), has_warning);
+        }
+    }
 }

@@ -14,9 +14,12 @@ pub fn docs() -> Vec<Doc> {
     let capabilities = format!("{item}/capabilities");
     let workspaces = format!("{item}/workspaces");
     let done = || schema::object("").need("success", schema::flag().eg(true).says("Always true."));
-    let update = made("").without("object");
+    let update = made("").without("object").need("warnings", warnings());
     vec![
-        Doc::create::<McpIntegration>(new()).answer(made("mcp-integration")).also(409).also(503),
+        Doc::create::<McpIntegration>(new())
+            .answer(made("mcp-integration").need("warnings", warnings()))
+            .also(409)
+            .also(503),
         Doc::list::<McpIntegration>(&whole())
             .answer(listed("McpIntegrationList").need("data", schema::list(whole())))
             .search()
@@ -58,6 +61,15 @@ pub fn docs() -> Vec<Doc> {
             .body(access_change())
             .answer(done()),
     ]
+}
+
+fn warnings() -> Schema {
+    schema::list(
+        schema::any_text()
+            .eg("configurations.user_identity_forwarding.method: bearer sends on tokens of other issuers alone"),
+    )
+    .eg(json!([]))
+    .says("What should be known although it was saved.")
 }
 
 pub fn listed(title: &str) -> Schema {

@@ -3,6 +3,7 @@
 
 use super::McpRequest;
 use super::answers::CallFailure;
+use crate::mcp::OwnCredentials;
 use crate::walk::Engine;
 use chrono::Utc;
 use http::HeaderMap;
@@ -14,12 +15,12 @@ use shared::telemetry::{Brief, LogLimit};
 use std::time::Instant;
 
 impl Engine {
-    /// `service_key` is what opened the gateway to the client.
+    /// `own`: what the issuer may not be told.
     pub(super) async fn verify_token(
         &self,
         rules: &Value,
         headers: &HeaderMap,
-        service_key: &[u8],
+        own: &OwnCredentials<'_>,
         asked: &McpRequest,
     ) -> Result<(), CallFailure> {
         let rules = TokenRules::parse(rules).map_err(|fault| {
@@ -30,8 +31,7 @@ impl Engine {
             }
             CallFailure::bad_token("this MCP server's rules for tokens cannot be used")
         })?;
-        let sent = headers.get(&rules.header).map(|value| value.as_bytes()).unwrap_or_default();
-        if rules.asks_issuer && !service_key.is_empty() && memchr::memmem::find(sent, service_key).is_some() {
+        if rules.asks_issuer && headers.get(&rules.header).is_some_and(|sent| own.are_in(sent)) {
             let why = "the token is what opens the gateway, and nobody else is told it";
             return Err(CallFailure::bad_token(why));
         }

@@ -64,6 +64,11 @@ impl<'t> Unverified<'t> {
         claims::organisation(&self.claims, settings)
     }
 
+    /// Whether it says of itself what these rules want.
+    pub fn agrees_with(&self, rules: &TokenRules) -> bool {
+        rules.check(&self.claims).is_ok()
+    }
+
     /// What the token says, if one of these keys signed it and it is valid now.
     pub fn verify(
         &self,
