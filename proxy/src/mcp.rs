@@ -35,7 +35,7 @@ mod visible;
 pub use asker::{Asker, NoCredential};
 pub use bridges::{Bridge, BridgeOwner, Bridges, HeldMessage};
 pub use changed_lists::ChangedLists;
-pub use circuits::McpCircuits;
+pub use circuits::{CircuitKey, McpCircuits};
 pub use client_message::{Asked, ClientMessage, Incoming, parse};
 pub use credentials::{CredentialSource, UpstreamHeaders};
 pub use exchange::{McpEndpoint, UpstreamCall};

@@ -1,5 +1,5 @@
 //! Servers that fail again and again are left alone for a while, so that clients hear of it at once. Each replica counts
-//! for itself.
+//! for itself, and for each workspace: calls that one workspace makes fail take a server from nobody else.
 
 use crate::routing::breaker::Breaker;
 use parking_lot::Mutex;
@@ -12,30 +12,42 @@ use uuid::Uuid;
 /// Failures in a row.
 const FAILURES: u64 = 5;
 const COOLDOWN_MS: u64 = 15_000;
-/// Servers that are remembered; beyond it all are forgotten.
-const MOST: usize = 4096;
+/// Servers that are remembered for one workspace, and in all. Beyond it those of that workspace are forgotten, or of all.
+const MOST_OF_WORKSPACE: usize = 64;
+const MOST: usize = 16_384;
 
 #[derive(Debug, Default)]
-pub struct McpCircuits(Mutex<HashMap<Uuid, Arc<Breaker>>>);
+pub struct McpCircuits(Mutex<HashMap<CircuitKey, Arc<Breaker>>>);
+
+/// Who calls what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CircuitKey {
+    pub workspace: Uuid,
+    pub integration: Uuid,
+}
 
 impl McpCircuits {
     /// Whether this integration is to be left alone.
-    pub fn is_open(&self, integration: Uuid, now: Instant) -> bool {
-        self.0.lock().get(&integration).is_some_and(|breaker| breaker.is_open(now))
+    pub fn is_open(&self, key: CircuitKey, now: Instant) -> bool {
+        self.0.lock().get(&key).is_some_and(|breaker| breaker.is_open(now))
     }
 
     /// It answered with this status, or with none, which is 503.
-    pub fn record(&self, integration: Uuid, status: u16, now: Instant) {
+    pub fn record(&self, key: CircuitKey, status: u16, now: Instant) {
         let mut all = self.0.lock();
         if status < 500 {
             // Whatever failed before, it answers.
-            all.remove(&integration);
+            all.remove(&key);
             return;
         }
-        if all.len() >= MOST {
-            all.clear();
+        if all.len() >= MOST && !all.contains_key(&key) {
+            let of_workspace = all.keys().filter(|known| known.workspace == key.workspace).count();
+            match of_workspace > MOST_OF_WORKSPACE {
+                true => all.retain(|known, _| known.workspace != key.workspace),
+                false => all.clear(),
+            }
         }
-        let breaker = all.entry(integration).or_insert_with(|| Arc::new(Breaker::new(rules()))).clone();
+        let breaker = all.entry(key).or_insert_with(|| Arc::new(Breaker::new(rules()))).clone();
         drop(all);
         breaker.record(status, now);
     }
@@ -58,7 +70,12 @@ mod tests {
 
     #[test]
     fn a_server_is_left_alone_after_five_failures_and_not_for_ever() {
-        let (circuits, id, now) = (McpCircuits::default(), Uuid::from_u128(1), Instant::now());
+        let (circuits, now) = (McpCircuits::default(), Instant::now());
+        let key = |workspace: u128, integration: u128| CircuitKey {
+            workspace: Uuid::from_u128(workspace),
+            integration: Uuid::from_u128(integration),
+        };
+        let id = key(1, 1);
         for _ in 0..4 {
             circuits.record(id, 503, now);
         }
@@ -69,7 +86,10 @@ mod tests {
             circuits.record(id, 503, now);
         }
         assert!(circuits.is_open(id, now));
-        assert!(!circuits.is_open(Uuid::from_u128(2), now));
+        assert!(!circuits.is_open(key(1, 2), now), "another server");
+        assert!(!circuits.is_open(key(2, 1), now), "the same server, of another workspace");
+        circuits.record(key(2, 1), 200, now);
+        assert!(circuits.is_open(id, now), "that others are answered says nothing of these calls");
         assert!(!circuits.is_open(id, now + Duration::from_secs(16)));
     }
 }

@@ -3,7 +3,7 @@
 use super::McpRequest;
 use super::answers::CallFailure;
 use crate::guardrails::parse_unique;
-use crate::mcp::{Fault, LONGEST_ANSWER, McpEndpoint, UPSTREAM_FAILED, UpstreamCall};
+use crate::mcp::{CircuitKey, Fault, LONGEST_ANSWER, McpEndpoint, UPSTREAM_FAILED, UpstreamCall};
 use crate::net::dial::Upstream;
 use crate::refusal::RefusalCode;
 use crate::request::receive::MemoryShare;
@@ -41,8 +41,9 @@ impl Engine {
         call: &UpstreamCall,
         may_repeat: bool,
     ) -> Result<ServerAnswer, CallFailure> {
-        let integration = asked.target.integration.id;
-        if self.mcp.circuits.is_open(integration, Instant::now()) {
+        let workspace = asked.caller.workspace.id.uuid();
+        let circuit = CircuitKey { workspace, integration: asked.target.integration.id };
+        if self.mcp.circuits.is_open(circuit, Instant::now()) {
             let message = "the MCP server has failed again and again, and is left alone for some seconds";
             return Err(CallFailure::upstream(message, 503, RefusalCode::UpstreamUnreachable));
         }
@@ -51,7 +52,7 @@ impl Engine {
             sent = call.send(&self.router.dialer, endpoint, false).await;
         }
         let status = sent.as_ref().map_or(503, |upstream| upstream.head().status.as_u16());
-        self.mcp.circuits.record(integration, status, Instant::now());
+        self.mcp.circuits.record(circuit, status, Instant::now());
         let mut upstream = sent.map_err(CallFailure::of_class)?;
         upstream.inflate(Some(self.body_limits.owner(&asked.caller.workspace))).map_err(CallFailure::unusable)?;
         match status {
