@@ -12,6 +12,7 @@ mod heartbeat;
 mod hold;
 mod late_event;
 mod own;
+mod own_cookies;
 mod reshaped;
 pub mod soft_denial;
 mod source;
@@ -25,8 +26,9 @@ mod translated;
 pub(crate) mod upper_case;
 mod wire;
 
+pub use own_cookies::drop_own_cookies;
 pub use client_frames::StreamFrames;
-pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_results};
+pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_denial, with_results};
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
@@ -231,6 +233,7 @@ fn client_head(head: ResponseHeader, length: Option<usize>, steps: &Steps, visit
     for name in hops {
         parts.headers.remove(name);
     }
+    drop_own_cookies(&mut parts.headers);
     parts.version = http::Version::HTTP_11;
     steps.head(&mut parts);
     visit.answer.status = parts.status.as_u16();

@@ -248,7 +248,8 @@ impl ProxyHttp for Gateway {
             }
         }
         // Its bytes stay as they are: what the guardrails said stands in the log alone.
-        if visit.routing.is_marked && head.status == StatusCode::OK {
+        let is_marked = visit.routing.is_marked || visit.routing.is_body_marked;
+        if is_marked && head.status == StatusCode::OK {
             head.set_status(246)?;
             visit.answer.status = 246;
         }
@@ -256,7 +257,7 @@ impl ProxyHttp for Gateway {
         if let Some(log) = &mut visit.observer.log {
             log.relays(&head.headers, &self.engine.body_limits.memory);
         }
-        visit.stamp_relayed(head);
+        visit.stamp_relayed(head, matches!(ctx.relay, Some(Relay::Provider(_))));
         visit.answers(&head.headers);
         if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.begin_session(visit);

@@ -30,6 +30,7 @@ mod guard;
 pub mod guards;
 mod hedge;
 mod ignored_headers;
+mod judge_relay;
 pub(crate) mod kept;
 #[cfg(test)]
 mod lab;
@@ -243,15 +244,16 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         let ask = RelayAsk::new(path, head, known)?;
         self.admit_head(head, visit, &ask).await?;
+        let judge = self.router.relay_judge(&ask, head)?;
         if let Some(family) = kept::kept_family(head, &ask.path)
             && self.router.may_be_mapped(&ask, family, headers)
         {
-            return self.open_kept(family, ask, head, headers, visit);
+            return self.open_kept(family, ask, judge, head, headers, visit);
         }
         if batches::asked_output(head, &ask.path).is_some() {
             return Box::pin(self.open_native_output(ask, head, headers, visit)).await;
         }
-        Ok(NextStep::Relay(Box::new(self.router.departure(ask, target, head, headers))))
+        Ok(NextStep::Relay(Box::new(self.router.departure(ask, target, judge, head, headers))))
     }
 
     async fn open_engine(
@@ -285,7 +287,7 @@ impl Engine {
             // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
             // must look into them.
             if translate::way(&target.provider.row, endpoint, "").is_none() {
-                if shape(endpoint.family(), endpoint.native_route()) != Shape::Other
+                if !matches!(shape(endpoint.family(), endpoint.native_route()), Shape::Other | Shape::Unread)
                     && self.router.guards.defaults(&known.caller).is_some()
                 {
                     let why = "guardrails of the workspace must look into it, and its form is not known";

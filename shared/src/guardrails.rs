@@ -28,13 +28,13 @@ mod validate;
 mod vendors;
 mod verdict;
 
-pub use check::{Check, Replaced, compile};
+pub use check::{Check, Replaced, compile, fails_on_error};
 pub use checks::placeholders::Placeholders;
 pub use data::{Data, JudgedText, put_number, put_text, put_value};
 pub use fault::{Fault, FaultKind};
 pub use request_type::{REQUEST_TYPES, is_request_type};
 pub use subject::{Hook, Shape, Subject};
 pub use table::{CheckSpec, Hooks, ParameterKind, ParameterSpec, Runs, TABLE, all, check, ids};
-pub use text::{Scope, TextPlaces};
+pub use text::{Scope, TextPlaces, TokenPlaces, other_letters, token_places, with_readings};
 pub use validate::{MOST_CHECKS, remote_checks, validate, validate_parameters};
 pub use verdict::{CheckError, ErrorKind, HeaderChange, Verdict};

@@ -4,6 +4,7 @@ mod async_hooks;
 mod defaults;
 mod graded;
 mod inline_images;
+mod lanes;
 mod matrix;
 mod native_routes;
 mod remote;

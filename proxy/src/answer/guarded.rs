@@ -9,12 +9,12 @@ mod written;
 
 pub use call::{GuardedCall, SeenRequest};
 pub use later::{Answered, AsyncHooks};
-pub use written::{results_event, with_results};
+pub use written::{results_event, with_denial, with_results};
 
 use super::soft_denial;
 use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
 use crate::cache::KeptBody;
-use crate::guardrails::{Release, SideResult, StreamShape, run_side};
+use crate::guardrails::{Release, SideResult, StreamShape, must_read, run_side};
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::request::sse;
@@ -131,7 +131,7 @@ impl Guarded {
             call.meters.denies("output");
             let message = call.output[place].actions.message.clone();
             let soft = soft_denial::body(&call, message.as_deref());
-            let soft = with_results(soft, &call, Some(&side));
+            let soft = with_denial(soft, &call, Some(&side));
             self.told = Some(Answered::Plain(came));
             side.is_failed = false;
             self.output = Some(Box::new(side));
@@ -230,7 +230,12 @@ impl ResponseStep for Guarded {
         let call = self.call.clone();
         let mut passed = BytesMut::new();
         for raw in sse::raw_events(&events) {
-            let Some(stream) = &mut self.stream else { return Ok(events) };
+            let Some(stream) = &mut self.stream else {
+                return match self.is_success && must_read(&self.call.output) {
+                    true => Err(Unusable("it is a stream of a form that a guardrail cannot judge".into())),
+                    false => Ok(events),
+                };
+            };
             let (released, report) = stream.push(raw, &call)?;
             passed.extend_from_slice(&self.pass(released, report)?);
         }

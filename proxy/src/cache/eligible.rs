@@ -43,6 +43,8 @@ pub struct Caching {
     pub coalesces: bool,
     /// The least cosine of a question in other words, where the request has its own.
     pub similarity: Option<f64>,
+    /// Only the request says so: then it makes the operator's no smaller.
+    pub is_clients_similarity: bool,
     /// It is not looked for an answer, and one that is there is replaced.
     pub is_refresh: bool,
 }
@@ -59,11 +61,19 @@ pub fn caching(config: Option<Cache>, headers: Option<&CacheHeaders>, facts: Cac
     };
     // Purges are remembered for as long as anything is kept, so nothing is kept for longer.
     let age = age.clamp(SHORTEST_AGE, LONGEST_AGE);
+    let asked = headers.and_then(|headers| headers.cache).and_then(|cache| cache.similarity);
+    let said = config.and_then(|config| config.similarity);
+    // A config may lower what the operator says, and a request raise what its config does.
+    let similarity = match (asked, said) {
+        (Some(asked), Some(said)) => Some(asked.max(said)),
+        (asked, said) => asked.or(said),
+    };
     Some(Caching {
         mode: cache.mode,
         max_age: Duration::from_secs(age),
         coalesces: cache.coalesces,
-        similarity: cache.similarity,
+        similarity,
+        is_clients_similarity: asked.is_some() && said.is_none(),
         is_refresh: headers.is_some_and(|headers| headers.is_refresh),
     })
 }
@@ -123,6 +133,25 @@ mod tests {
 
     fn cache(mode: CacheMode, max_age_seconds: Option<u64>) -> Cache {
         Cache { mode, max_age_seconds, coalesces: false, similarity: None }
+    }
+
+    #[test]
+    fn a_request_raises_the_similarity_of_its_config_and_never_lowers_it() {
+        let semantic = |similarity| Cache { similarity, ..cache(CacheMode::Semantic, None) };
+        let facts = CacheFacts { is_untracked: false, is_metrics_only: false, organisation_age: None, is_repeatable: true };
+        for (config, asked, expected) in [
+            (Some(Some(0.9)), Some(Some(0.0)), (Some(0.9), false)),
+            (Some(Some(0.9)), Some(Some(0.95)), (Some(0.95), false)),
+            (Some(Some(0.9)), Some(None), (Some(0.9), false)),
+            (Some(Some(0.2)), None, (Some(0.2), false)),
+            (Some(None), Some(Some(0.0)), (Some(0.0), true)),
+            (None, Some(Some(0.0)), (Some(0.0), true)),
+            (None, Some(None), (None, false)),
+        ] {
+            let headers = CacheHeaders { cache: asked.map(semantic), ..CacheHeaders::default() };
+            let found = caching(config.map(semantic), Some(&headers), facts).unwrap();
+            assert_eq!((found.similarity, found.is_clients_similarity), expected, "{config:?} {asked:?}");
+        }
     }
 
     #[test]

@@ -57,21 +57,19 @@ pub struct KeyInputs<'k> {
     pub is_strict: bool,
     /// Which hooks the answer has passed.
     pub hooks: &'k [u8],
+    /// The workspace's handle on the provider.
+    pub target: Option<&'k str>,
+    /// Of those that go to the provider.
+    pub headers: &'k [(&'k str, &'k [u8])],
     pub partition: Partition<'k>,
 }
 
 /// What keeps requests apart that are otherwise equal.
 #[derive(Debug, Clone, Copy)]
 pub enum Partition<'k> {
-    /// Its text alone.
+    /// A name that the client gives, in place of what it says of itself.
     Namespace(&'k str),
-    Request {
-        metadata: &'k Map<String, Value>,
-        /// The workspace's handle on the provider.
-        target: Option<&'k str>,
-        /// Of those that go to the provider.
-        headers: &'k [(&'k str, &'k [u8])],
-    },
+    Metadata(&'k Map<String, Value>),
 }
 
 /// Everything that decides which answer a request gets, as one text.
@@ -124,19 +122,20 @@ fn parts(inputs: &KeyInputs<'_>) -> Option<Parts> {
             parts.add(b"namespace");
             parts.add(name.as_bytes());
         }
-        Partition::Request { metadata, target, headers } => {
+        Partition::Metadata(metadata) => {
             parts.add(b"request");
             match metadata.is_empty() {
                 true => parts.add(b"{}"),
                 false => parts.add(&canonical(&serde_json::to_vec(metadata).ok()?, &[])?),
             }
-            parts.optional(target.map(str::as_bytes));
-            parts.count(headers.len());
-            for (name, value) in headers {
-                parts.add(name.as_bytes());
-                parts.add(value);
-            }
         }
+    }
+    // In a namespace too: an answer is another's with other headers, or of another account.
+    parts.optional(inputs.target.map(str::as_bytes));
+    parts.count(inputs.headers.len());
+    for (name, value) in inputs.headers {
+        parts.add(name.as_bytes());
+        parts.add(value);
     }
     Some(parts)
 }

@@ -117,6 +117,11 @@ impl Semantic {
         Self { embedder, index, wait, threshold, rest: Rest::default() }
     }
 
+    /// The least cosine of a question in other words, as the operator says it.
+    pub fn threshold(&self) -> f32 {
+        self.threshold
+    }
+
     /// The provider and the model that a call for a vector is billed as.
     pub fn billed_as(&self) -> Option<(&str, &str)> {
         self.embedder.billed_as()

@@ -4,9 +4,10 @@ use crate::identity::identify::Principal;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::routing::inline_configs::InlineConfigs;
-use crate::routing::plan::Plan;
+use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use crate::snapshot::saved_config::SavedConfig;
+use http::HeaderValue;
 use serde_json::{Value, json};
 use shared::config::{Retry, Strictness, parse_config};
 use shared::model::KeyDefaults;
@@ -57,6 +58,19 @@ pub fn plan(
 }
 
 pub fn find(
+    headers: &GatewayHeaders<'_>,
+    caller: &Principal,
+    snapshot: &Snapshot,
+    inline: &InlineConfigs,
+) -> Result<ChosenPlan, Refusal> {
+    let found = find_unchecked(headers, caller, snapshot, inline)?;
+    if found.saved.is_some() {
+        check_provider(headers, caller, snapshot, &found.plan)?;
+    }
+    Ok(found)
+}
+
+fn find_unchecked(
     headers: &GatewayHeaders<'_>,
     caller: &Principal,
     snapshot: &Snapshot,
@@ -115,6 +129,47 @@ pub fn find_named(snapshot: &Snapshot, caller: &Principal, name: &str) -> Result
 /// Whether the caller's organisation accepts nothing but saved configs and providers.
 pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
     snapshot.organisation_is(&caller.workspace.organisation_id, |organisation| organisation.blocks_inline_config)
+}
+
+/// Why the headers of a request may not lead its calls elsewhere than its config does: its key keeps to its config, or its
+/// organisation to saved ones.
+pub fn keeps_to_config(snapshot: &Snapshot, caller: &Principal) -> Option<&'static str> {
+    let is_locked = caller.key.defaults.as_deref().is_some_and(|own| own.locks_config() && own.config.is_some());
+    match is_locked {
+        true => Some(LOCKED),
+        false => blocks_inline(snapshot, caller).then_some(SAVED_ONLY),
+    }
+}
+
+/// A provider that a request names beside a config that it must keep to is one of the config's.
+fn check_provider(
+    headers: &GatewayHeaders<'_>,
+    caller: &Principal,
+    snapshot: &Snapshot,
+    plan: &Plan,
+) -> Result<(), Refusal> {
+    if headers.provider.is_none() && headers.virtual_key.is_none() && headers.mode.is_none() {
+        return Ok(());
+    }
+    let Some(why) = keeps_to_config(snapshot, caller) else { return Ok(()) };
+    let names = [text_of(headers.provider), text_of(headers.virtual_key), headers.named_by_mode()];
+    for name in names.into_iter().flatten() {
+        let slug = name.trim_start_matches('@');
+        let is_named = plan.leaves().any(|leaf| match &leaf.source {
+            ProviderSource::Named(own) => own == name,
+            ProviderSource::Stored(own) => own == slug,
+            // The config leaves it to the request.
+            ProviderSource::Request => true,
+        });
+        if !is_named {
+            return Err(Refusal::invalid_config(why.into()));
+        }
+    }
+    Ok(())
+}
+
+fn text_of(value: Option<&HeaderValue>) -> Option<&str> {
+    value.and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
 /// Whether a config is the one that the key itself names.

@@ -7,7 +7,7 @@ mod sent_fields;
 pub(crate) use sent_fields::extras;
 
 use crate::catalog::account::{complete_project, described_account, service_project, stored_project};
-use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
+use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline, keeps_to_config};
 use crate::catalog::inference_profiles::{InferenceProfiles, ProfileKey};
 use crate::catalog::placement::PlacementFields;
 use crate::catalog::providers::{Provider, Providers};
@@ -69,6 +69,11 @@ impl TargetResolver<'_> {
         if let Some(what) = leaf.unsupported {
             return Err(Refusal::not_implemented(what));
         }
+        if (headers.custom_host.is_some() || !headers.placement.is_empty())
+            && let Some(why) = keeps_to_config(self.snapshot, caller)
+        {
+            self.check_place(leaf, headers, why)?;
+        }
         let mut resolved = match &leaf.source {
             ProviderSource::Named(name) => self.named(name, leaf, headers, model).map(plain),
             ProviderSource::Stored(slug) => self.stored(slug, leaf, headers, caller, model),
@@ -79,6 +84,35 @@ impl TargetResolver<'_> {
             resolved.target.called = self.profiles.known(&key, Instant::now());
         }
         Ok(resolved)
+    }
+
+    /// Where a request must keep to its config, what its headers say of a place is what the config says. A stored account is at
+    /// its own place whatever they say, and an address beside it is checked there.
+    fn check_place(&self, leaf: &Leaf, headers: &GatewayHeaders<'_>, why: &'static str) -> Result<(), Refusal> {
+        let refused = || Err(Refusal::invalid_config(why.into()));
+        let is_stored = match &leaf.source {
+            ProviderSource::Stored(_) => true,
+            ProviderSource::Request => headers.names_stored(),
+            ProviderSource::Named(_) => false,
+        };
+        if is_stored {
+            return Ok(());
+        }
+        let is_placing = |suffix: &str| PLACING.iter().any(|field| *field == suffix.replace('-', "_"));
+        for (suffix, value) in headers.placement.iter().filter(|(suffix, _)| is_placing(suffix)) {
+            let said = value.to_str().ok();
+            if said.is_none() || leaf.placement.text(&suffix.replace('-', "_")) != said {
+                return refused();
+            }
+        }
+        let Some(asked) = headers.custom_host else { return Ok(()) };
+        let Some(own) = &leaf.custom_host else { return refused() };
+        let own = self.hosts.origin(self.dialer, own).map_err(Refusal::invalid_custom_host)?;
+        let asked = asked.to_str().map_err(|_| Refusal::invalid_custom_host("it is not text"))?;
+        match self.hosts.origin(self.dialer, asked).map_err(Refusal::invalid_custom_host)? == own {
+            true => Ok(()),
+            false => refused(),
+        }
     }
 
     /// The model may name the provider; else the headers do.

@@ -7,7 +7,10 @@ pub(super) use vendor_events::{Candidates, gemini_carrier};
 
 use crate::framing::end_markers;
 use serde_json::Value;
-use shared::guardrails::Shape;
+use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
+
+/// How the names of channels begin whose texts are thought and not said.
+pub const UNSPOKEN: &str = "thinking";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamShape {
@@ -43,7 +46,7 @@ impl StreamShape {
             Shape::Responses => Some(Self::Responses),
             Shape::Gemini => Some(Self::Gemini),
             Shape::Converse => Some(Self::Converse),
-            Shape::Embeddings | Shape::Other => None,
+            Shape::Embeddings | Shape::Other | Shape::Unread => None,
         }
     }
 
@@ -118,6 +121,16 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, 
                 for name in ["content", "refusal"] {
                     push(&mut found, event, format!("{name}{index}"), format!("{delta}/{name}"));
                 }
+                for name in ["reasoning_content", "reasoning"] {
+                    push(&mut found, event, format!("{UNSPOKEN}.{name}{index}"), format!("{delta}/{name}"));
+                }
+                for (detail, said) in items(choice.pointer("/delta/reasoning_details")) {
+                    for name in ["text", "summary"] {
+                        let channel = format!("{UNSPOKEN}.{name}{index}.{}", number(said, "index"));
+                        push(&mut found, event, channel, format!("{delta}/reasoning_details/{detail}/{name}"));
+                    }
+                }
+                push(&mut found, event, format!("transcript{index}"), format!("{delta}/audio/transcript"));
                 parts(&mut found, event, index, &format!("{delta}/content"))?;
                 push(&mut found, event, format!("function{index}"), format!("{delta}/function_call/arguments"));
                 for (call, said) in items(choice.pointer("/delta/tool_calls")) {
@@ -138,6 +151,13 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, 
             push(&mut found, event, channel(), "/delta/text".into());
             push(&mut found, event, channel(), "/delta/partial_json".into());
             push(&mut found, event, channel(), "/content_block/text".into());
+            let thoughts = || format!("{UNSPOKEN}{}", number(event, "index"));
+            push(&mut found, event, thoughts(), "/delta/thinking".into());
+            push(&mut found, event, thoughts(), "/content_block/thinking".into());
+            push(&mut found, event, String::new(), "/delta/citation/cited_text".into());
+            if event.pointer("/content_block/content").is_some_and(Value::is_array) {
+                whole_block(event, &mut found)?;
+            }
         }
         StreamShape::Responses => responses(event, &mut found),
         StreamShape::Gemini => vendor_events::gemini(event, &mut found)?,
@@ -145,9 +165,24 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, 
             let channel = || format!("block{}", number(event, "contentBlockIndex"));
             push(&mut found, event, channel(), "/delta/text".into());
             push(&mut found, event, channel(), "/delta/toolUse/input".into());
+            let thoughts = format!("{UNSPOKEN}{}", number(event, "contentBlockIndex"));
+            push(&mut found, event, thoughts, "/delta/reasoningContent/text".into());
         }
     }
     Ok(found)
+}
+
+/// A block that comes whole: what a tool of the provider's own found.
+fn whole_block(event: &Value, found: &mut Vec<EventText>) -> Result<(), TooManyTexts> {
+    let answer = serde_json::json!({ "content": event.pointer("/content_block/content") });
+    let places = TextPlaces::find(&answer, Shape::Messages, Hook::AfterRequest, Scope::All);
+    if places.is_cut {
+        return Err(TooManyTexts);
+    }
+    for place in places.pointers() {
+        push(found, event, String::new(), format!("/content_block{place}"));
+    }
+    Ok(())
 }
 
 /// Content that comes as parts. What is neither a text nor parts is nothing that can be judged.
@@ -166,10 +201,14 @@ fn parts(found: &mut Vec<EventText>, event: &Value, index: u64, place: &str) -> 
 }
 
 /// The events of `/responses` that bring more of a text which plain answers are judged by, too.
-const RESPONSES_DELTAS: [&str; 6] = [
+const RESPONSES_DELTAS: [&str; 10] = [
     "response.output_text.delta",
     "response.refusal.delta",
     "response.reasoning_text.delta",
+    "response.reasoning_summary_text.delta",
+    "response.audio_transcript.delta",
+    "response.output_audio_transcript.delta",
+    "response.code_interpreter_call_code.delta",
     "response.function_call_arguments.delta",
     "response.custom_tool_call_input.delta",
     "response.mcp_call_arguments.delta",
@@ -179,12 +218,16 @@ fn responses(event: &Value, found: &mut Vec<EventText>) {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     if kind.ends_with(".delta") {
         if RESPONSES_DELTAS.contains(&kind) {
-            let channel = format!("{kind}{}.{}", number(event, "output_index"), number(event, "content_index"));
+            let is_thought = kind.contains("reasoning");
+            let index = number(event, if is_thought { "summary_index" } else { "content_index" });
+            let index = index.max(number(event, "content_index"));
+            let unspoken = if is_thought { UNSPOKEN } else { "" };
+            let channel = format!("{unspoken}{kind}{}.{index}", number(event, "output_index"));
             push(found, event, channel, "/delta".into());
         }
         return;
     }
-    for place in ["/text", "/refusal", "/arguments", "/input", "/part/text", "/part/refusal"] {
+    for place in ["/text", "/refusal", "/arguments", "/input", "/transcript", "/code", "/part/text", "/part/refusal", "/part/transcript"] {
         push(found, event, String::new(), place.into());
     }
     item(found, event, "/item");
@@ -194,14 +237,21 @@ fn responses(event: &Value, found: &mut Vec<EventText>) {
 }
 
 fn item(found: &mut Vec<EventText>, event: &Value, place: &str) {
-    for name in ["arguments", "input", "output"] {
+    for name in ["arguments", "input", "output", "code"] {
         push(found, event, String::new(), format!("{place}/{name}"));
     }
     for (at, _) in items(event.pointer(&format!("{place}/output"))) {
         push(found, event, String::new(), format!("{place}/output/{at}"));
         push(found, event, String::new(), format!("{place}/output/{at}/text"));
     }
+    for (at, _) in items(event.pointer(&format!("{place}/summary"))) {
+        push(found, event, String::new(), format!("{place}/summary/{at}/text"));
+    }
+    for (at, _) in items(event.pointer(&format!("{place}/results"))) {
+        push(found, event, String::new(), format!("{place}/results/{at}/text"));
+    }
     for (at, _) in items(event.pointer(&format!("{place}/content"))) {
+        push(found, event, String::new(), format!("{place}/content/{at}/transcript"));
         push(found, event, String::new(), format!("{place}/content/{at}/text"));
         push(found, event, String::new(), format!("{place}/content/{at}/refusal"));
     }
@@ -265,6 +315,33 @@ mod tests {
                 StreamShape::Messages,
                 json!({ "type": "content_block_delta", "index": 3, "delta": { "text": "a" } }),
                 &["block3"],
+            ),
+            (
+                StreamShape::Messages,
+                json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "thinking_delta", "thinking": "a" } }),
+                &["thinking3"],
+            ),
+            (
+                StreamShape::Messages,
+                json!({ "type": "content_block_start", "index": 1, "content_block": { "type": "web_search_tool_result",
+                    "content": [{ "title": "a", "url": "https://b", "encrypted_content": "c" }] } }),
+                &["", ""],
+            ),
+            (
+                StreamShape::Chat,
+                json!({ "choices": [{ "delta": { "reasoning_content": "a", "reasoning": "b",
+                    "reasoning_details": [{ "text": "c" }], "audio": { "transcript": "d" } } }] }),
+                &["thinking.reasoning_content0", "thinking.reasoning0", "thinking.text0.0", "transcript0"],
+            ),
+            (
+                StreamShape::Responses,
+                json!({ "type": "response.reasoning_summary_text.delta", "output_index": 1, "summary_index": 2, "delta": "a" }),
+                &["thinkingresponse.reasoning_summary_text.delta1.2"],
+            ),
+            (
+                StreamShape::Converse,
+                json!({ "contentBlockIndex": 2, "delta": { "reasoningContent": { "text": "a" } } }),
+                &["thinking2"],
             ),
             (
                 StreamShape::Responses,

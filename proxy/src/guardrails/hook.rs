@@ -5,7 +5,7 @@ use super::text_hook::TextHook;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
-use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
+use shared::guardrails::{Check, MOST_CHECKS, Scope, Subject, Verdict, check, compile, fails_on_error};
 use shared::model::guardrail::GuardrailActions;
 use shared::telemetry::{Brief, LogLimit};
 use std::fmt;
@@ -41,6 +41,14 @@ pub struct CompiledCheck {
     pub number: CheckNumber,
 }
 
+/// Checks that look at nothing of a body.
+const HEAD_CHECKS: &[&str] = &[
+    "default.allowedRequestTypes",
+    "default.jwt",
+    "default.requiredMetadataKeyPairs",
+    "default.requiredMetadataKeys",
+];
+
 /// In place of a check that cannot be made, so that it is seen and counted instead of silently missing.
 struct Broken(String);
 
@@ -70,6 +78,12 @@ impl CompiledHook {
     pub fn from_saved(id: &str, content: &Value, usual_kind: HookKind) -> Self {
         let (kind, actions) = named_actions(content, &Map::new(), usual_kind);
         Self::new(id, kind, actions, written_checks(content))
+    }
+
+    /// The same as organisations and workspaces name it for all their requests: nobody narrows what it looks at.
+    pub fn from_default(id: &str, content: &Value) -> Self {
+        let (kind, actions) = named_actions(content, &Map::new(), HookKind::Guardrail);
+        Self::new(id, kind, GuardrailActions { scope: None, ..actions }, written_checks(content))
     }
 
     /// The same guardrail as a hook names it that says more. Its checks are those that are ready.
@@ -106,6 +120,26 @@ impl CompiledHook {
         !self.actions.is_async && (is_strict || self.checks.iter().any(is_changing))
     }
 
+    /// Which texts one of its checks judges.
+    pub fn scope(&self, check: &CompiledCheck) -> Scope {
+        self.actions.scope.unwrap_or_else(|| check.check.scope())
+    }
+
+    /// Whether one of its checks judges every text.
+    pub fn searches(&self) -> bool {
+        self.checks.iter().any(|check| self.scope(check) == Scope::All)
+    }
+
+    /// Whether it looks into a body, and a body that it cannot read must not pass.
+    pub fn must_read_bodies(&self) -> bool {
+        self.must_read() && self.reads_bodies()
+    }
+
+    /// Whether somebody waits for it, and it has a check that looks further than at the head of a request.
+    pub fn reads_bodies(&self) -> bool {
+        !self.actions.is_async && self.checks.iter().any(|check| !HEAD_CHECKS.contains(&check.id))
+    }
+
     /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.
     pub fn judges_kinds(&self) -> bool {
         self.checks.iter().any(CompiledCheck::judges_kind)
@@ -117,7 +151,8 @@ impl CompiledCheck {
         let none = Value::Object(Map::new());
         let id = written.get("id").and_then(Value::as_str).unwrap_or_default();
         let parameters = written.get("parameters").filter(|value| value.is_object()).unwrap_or(&none);
-        let fails_on_error = parameters.get("failOnError").and_then(Value::as_bool).unwrap_or(false);
+        let said = parameters.get("failOnError").and_then(Value::as_bool);
+        let fails_on_error = said.unwrap_or_else(|| fails_on_error(id));
         let known = check(id).map_or(UNKNOWN, |spec| spec.id);
         let check = compile(id, parameters).unwrap_or_else(|fault| {
             static BROKEN: LogLimit = LogLimit::new();

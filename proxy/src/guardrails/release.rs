@@ -3,14 +3,14 @@
 //!
 //! Hooks that only report make nothing wait. They judge what was said when all of it was.
 
-use super::event_texts::{Candidates, StreamShape, event_texts};
+use super::event_texts::{Candidates, StreamShape, UNSPOKEN, event_texts};
 use super::hook::{CompiledHook, HookKind};
 use super::meters::GuardMeters;
-use super::run::{GuardInputs, SideResult, run_side};
+use super::run::{GuardInputs, SideResult, run_side, subject};
 use bytes::{Bytes, BytesMut};
 use chrono::Utc;
 use serde_json::Value;
-use shared::guardrails::{Hook, Subject};
+use shared::guardrails::{Hook, Scope, Subject};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -55,7 +55,12 @@ struct Waiting {
 struct Channel {
     name: String,
     text: String,
+    /// It is JSON, perhaps: a text inside of it is longer as it is written than as it reads.
+    has_escapes: bool,
 }
+
+/// `\u0034`.
+const LONGEST_ESCAPE: usize = 6;
 
 /// What becomes of events.
 #[derive(Debug)]
@@ -205,6 +210,7 @@ impl HeldBack {
                 if self.is_enforced
                     && let Some(window) = self.window
                 {
+                    let window = self.channels[channel].window(window);
                     let text = &self.channels[channel].text;
                     let from = floor(text, text.len().saturating_sub(said.len() + 2 * window + 8));
                     let recent = text[from..].to_owned();
@@ -242,7 +248,7 @@ impl HeldBack {
     /// Everything was said: all hooks judge all of it.
     fn conclude(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters, report: &mut Option<SideResult>) -> Release {
         self.is_over = true;
-        let text = self.said();
+        let text = self.judged_text(inputs);
         if self.asks {
             self.unjudged = Some(Unjudged::Text(text));
             return Release::Pass(Bytes::new());
@@ -264,6 +270,8 @@ impl HeldBack {
             now: Utc::now().timestamp(),
             text: Some(text),
             is_growing,
+            // Windows are of checks that look for something forbidden.
+            scope: Scope::All,
         };
         let checks = self.hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| hook.checks.iter());
         // Without a window the whole decides, at the end.
@@ -271,6 +279,22 @@ impl HeldBack {
             // Errors are judged at the end too, when there is a text; not those of a bound, which never pass.
             check.check.run(&subject).passes(false)
         })
+    }
+
+    /// What hooks judge at the end: what was said, and what was only thought where a check finds something forbidden in it, or
+    /// where others judge it. A check that counts words counts none of the thoughts.
+    fn judged_text(&self, inputs: GuardInputs<'_>) -> String {
+        let thoughts = self.joined(|channel| channel.is_unspoken());
+        if thoughts.is_empty() {
+            return self.said();
+        }
+        let checks = self.hooks.iter().flat_map(|hook| hook.checks.iter().map(move |check| (hook, check)));
+        let is_clean = checks.filter(|(hook, check)| hook.scope(check) == Scope::All).all(|(_, check)| {
+            let inputs = GuardInputs { text: Some(&thoughts), ..inputs };
+            check.check.remote().is_none()
+                && check.check.run(&subject(inputs, &Value::Null, 0, Scope::All)).passes(false)
+        });
+        if is_clean { self.joined(|channel| !channel.is_unspoken()) } else { self.said() }
     }
 
     fn deny(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters) -> Release {
@@ -307,7 +331,10 @@ impl HeldBack {
         }
         let Some(window) = self.window else { return false };
         let is_judged = |waiting: &Waiting| {
-            waiting.ends.iter().all(|(channel, end)| self.channels[*channel].text.len() >= end + window)
+            waiting.ends.iter().all(|(channel, end)| {
+                let channel = &self.channels[*channel];
+                channel.text.len() >= end + channel.window(window)
+            })
         };
         match first.ends.is_empty() && !self.has_spoken {
             true => self.waiting.iter().find(|waiting| !waiting.ends.is_empty()).is_some_and(is_judged),
@@ -321,11 +348,12 @@ impl HeldBack {
             Some(at) => at,
             None if self.channels.len() == MOST_CHANNELS => return None,
             None => {
-                self.channels.push(Channel { name: name.to_owned(), text: String::new() });
+                self.channels.push(Channel { name: name.to_owned(), text: String::new(), has_escapes: false });
                 self.channels.len() - 1
             }
         };
         self.channels[at].text.push_str(said);
+        self.channels[at].has_escapes |= said.contains('\\');
         Some(at)
     }
 
@@ -340,9 +368,26 @@ impl HeldBack {
         }
     }
 
-    /// All that was said so far.
+    /// All that was said so far, and thought.
     pub fn said(&self) -> String {
-        self.channels.iter().map(|channel| channel.text.as_str()).collect::<Vec<_>>().join("\n")
+        self.joined(|_| true)
+    }
+
+    fn joined(&self, is_wanted: impl Fn(&Channel) -> bool) -> String {
+        let wanted = self.channels.iter().filter(|channel| is_wanted(channel));
+        wanted.map(|channel| channel.text.as_str()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Channel {
+    /// Reasoning, which is no part of what the answer says.
+    fn is_unspoken(&self) -> bool {
+        self.name.starts_with(UNSPOKEN)
+    }
+
+    /// How far behind the last text an event of it is released. Escapes of JSON take up to six bytes for one.
+    fn window(&self, window: usize) -> usize {
+        if self.has_escapes { window * LONGEST_ESCAPE } else { window }
     }
 }
 

@@ -155,6 +155,11 @@ fn carrier(shape: StreamShape, name: Option<&str>, event: &Value, place: &str) -
                             "delta": { "type": "text_delta", "text": "" } });
         return (Some("content_block_delta".into()), delta, "/delta/text".into());
     }
+    if shape == StreamShape::Messages && place == "/content_block/thinking" {
+        let delta = json!({ "type": "content_block_delta", "index": event["index"],
+                            "delta": { "type": "thinking_delta", "thinking": "" } });
+        return (Some("content_block_delta".into()), delta, "/delta/thinking".into());
+    }
     if shape == StreamShape::Gemini {
         let (event, place) = gemini_carrier(event, place);
         return (name.map(str::to_owned), event, place);

@@ -10,7 +10,7 @@ use super::results::{CheckResult, HookResult, list};
 use super::text_hook::Began;
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::{HeaderChange, Hook, JudgedText, Placeholders, Shape, Subject};
+use shared::guardrails::{HeaderChange, Hook, JudgedText, Placeholders, Scope, Shape, Subject, with_readings};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -133,13 +133,19 @@ pub fn run_side_with(
     // The clock is asked once for each check: when it ends, the next begins.
     let mut now = begun.instant;
     let text = inputs.text.map(JudgedText::new);
+    // What looks for something forbidden also sees JSON inside of the text as it reads.
+    let readings = inputs.text.map(with_readings).filter(|readings| matches!(readings, Cow::Owned(_)));
+    let readings = readings.as_deref().map(JudgedText::new);
     for (place, hook) in hooks.iter().enumerate() {
         let began = Began { instant: now, moment: begun.moment.after(now - begun.instant) };
         let result = match is_skipped(hook, inputs) {
             true => HookResult::skipped(hook, began.moment),
             false => {
                 let (result, ended) = match (&text, &hook.on_text) {
-                    (Some(text), Some(on_text)) => on_text.run((place, hook), text, began, meters, answers),
+                    (Some(text), Some(on_text)) => {
+                        let texts = (text, readings.as_ref().unwrap_or(text));
+                        on_text.run((place, hook), texts, began, meters, answers)
+                    }
                     _ => run_hook((place, hook), inputs, body, began, &mut side, meters, answers),
                 };
                 now = ended;
@@ -160,8 +166,8 @@ pub fn run_side_with(
 
 pub(super) fn is_skipped(hook: &CompiledHook, inputs: GuardInputs<'_>) -> bool {
     let is_vain = hook.kind == HookKind::Mutator && (hook.actions.is_async || inputs.shape == Shape::Embeddings);
-    // Of other routes only their kind is judged.
-    is_vain || inputs.shape == Shape::Other && !hook.judges_kinds()
+    // Of what nobody reads only the kind is judged.
+    is_vain || inputs.shape == Shape::Unread && !hook.judges_kinds()
 }
 
 /// What it says, and when it was done.
@@ -180,7 +186,7 @@ fn run_hook(
     let mut results = Vec::with_capacity(hook.checks.len());
     // What others took: side by side, or one after the other.
     let mut waited = Duration::ZERO;
-    let is_run = |(_, check): &(usize, &CompiledCheck)| inputs.shape != Shape::Other || check.judges_kind();
+    let is_run = |(_, check): &(usize, &CompiledCheck)| inputs.shape != Shape::Unread || check.judges_kind();
     for (index, check) in hook.checks.iter().enumerate().filter(is_run) {
         let check_began = now;
         let seen = side.transformed.as_ref().filter(|_| in_order).unwrap_or(body);
@@ -188,13 +194,14 @@ fn run_hook(
         let inputs = GuardInputs { headers: &headers, ..inputs };
         let asked = Place { hook: place, check: index, is_again: false };
         let time = began.moment.seconds();
-        let mut said = remote::ask(check, &subject(inputs, seen, time), answers, asked, check_began);
+        let scope = hook.scope(check);
+        let mut said = remote::ask(check, &subject(inputs, seen, time, scope), answers, asked, check_began);
         if !in_order
             && said.verdict.transformed.is_some()
             && let Some(latest) = &side.transformed
         {
             let again = Place { is_again: true, ..asked };
-            said = remote::ask(check, &subject(inputs, latest, time), answers, again, Instant::now());
+            said = remote::ask(check, &subject(inputs, latest, time, scope), answers, again, Instant::now());
         }
         if answers.is_waiting() {
             break;
@@ -229,7 +236,7 @@ fn run_hook(
 }
 
 /// What a check judges at this time.
-pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64) -> Subject<'s> {
+pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64, scope: Scope) -> Subject<'s> {
     let (request, response) = match inputs.hook {
         Hook::BeforeRequest => (body, None),
         Hook::AfterRequest => (inputs.request, Some(body)),
@@ -245,6 +252,7 @@ pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value, now: i64) ->
         now,
         text: inputs.text,
         is_growing: false,
+        scope,
     }
 }
 
@@ -424,7 +432,7 @@ mod tests {
             for (index, check) in hook.checks.iter().enumerate() {
                 let place = Place { hook: 0, check: index, is_again: false };
                 let verdict =
-                    remote::ask(check, &subject(inputs, &body, 0), &mut answers, place, Instant::now()).verdict;
+                    remote::ask(check, &subject(inputs, &body, 0, Scope::Judged), &mut answers, place, Instant::now()).verdict;
                 assert_eq!((verdict.passes(false), verdict.forbids()), (passes, !passes && index == 1));
             }
         }

@@ -7,7 +7,7 @@ use super::moment::Moment;
 use super::remote::{RemoteAnswers, too_costly};
 use super::results::{CREATED_AT, CheckResult, FAILED, HookResult, PASSED, USUAL_CHECK, USUAL_HOOK};
 use super::results::{check_end, millis, put_check_id};
-use shared::guardrails::{JudgedText, Verdict, put_number, put_text};
+use shared::guardrails::{JudgedText, Scope, Verdict, put_number, put_text};
 use shared::model::guardrail::GuardrailActions;
 use std::time::{Duration, Instant};
 
@@ -59,11 +59,11 @@ impl TextHook {
         Some(Self { head, checks: checks.iter().map(known).collect() })
     }
 
-    /// Runs it, and says when it was done.
+    /// Runs it on a text, and on that text as those see it who look for something in it; says when it was done.
     pub fn run(
         &self,
         (place, hook): (usize, &CompiledHook),
-        text: &JudgedText<'_>,
+        (text, searched): (&JudgedText<'_>, &JudgedText<'_>),
         began: Began,
         meters: &GuardMeters,
         answers: &mut RemoteAnswers,
@@ -80,7 +80,7 @@ impl TextHook {
             json.push_str(&CHECK_HEAD[usize::from(index == 0)..]);
             let said = match answers.is_late(now) {
                 true => Err(too_costly(check)),
-                false => match check.check.judge(text, &mut json) {
+                false => match check.check.judge(if hook.scope(check) == Scope::All { searched } else { text }, &mut json) {
                     Some(Ok(verdict)) => Ok(verdict),
                     Some(Err(error)) => Err(Verdict::failed(error)),
                     // It did when the hook was made ready.

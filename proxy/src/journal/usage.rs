@@ -17,6 +17,8 @@ pub mod stream_options;
 mod tokenizer;
 mod vocabulary;
 
+pub use vocabulary::known_of_model as vocabulary_of;
+
 pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
 
 use crate::framing::end_markers;

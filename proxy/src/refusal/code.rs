@@ -51,6 +51,7 @@ pub enum RefusalCode {
     ControlPlaneUnavailable,
     InternalError,
     HooksFailed,
+    GuardrailUnreadable,
 }
 
 /// As in `error.type`.
@@ -119,6 +120,7 @@ impl RefusalCode {
         Self::ControlPlaneUnavailable,
         Self::InternalError,
         Self::HooksFailed,
+        Self::GuardrailUnreadable,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -170,6 +172,7 @@ impl RefusalCode {
             Self::ControlPlaneUnavailable => "control_plane_unavailable",
             Self::InternalError => "internal_error",
             Self::HooksFailed => "hooks_failed",
+            Self::GuardrailUnreadable => "guardrail_unreadable",
         }
     }
 

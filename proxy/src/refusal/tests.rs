@@ -63,6 +63,7 @@ fn every() -> Vec<Refusal> {
         Refusal::control_plane_unavailable(),
         Refusal::internal(),
         Refusal::denied_by_guardrail(None, "{}"),
+        Refusal::unreadable("w"),
     ]
 }
 

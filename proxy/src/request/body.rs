@@ -120,6 +120,16 @@ impl<'b> Fields<'b> {
         text
     }
 
+    /// The one text of a chat of one message, where nothing else in the body is a text but the model's name.
+    pub fn only_plain_text(&self) -> Option<Cow<'b, str>> {
+        let is_silent =
+            |field: &Field<'b>| matches!(field.name.as_ref(), "messages" | "model") || !field.written.value.contains('"');
+        if !self.fields.iter().all(is_silent) || !json::is_one_message(self.get("messages")?) {
+            return None;
+        }
+        self.last_plain_text()
+    }
+
     /// Goes over all fields, also those of the same name.
     pub fn each(&self, mut look: impl FnMut(&str, &'b [u8])) {
         self.fields.iter().for_each(|field| look(&field.name, field.written.value.as_bytes()));

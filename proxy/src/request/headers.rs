@@ -234,6 +234,12 @@ impl<'a> GatewayHeaders<'a> {
         value.to_str().ok()
     }
 
+    /// Whether its headers name a provider of the workspace's own.
+    pub fn names_stored(&self) -> bool {
+        let is_stored = |value: &HeaderValue| value.as_bytes().trim_ascii().starts_with(b"@");
+        self.virtual_key.is_some() || self.provider.is_some_and(is_stored)
+    }
+
     /// Whether translated answers keep to OpenAI's own fields, as far as the caller is concerned.
     pub fn is_strict(&self) -> bool {
         let said = self.strict_openai_compliance.map(HeaderValue::as_bytes).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 mod said_once;
 
-pub use said_once::{last_plain_text, says_all_once};
+pub use said_once::{is_one_message, last_plain_text, says_all_once};
 
 use serde::Deserialize;
 use std::borrow::Cow;

@@ -3,6 +3,7 @@
 
 use super::server_timing::timing;
 use super::{RoutingState, Visit};
+use crate::answer::drop_own_cookies;
 use crate::net::head_lines::HeadLines;
 use crate::net::header_text::HeaderText;
 use crate::request::headers::PREFIX;
@@ -39,11 +40,14 @@ impl Visit {
     /// The same for a provider's own head on the relay lane, which keeps what it says of its limits and times: ours stand
     /// beside them under our prefix, and under the common names only where it says nothing. How the provider spells its
     /// names is given up: as plain parts, each header costs half.
-    pub fn stamp_relayed(&mut self, head: &mut ResponseHeader) {
+    pub fn stamp_relayed(&mut self, head: &mut ResponseHeader, is_provider: bool) {
         let reason = own_reason(head);
         let (empty, ()) = http::Response::new(()).into_parts();
         let mut parts: Parts = std::mem::replace(head, empty.into()).into();
         self.stamp_beside(&mut parts.headers);
+        if is_provider {
+            drop_own_cookies(&mut parts.headers);
+        }
         *head = parts.into();
         if reason.is_some() {
             // It was one when it came, so it is one now.
@@ -183,7 +187,7 @@ mod tests {
             }
             let mut visit = Visit::begin();
             visit.request.alias = Some("x-acme-".into());
-            visit.stamp_relayed(&mut head);
+            visit.stamp_relayed(&mut head, true);
             head.headers.clone()
         };
         let own = stamped(&[("server-timing", "db;dur=1"), ("x-ratelimit-limit-requests", "7")]);
@@ -204,7 +208,7 @@ mod tests {
         for cookie in ["a=1", "b=2"] {
             head.append_header("Set-Cookie", cookie).unwrap();
         }
-        Visit::begin().stamp_relayed(&mut head);
+        Visit::begin().stamp_relayed(&mut head, true);
         assert_eq!((head.status.as_u16(), head.get_reason_phrase()), (429, Some("Slow Down")));
         assert_eq!(head.headers.get_all("set-cookie").iter().collect::<Vec<_>>(), ["a=1", "b=2"]);
         assert!(head.headers.contains_key("x-gateway-request-id"));

@@ -39,6 +39,8 @@ pub struct RoutingState {
     pub cache: CacheUse,
     /// A guardrail failed at the present target and let pass, so that what is relayed from it is 246 in place of 200.
     pub is_marked: bool,
+    /// The same of its body, wherever it goes.
+    pub is_body_marked: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,6 +58,7 @@ impl Default for RoutingState {
             config: None,
             prompt: None,
             is_marked: false,
+            is_body_marked: false,
             provider: None,
             provider_number: ProviderNumber::NONE,
             attempts: 0,

@@ -9,12 +9,12 @@ use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{
     AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, SeenRequest, Steps, StoredAnswer,
-    StreamFrames, WireDialect, soft_denial, with_results,
+    StreamFrames, WireDialect, soft_denial, with_denial,
 };
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, parse_unique,
-    request_type, run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, may_have_tokens,
+    must_read, read_request, request_type, run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -101,8 +101,11 @@ impl Engine {
         });
         match denied {
             Some(denied) => Err(Box::new(denied)),
-            // Answers of other routes are nobody's to look into, and may be large.
-            None => Ok((Some(call).filter(|call| call.shape != Shape::Other), changed.as_ref())),
+            // Answers of other routes may be large: they are held only for who looks into them.
+            None => Ok((
+                Some(call).filter(|call| call.shape != Shape::Other || !call.output.is_empty()),
+                changed.as_ref(),
+            )),
         }
     }
 
@@ -145,6 +148,7 @@ impl Engine {
         let endpoint = errand.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let text = match shape {
+            Shape::Chat | Shape::Messages if set.input.iter().any(|hook| hook.searches()) => fields.only_plain_text()?,
             Shape::Chat | Shape::Messages => fields.last_plain_text()?,
             _ => return None,
         };
@@ -207,7 +211,11 @@ impl Engine {
         let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.iter().cloned().partition(|hook| hook.actions.is_async);
         let (later_output, output): (Vec<_>, Vec<_>) = match shape {
             // Nothing is said in a text that a check could look at.
-            Shape::Other | Shape::Embeddings => Default::default(),
+            Shape::Unread | Shape::Embeddings => Default::default(),
+            _ if endpoint.family() == Family::Speech => {
+                self.check_speech(errand)?;
+                Default::default()
+            }
             _ => set.output.iter().cloned().partition(|hook| hook.actions.is_async),
         };
         let later_headers = if later_input.is_empty() { HeaderMap::new() } else { headers.clone() };
@@ -220,7 +228,9 @@ impl Engine {
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let (judged, mut share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+        let has_tokens = ["prompt", "input"].into_iter().filter_map(|name| fields.get(name)).any(may_have_tokens);
+        let is_heavy = body.len() > SMALL || has_tokens;
+        let (judged, mut share) = match (remote.clone().filter(|_| has_remote(&hooks)), is_heavy) {
             // Boxed, as all that is rare: its state would be part of every request's.
             (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
             (None, false) => (job.run(), share),
@@ -303,7 +313,7 @@ struct InputJob {
 
 impl InputJob {
     fn run(self) -> Result<(SideResult, Arc<Value>), Refusal> {
-        let request = parse_unique(&self.body).map_err(Refusal::invalid_json)?;
+        let request = read_request(&self.body, self.shape, must_read(&self.hooks))?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: self.shape,
@@ -324,8 +334,9 @@ impl InputJob {
         share: OwnedShare,
     ) -> Result<(Result<(SideResult, Arc<Value>), Refusal>, OwnedShare), Refusal> {
         let size = self.body.len();
-        let parse = move || (parse_unique(&self.body).map_err(Refusal::invalid_json), self, share);
-        let (parsed, job, share) = match size > SMALL {
+        let is_heavy = size > SMALL || matches!(self.shape, Shape::Completions | Shape::Embeddings);
+        let parse = move || (read_request(&self.body, self.shape, must_read(&self.hooks)), self, share);
+        let (parsed, job, share) = match is_heavy {
             false => parse(),
             true => heavy(Some(remote.workspace.uuid()), parse).await.ok_or_else(Refusal::internal)?,
         };
@@ -353,6 +364,17 @@ impl InputJob {
 }
 
 impl Engine {
+    /// What is spoken is judged as it was written; who must judge the answer too cannot.
+    fn check_speech(&self, errand: &EngineRequest) -> Result<(), Refusal> {
+        let defaults = self.router.guards.defaults(&errand.caller);
+        let organisation = &errand.caller.workspace.organisation_id;
+        let is_allowed = || self.snapshot.organisation_is(organisation, |whole| whole.relays_unjudged("/audio/speech"));
+        match defaults.is_some_and(|defaults| must_read(&defaults.output)) && !is_allowed() {
+            true => Err(Refusal::unreadable("its answer is a sound")),
+            false => Ok(()),
+        }
+    }
+
     /// Who asks others for a request; none where nobody must be asked, which is all that most pay.
     fn remote_side(
         &self,
@@ -420,7 +442,7 @@ fn denied(
             splitter: Splitter::default(),
             ending: WireDialect::of_format(call.format).ending(),
         }),
-        false => HeldStart::Plain(with_results(soft_denial::body(call, message.as_deref()), call, None)),
+        false => HeldStart::Plain(with_denial(soft_denial::body(call, message.as_deref()), call, None)),
     };
     let mut steps = Steps::default();
     if let Some(frames) = frames {

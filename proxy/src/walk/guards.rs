@@ -47,8 +47,17 @@ pub struct Guards {
     /// Who makes the requests of checks that ask models; without it such checks are errors. It holds these guards.
     engine: OnceLock<Weak<Engine>>,
     /// Saved guardrails by their versions, as they are named without more said about them.
-    ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
+    ready: ArcSwap<HashMap<(Uuid, Naming), Arc<CompiledHook>>>,
     by_default: DefaultSets,
+}
+
+/// As what a saved guardrail is named.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Naming {
+    Guardrail,
+    Mutator,
+    /// Of an organisation or workspace.
+    Default,
 }
 
 /// Where saved guardrails are found. What is not the caller's is not there.
@@ -145,9 +154,7 @@ impl Guards {
 
     fn made_defaults(&self, caller: &Principal) -> Option<Arc<GuardSet>> {
         let DefaultHooks { input, output } = self.directory.defaults(caller)?;
-        let ready = |list: &[SavedGuardrail]| {
-            list.iter().map(|saved| self.ready(saved, HookKind::Guardrail)).collect::<Vec<_>>()
-        };
+        let ready = |list: &[SavedGuardrail]| list.iter().map(|saved| self.ready_default(saved)).collect::<Vec<_>>();
         let set = GuardSet { input: ready(&input), output: ready(&output) };
         (!set.is_empty()).then(|| Arc::new(set))
     }
@@ -188,7 +195,7 @@ impl Guards {
         }
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
-            shape: Shape::Other,
+            shape: Shape::Unread,
             request_type: request_type(family, method, false),
             request: &Value::Null,
             metadata,
@@ -234,11 +241,20 @@ impl Guards {
     }
 
     fn ready(&self, saved: &SavedGuardrail, kind: HookKind) -> Arc<CompiledHook> {
-        let key = (saved.version, kind == HookKind::Mutator);
+        let naming = if kind == HookKind::Mutator { Naming::Mutator } else { Naming::Guardrail };
+        self.ready_or((saved.version, naming), || CompiledHook::from_saved(&saved.slug, saved.content.value(), kind))
+    }
+
+    fn ready_default(&self, saved: &SavedGuardrail) -> Arc<CompiledHook> {
+        let make = || CompiledHook::from_default(&saved.slug, saved.content.value());
+        self.ready_or((saved.version, Naming::Default), make)
+    }
+
+    fn ready_or(&self, key: (Uuid, Naming), make: impl FnOnce() -> CompiledHook) -> Arc<CompiledHook> {
         if let Some(known) = self.ready.load().get(&key) {
             return known.clone();
         }
-        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), kind));
+        let hook = Arc::new(make());
         self.ready.rcu(|known| {
             let mut more = if known.len() < MOST_READY { (**known).clone() } else { HashMap::new() };
             more.insert(key, hook.clone());

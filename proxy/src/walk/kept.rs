@@ -4,6 +4,7 @@
 
 pub(super) mod memory;
 
+use super::judge_relay::RelayJudge;
 use super::passage::Passage;
 use super::translate::{fill, refusal};
 use super::{Delivered, Engine, NextStep, RelayAsk, Router};
@@ -49,6 +50,7 @@ const MOST_MODELS: usize = 64;
 pub struct KeptRequest {
     passage: Box<Passage>,
     family: Family,
+    judge: Option<RelayJudge>,
 }
 
 /// The families that providers keep.
@@ -77,13 +79,17 @@ impl Engine {
         &self,
         family: Family,
         ask: RelayAsk,
+        judge: Option<RelayJudge>,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
     ) -> Result<NextStep, Refusal> {
         let passage = Box::new(self.router.passage(ask, head, headers, visit)?);
         if is_mapped(&passage.target, family) {
-            return Ok(NextStep::Kept(Box::new(KeptRequest { passage, family })));
+            return Ok(NextStep::Kept(Box::new(KeptRequest { passage, family, judge })));
+        }
+        if let Some(judge) = &judge {
+            judge.check_unread()?;
         }
         let (_, caller, _) = passage.asked();
         match head.method == Method::POST && self.router.is_model_deciding(&passage.target, caller) {
@@ -110,7 +116,7 @@ impl Engine {
         visit: &mut Visit,
         kept: &mut KeptRequest,
     ) -> Result<(KeptAnswer, MemoryShare<'_>), NotReceived> {
-        let KeptRequest { passage, family } = kept;
+        let KeptRequest { passage, family, judge } = kept;
         let (path, caller, _) = passage.asked();
         let workspace = caller.workspace.id.uuid();
         let rest = Family::from_path(&client.head().method, path).map_or("", |(_, rest)| rest).to_owned();
@@ -123,6 +129,9 @@ impl Engine {
         };
         let bytes = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let head = client.head();
+        if let Some(judge) = judge {
+            Box::pin(self.judge_relayed(judge, passage.asked(), head, &bytes, visit)).await?;
+        }
         let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
         let (fields, file) = split_body(head, &bytes)?;
         let is_upload = verb == JobVerb::Create && *family == Family::Files;

@@ -274,7 +274,11 @@ impl Engine {
         };
         let bodies = KeyedBodies { body: empty, asked: repeated, is_known: true };
         let Some(around) = self.cache_key(client.head(), asked, bodies).map_err(refused)? else { return Ok(None) };
-        let similarity = asked.caching.similarity.map(|similarity| similarity as f32);
+        let mut similarity = asked.caching.similarity.map(|similarity| similarity as f32);
+        // Who may ask may not fish in what others asked.
+        if let (true, Some(semantic)) = (asked.caching.is_clients_similarity, self.cache.semantic()) {
+            similarity = similarity.map(|asked| asked.max(semantic.threshold()));
+        }
         let body = asked.edited.clone();
         let read = move || {
             let body = serde_json::from_slice::<Value>(&body).ok()?;
@@ -363,15 +367,12 @@ impl Engine {
         bodies: KeyedBodies,
     ) -> Result<Option<CacheKey>, Refusal> {
         let LookUp { errand, leaf, target, translated, .. } = asked;
-        let headers = match asked.namespace() {
-            Some(_) => Vec::new(),
-            None => errand.meant.known(target, head, leaf.forward_headers.as_deref(), &self.aliases)?,
-        };
+        let headers = errand.meant.known(target, head, leaf.forward_headers.as_deref(), &self.aliases)?;
         let headers: Vec<(&str, &[u8])> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
         let partition = match asked.namespace() {
             Some(name) => Partition::Namespace(name),
-            None => Partition::Request { metadata: &errand.metadata, target: stored_slug(target), headers: &headers },
+            None => Partition::Metadata(&errand.metadata),
         };
         let back = translated.and_then(|translated| translated.back.as_ref());
         let hooks: Vec<u8> =
@@ -388,6 +389,8 @@ impl Engine {
             asked: bodies.asked,
             is_strict: back.is_some() && errand.is_strict && leaf.is_strict,
             hooks: &hooks,
+            target: stored_slug(target),
+            headers: &headers,
             partition,
         });
         Ok(text.map(|text| self.cache.key(&text, bodies.is_known)))

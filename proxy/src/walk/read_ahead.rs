@@ -3,6 +3,7 @@
 //! little more.
 
 use super::asked_model::AskedModel;
+use super::judge_relay::RelayJudge;
 use super::relayed_body::RelayedBody;
 use super::{BatchesRequest, Engine, Passage, RelayAsk, Router, batches};
 use crate::batches::new_batch;
@@ -35,6 +36,8 @@ pub struct Departure {
     need: BodyNeed,
     /// It may have to be signed, and so it is read whole if it is short.
     is_signed: bool,
+    /// Guardrails look into it, and so it is read whole if it is short.
+    judge: Option<RelayJudge>,
     /// It asks for a new batch: over a file of ours it is ours to run, so it is read whole if it is short.
     is_batch: bool,
 }
@@ -68,6 +71,7 @@ impl Router {
         &self,
         mut ask: RelayAsk,
         target: Option<Target>,
+        judge: Option<RelayJudge>,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
     ) -> Departure {
@@ -82,7 +86,7 @@ impl Router {
         }
         let is_signed = has_body(head) && !is_event_stream(headers) && self.may_sign(&ask, target.as_ref(), headers);
         let is_batch = has_body(head) && batches::is_creation(&ask.path, head);
-        Departure { ask, target, need, is_signed, is_batch }
+        Departure { ask, target, need, is_signed, judge, is_batch }
     }
 
     /// Whether a target may want its body signed, as far as that is said before the body is read.
@@ -131,10 +135,10 @@ impl Engine {
         visit: &mut Visit,
         departure: Departure,
     ) -> Result<Departed, NotReceived> {
-        let Departure { mut ask, target, need, is_signed, is_batch } = departure;
+        let Departure { mut ask, target, need, is_signed, judge, is_batch } = departure;
         let mut body = RelayedBody::default();
         let waits = client.head().headers.contains_key(header::EXPECT);
-        let is_read_whole = is_signed || is_batch;
+        let is_read_whole = is_signed || is_batch || judge.is_some();
         if need == BodyNeed::Model || is_read_whole || (need == BodyNeed::Glance && !waits) {
             if waits {
                 client.write_continue().await?;
@@ -150,6 +154,17 @@ impl Engine {
                 }
                 if new_batch::is_immediate(&body) {
                     return Err(Refusal::only_managed_is_immediate().into());
+                }
+            }
+            if let Some(judge) = &judge {
+                match ahead.is_whole && ahead.length <= MOST {
+                    true => {
+                        let body = Bytes::from(ahead.pieces.concat());
+                        let about = (ask.path.as_str(), &ask.caller, &ask.metadata);
+                        let judging = self.judge_relayed(judge, about, client.head(), &body, visit);
+                        visit.routing.is_body_marked = Box::pin(judging).await?;
+                    }
+                    false => judge.check_unread()?,
                 }
             }
             let is_json = client.head().headers.get(header::CONTENT_TYPE).is_none_or(|value| is_json(value.as_bytes()));
@@ -234,7 +249,7 @@ fn header_text(value: Option<&HeaderValue>) -> Option<&str> {
     value.and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
-fn has_body(head: &RequestHeader) -> bool {
+pub(super) fn has_body(head: &RequestHeader) -> bool {
     match head.headers.get(header::CONTENT_LENGTH) {
         Some(length) => length.as_bytes() != b"0",
         None => head.headers.contains_key(header::TRANSFER_ENCODING) || head.version == Version::HTTP_2,

@@ -5,8 +5,8 @@ use super::Engine;
 use super::guards::ModelCalls;
 use super::provider_jobs::JobTarget;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, parse_unique,
-    request_type, run_side, shape,
+    CompiledHook, GuardMeters, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, must_read, parse_unique,
+    read_request, request_type, shape,
 };
 use crate::refusal::DENIED;
 use crate::runtime::heavy::{SMALL, heavy};
@@ -48,7 +48,7 @@ impl Engine {
         let input: Vec<_> = set.input.iter().filter(is_waited_for).cloned().collect();
         let output: Vec<_> = match shape {
             // Nothing is said in a text that a check could look at.
-            Shape::Other | Shape::Embeddings => Vec::new(),
+            Shape::Unread | Shape::Embeddings => Vec::new(),
             _ => set.output.iter().filter(is_waited_for).cloned().collect(),
         };
         let remote = (has_remote(&input) || has_remote(&output)).then(|| self.row_remote(job, trace_id)).flatten();
@@ -107,7 +107,18 @@ impl RowGuard {
     }
 
     async fn judge(&self, hooks: &[Arc<CompiledHook>], hook: Hook, body: &Bytes) -> Judged {
-        let Ok(parsed) = parse_unique(body) else { return Judged::Denied("the body cannot be judged".into()) };
+        let read = match hook {
+            Hook::BeforeRequest => {
+                let (bytes, shape, is_strict) = (body.clone(), self.shape, must_read(hooks));
+                let reading = move || read_request(&bytes, shape, is_strict).ok();
+                match token_places_may_be(self.shape) {
+                    true => heavy(Some(self.workspace), reading).await.flatten(),
+                    false => reading(),
+                }
+            }
+            Hook::AfterRequest => parse_unique(body).ok(),
+        };
+        let Some(parsed) = read else { return Judged::Denied("the body cannot be judged".into()) };
         let body_json = Arc::new(parsed);
         let request = match hook {
             Hook::BeforeRequest => body_json.clone(),
@@ -129,8 +140,8 @@ impl RowGuard {
         };
         let side = match self.remote.clone().filter(|_| has_remote(hooks)) {
             Some(remote) => Box::pin(job.run(remote)).await,
-            None if body.len() > SMALL => heavy(Some(self.workspace), move || run_alone(&job)).await,
-            None => Some(run_alone(&job)),
+            None if body.len() > SMALL => heavy(Some(self.workspace), move || job.run_alone()).await,
+            None => Some(job.run_alone()),
         };
         // A check that broke off has judged nothing, and nothing passes unjudged.
         let Some(side) = side else { return Judged::Denied("a guardrail could not judge it".into()) };
@@ -150,16 +161,7 @@ impl RowGuard {
     }
 }
 
-/// Where nobody else is asked.
-fn run_alone(job: &SideJob) -> SideResult {
-    let inputs = GuardInputs {
-        hook: job.hook,
-        shape: job.shape,
-        request_type: job.request_type,
-        request: &job.request,
-        metadata: &job.metadata,
-        headers: &job.headers,
-        text: None,
-    };
-    run_side(&job.hooks, inputs, &job.body, &job.meters)
+/// Families whose rows may be written as tokens.
+fn token_places_may_be(shape: Shape) -> bool {
+    matches!(shape, Shape::Completions | Shape::Embeddings)
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 const TYPES: &[(&str, ())] = &[("guardrail", ()), ("mutator", ())];
 const STREAMS: &[(&str, ())] = &[("report", ()), ("hold", ())];
+const SCOPES: &[(&str, ())] = &[("last", ()), ("all", ())];
 /// A list with more is refused.
 const MOST_HOOKS: usize = 50;
 /// Checks that are written out in a config, all its targets together: each is made ready when the config is read.
@@ -26,6 +27,7 @@ pub const RESERVED: &[&str] = &[
     "guardrail_version_id",
     "soft_deny_200",
     "stream",
+    "scope",
     "message",
     "audit",
 ];
@@ -200,6 +202,7 @@ fn reserved(reading: &mut Reading<'_>, fields: &mut ConfigObject<'_, '_>) {
         match *name {
             "type" => drop(fields.choice(reading, name, TYPES)),
             "stream" => drop(fields.choice(reading, name, STREAMS)),
+            "scope" => drop(fields.choice(reading, name, SCOPES)),
             "id" | "guardrail_version_id" | "message" => drop(fields.text(reading, name)),
             "on_fail" | "on_success" => drop(fields.opaque(reading, name)),
             _ => drop(fields.flag(reading, name)),

@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::parameters::Parameters;
 use super::remote::RemoteCheck;
 use super::subject::Subject;
+use super::text::Scope;
 use super::validate::validate_parameters;
 use super::verdict::{CheckError, Verdict};
 use super::{FaultKind, table};
@@ -23,6 +24,12 @@ pub trait Check: Send + Sync {
     /// made.
     fn reads_body(&self) -> bool {
         true
+    }
+
+    /// Which texts it judges, unless its hook says otherwise: all of them where it looks for something forbidden, else the last
+    /// message, as a check does that counts, edits or validates.
+    fn scope(&self) -> Scope {
+        Scope::Judged
     }
 
     /// Where somebody else must be asked first: `run` alone would only say that nobody was.
@@ -51,6 +58,12 @@ pub struct Replaced {
     /// As many bytes of the original are in it; the rest has to wait.
     pub consumed: usize,
     pub is_changed: bool,
+}
+
+/// Whether an error of a check counts as a failure where its parameters do not say so (`failOnError`): a check that admits callers
+/// admits nobody while it cannot look.
+pub fn fails_on_error(id: &str) -> bool {
+    table::check(id).is_some_and(|spec| spec.id == "default.jwt")
 }
 
 /// A check by its id (`contains` is `default.contains`) and its parameters. The fault's path begins at the parameters.

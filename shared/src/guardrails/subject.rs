@@ -1,6 +1,6 @@
 //! What a check looks at: a request, or a request and its answer.
 
-use super::text::{Scope, TextPlaces};
+use super::text::{Scope, TextPlaces, with_readings};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -34,8 +34,10 @@ pub enum Shape {
     Gemini,
     /// Bedrock's own route.
     Converse,
-    /// A body whose texts are nobody's business here: only its kind and its parameters can be judged.
+    /// A body of no form that is known here: every text in it is looked at, and none is the last message.
     Other,
+    /// A request that nobody looks into: only its kind is judged.
+    Unread,
 }
 
 /// Everything a check may know. Made by the proxy from a call, by admin from what an author sends to try a guardrail out.
@@ -55,6 +57,8 @@ pub struct Subject<'s> {
     pub text: Option<&'s str>,
     /// More of the text may come: what touches its end is not decided yet.
     pub is_growing: bool,
+    /// Which texts the check judges.
+    pub scope: Scope,
 }
 
 /// Some of the texts would not be looked at.
@@ -72,14 +76,22 @@ impl<'s> Subject<'s> {
 
     /// The text that is judged, its parts joined by a new line; empty when there is none.
     pub fn text(&self) -> Result<Cow<'s, str>, TooManyTexts> {
-        if let Some(text) = self.text {
-            return Ok(Cow::Borrowed(text));
+        match (self.text, self.scope) {
+            (Some(text), Scope::Judged) => return Ok(Cow::Borrowed(text)),
+            (Some(text), Scope::All) => return Ok(with_readings(text)),
+            (None, Scope::Judged) => {
+                if let Some(text) = self.plain_text() {
+                    return Ok(Cow::Borrowed(text));
+                }
+            }
+            (None, Scope::All) => {}
         }
-        if let Some(text) = self.plain_text() {
-            return Ok(Cow::Borrowed(text));
+        let places = self.places(self.scope);
+        match self.scope {
+            _ if places.is_cut => Err(TooManyTexts),
+            Scope::Judged => Ok(places.text(self.json())),
+            Scope::All => Ok(places.searched_text(self.json())),
         }
-        let places = self.places(Scope::Judged);
-        if places.is_cut { Err(TooManyTexts) } else { Ok(places.text(self.json())) }
     }
 
     /// The same where the last message is one text and nothing else, as most are: what `TextPlaces` would find, without writing
@@ -130,6 +142,7 @@ pub mod testing {
             now: 1_700_000_000,
             text: None,
             is_growing: false,
+            scope: Scope::Judged,
         }
     }
 
@@ -142,7 +155,7 @@ pub mod testing {
     /// Runs a check on a chat.
     pub fn run(id: &str, parameters: &Value, request: &Value) -> crate::guardrails::Verdict {
         match crate::guardrails::compile(id, parameters) {
-            Ok(check) => check.run(&subject(request, None)),
+            Ok(check) => check.run(&Subject { scope: check.scope(), ..subject(request, None) }),
             Err(fault) => panic!("{id} {parameters}: {fault}"),
         }
     }
@@ -152,7 +165,7 @@ pub mod testing {
         let request = serde_json::json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] });
         let response = serde_json::json!({ "choices": [{ "message": { "role": "assistant", "content": content } }] });
         match crate::guardrails::compile(id, parameters) {
-            Ok(check) => check.run(&subject(&request, Some(&response))),
+            Ok(check) => check.run(&Subject { scope: check.scope(), ..subject(&request, Some(&response)) }),
             Err(fault) => panic!("{id} {parameters}: {fault}"),
         }
     }

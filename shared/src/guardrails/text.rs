@@ -1,7 +1,15 @@
 //! Where the texts stand in a body, by its shape. Found once as places (JSON pointers), so that what is read and what is
 //! replaced cannot differ.
 
+mod escapes;
+mod every_text;
+mod key_case;
+mod token_texts;
 mod vendor_routes;
+
+pub use escapes::{read_escapes, with_blanks, with_readings};
+pub use key_case::other_letters;
+pub use token_texts::{TokenPlaces, token_places};
 
 use super::subject::{Hook, Shape};
 use serde_json::Value;
@@ -11,9 +19,10 @@ use std::fmt::Write as _;
 /// Which texts of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those that checks judge: of a request its last message, of an answer what it says.
+    /// Of a request its last message, of an answer what it says: for checks that count, edit or validate.
     Judged,
-    /// All that leaves or comes back: redaction of the last message alone would send the same value in the turns before.
+    /// All that leaves or comes back, reasoning too: for checks that look for something forbidden. In the last message alone it
+    /// would be missed in the turns before, which are sent again.
     All,
 }
 
@@ -26,6 +35,8 @@ const DEEPEST_PARTS: usize = 8;
 #[derive(Debug, Default)]
 pub struct TextPlaces {
     places: Vec<String>,
+    /// Texts that cannot be replaced: names and long numbers.
+    names: Vec<String>,
     /// There were more than are looked at.
     pub is_cut: bool,
 }
@@ -33,9 +44,11 @@ pub struct TextPlaces {
 impl TextPlaces {
     pub fn find(json: &Value, shape: Shape, hook: Hook, scope: Scope) -> Self {
         let mut found = Self::default();
-        match hook {
-            Hook::BeforeRequest => found.request(json, shape, scope),
-            Hook::AfterRequest => found.response(json, shape),
+        match (hook, scope) {
+            (Hook::BeforeRequest, Scope::All) => found.every_text(json),
+            (Hook::BeforeRequest, Scope::Judged) => found.request(json, shape),
+            (Hook::AfterRequest, Scope::All) => found.whole_response(json, shape),
+            (Hook::AfterRequest, Scope::Judged) => found.response(json, shape),
         }
         found
     }
@@ -62,6 +75,27 @@ impl TextPlaces {
         Cow::Owned(joined)
     }
 
+    /// Texts that can be judged and not be replaced.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// All of them for who looks for something in them: with the names, and with JSON inside of a text as it reads.
+    pub fn searched_text<'j>(&self, json: &'j Value) -> Cow<'j, str> {
+        let has_escapes = self.texts(json).any(|text| text.contains('\\'));
+        if !has_escapes && self.names.is_empty() {
+            return self.text(json);
+        }
+        let mut joined = String::new();
+        for text in self.texts(json).chain(self.names()) {
+            if !joined.is_empty() {
+                joined.push('\n');
+            }
+            joined.push_str(&with_readings(text));
+        }
+        Cow::Owned(joined)
+    }
+
     /// The body with its texts replaced, if any was. The copy is made only then.
     pub fn replace(&self, json: &Value, mut replace: impl FnMut(&str) -> Option<String>) -> Option<Value> {
         let mut changed: Option<Value> = None;
@@ -75,41 +109,47 @@ impl TextPlaces {
         changed
     }
 
-    fn request(&mut self, json: &Value, shape: Shape, scope: Scope) {
+    fn request(&mut self, json: &Value, shape: Shape) {
         match shape {
-            Shape::Chat | Shape::Messages => {
-                if scope == Scope::All {
-                    self.content(json.get("system"), "/system");
-                }
-                self.turns(json, "messages", scope);
-            }
+            Shape::Chat | Shape::Messages => self.last_turn(json, "messages"),
             Shape::Responses => {
-                if scope == Scope::All {
-                    self.text_at(json.get("instructions"), "/instructions");
-                }
                 self.text_at(json.get("input"), "/input");
-                self.turns(json, "input", scope);
+                self.last_turn(json, "input");
             }
             Shape::Completions => {
                 self.strings(json.get("prompt"), "/prompt");
                 self.text_at(json.get("suffix"), "/suffix");
             }
             Shape::Embeddings => self.strings(json.get("input"), "/input"),
-            Shape::Gemini => self.gemini_request(json, scope),
-            Shape::Converse => self.converse_request(json, scope),
-            Shape::Other => {}
+            Shape::Gemini => self.gemini_request(json),
+            Shape::Converse => self.converse_request(json),
+            Shape::Other | Shape::Unread => {}
         }
     }
 
-    /// The messages of a list: all, or the last.
-    fn turns(&mut self, json: &Value, list: &str, scope: Scope) {
+    /// The last message of a list.
+    fn last_turn(&mut self, json: &Value, list: &str) {
         let Some(turns) = json.get(list).and_then(Value::as_array) else { return };
-        let first = match scope {
-            Scope::All => 0,
-            Scope::Judged => turns.len().saturating_sub(1),
-        };
-        for (index, turn) in turns.iter().enumerate().skip(first) {
-            self.message(turn, &format!("/{list}/{index}"));
+        if let Some(turn) = turns.last() {
+            self.message(turn, &format!("/{list}/{}", turns.len() - 1));
+        }
+    }
+
+    /// All that an answer says, without what stands around it.
+    fn whole_response(&mut self, json: &Value, shape: Shape) {
+        match shape {
+            Shape::Chat => self.each(json, "choices", |found, choice, at| {
+                found.every_text_at(choice.get("message"), &format!("{at}/message"));
+            }),
+            Shape::Completions => self.response(json, shape),
+            Shape::Messages => self.every_text_at(json.get("content"), "/content"),
+            Shape::Responses => self.every_text_at(json.get("output"), "/output"),
+            Shape::Gemini => self.each(json, "candidates", |found, candidate, at| {
+                found.every_text_at(candidate.get("content"), &format!("{at}/content"));
+            }),
+            Shape::Converse => self.every_text_at(json.pointer("/output/message"), "/output/message"),
+            Shape::Other => self.every_text(json),
+            Shape::Embeddings | Shape::Unread => {}
         }
     }
 
@@ -131,7 +171,7 @@ impl TextPlaces {
                 found.gemini_content(candidate.get("content"), &format!("{at}/content"));
             }),
             Shape::Converse => self.converse_response(json),
-            Shape::Embeddings | Shape::Other => {}
+            Shape::Embeddings | Shape::Other | Shape::Unread => {}
         }
     }
 
@@ -238,11 +278,21 @@ impl TextPlaces {
         if !value.is_some_and(Value::is_string) {
             return;
         }
-        if self.places.len() < MOST_PLACES {
+        if self.has_room() {
             self.places.push(at.to_owned());
-        } else {
-            self.is_cut = true;
         }
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.has_room() {
+            self.names.push(name.to_owned());
+        }
+    }
+
+    fn has_room(&mut self) -> bool {
+        let has_room = self.places.len() + self.names.len() < MOST_PLACES;
+        self.is_cut |= !has_room;
+        has_room
     }
 }
 
@@ -274,7 +324,7 @@ mod tests {
                 "{}",
             ),
             (Shape::Chat, json!({ "messages": [] }), "", ""),
-            (Shape::Chat, json!({ "messages": "odd" }), "", ""),
+            (Shape::Chat, json!({ "messages": "odd" }), "", "odd"),
             (Shape::Chat, json!({}), "", ""),
             (Shape::Messages, json!({ "system": "s", "messages": [{ "content": "a" }] }), "a", "s\na"),
             (
@@ -300,7 +350,7 @@ mod tests {
                 "a\nb",
             ),
             (Shape::Responses, json!({ "input": [{ "type": "function_call_output", "output": "o" }] }), "o", "o"),
-            (Shape::Other, json!({ "prompt": "a" }), "", ""),
+            (Shape::Other, json!({ "prompt": "a" }), "", "a"),
         ] {
             for (scope, expected) in [(Scope::Judged, judged), (Scope::All, all)] {
                 assert_eq!(TextPlaces::find(&body, shape, before, scope).text(&body), expected, "{shape:?} {body}");

@@ -51,6 +51,46 @@ async fn a_key_whose_config_is_locked_uses_no_other() {
     assert_eq!(ask(&free.with("x-gateway-config", &*inline)).await.status, 200);
 }
 
+/// Whatever header could lead a call elsewhere than the config does, on both lanes.
+#[tokio::test]
+async fn headers_lead_no_call_elsewhere_where_a_request_must_keep_to_its_config() {
+    let stack = Stack::start().await;
+    let own = save(&stack, "own", target(&stack, json!({})), json!({})).await;
+    let body = json!({
+        "name": "k", "workspace_id": stack.home.workspace_id.to_string(), "scopes": ["completions.write"],
+        "defaults": { "config_id": own, "allow_config_override": false },
+    });
+    let made = stack.administrator().post("/api-keys/workspace/service", &body).await;
+    let key = made.json()["key"].as_str().unwrap().to_owned();
+    stack.until_known(&key).await;
+    let locked = stack.anonymous().with_key(&key);
+    stack.until("the config is known", async || ask(&locked).await.status == 200).await;
+    let plain = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-config", &*own);
+    let host = target(&stack, json!({}))["custom_host"].as_str().unwrap().to_owned();
+    let check = async |client: &Client, name: &str| {
+        let before = stack.mock.requests().len();
+        for (header, value) in [
+            ("x-gateway-custom-host", "http://127.0.0.1:9/v1"),
+            ("x-gateway-provider", "anthropic"),
+            ("x-gateway-aws-region", "eu-central-1"),
+            ("x-gateway-azure-resource-name", "elsewhere"),
+        ] {
+            let client = client.with(header, value);
+            assert_eq!(refusal(&ask(&client).await), (400, name.into()), "{header}");
+            assert_eq!(refusal(&client.post("/elsewhere", &chat("x")).await), (400, name.into()), "{header}");
+        }
+        assert_eq!(stack.mock.requests().len(), before, "nobody was asked");
+        assert_eq!(ask(&client.with("x-gateway-custom-host", &*host)).await.status, 200, "the same address");
+    };
+    check(&locked, "allow_config_override").await;
+    assert_eq!(ask(&plain.with("x-gateway-custom-host", &*host)).await.status, 200, "who is not bound may say it");
+    let block = json!({ "settings": { "block_inline_config": true } });
+    assert_eq!(stack.administrator().put("/admin/organisation", &block).await.status, 200);
+    let elsewhere = plain.with("x-gateway-custom-host", "http://127.0.0.1:9/v1");
+    stack.until("the setting holds", async || ask(&elsewhere).await.status == 400).await;
+    check(&plain, "block_inline_config").await;
+}
+
 #[tokio::test]
 async fn an_organisation_that_blocks_inline_configs_accepts_saved_configs_and_providers_alone() {
     let stack = Stack::start().await;

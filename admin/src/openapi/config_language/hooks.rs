@@ -55,10 +55,18 @@ fn reserved(id: Schema) -> Schema {
         .may("soft_deny_200", key_or(flag(), false, "Whether a refusal is a 200 whose message says so."))
         .may(
             "stream",
-            key_or(
+            key(
                 choice(&["report", "hold"]),
-                "report",
-                "Whether a streamed answer is judged after its end, or before any of it is released.",
+                "Whether a streamed answer is judged after its end, or before any of it is released; `hold` where it denies, else \
+                 `report`.",
+            ),
+        )
+        .may(
+            "scope",
+            key(
+                choice(&["last", "all"]),
+                "Whether checks judge the last message or every text of a request; by default those that look for something \
+                 forbidden judge all, and others the last. Defaults of organisation and workspace keep to that.",
             ),
         )
         .may("audit", key_or(flag(), false, "Whether what it denies is told in the audit trail."))

@@ -247,6 +247,10 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("rate_limits", "How much may be used in a minute, an hour or another window."),
     ("reasoning_tokens", "Tokens of thinking, part of the answer's."),
     ("records", "The rows, newest first."),
+    (
+        "relay_with_guardrails",
+        "Paths of providers that pass where guardrails cannot judge what is sent or answered; `*` is one part of a path, `**` the rest.",
+    ),
     ("req_units", "Tokens of the request."),
     ("request", "The request."),
     ("request_body", "The body of the request as JSON text; secrets are masked."),

@@ -114,13 +114,13 @@ pub fn prepare(check: &Value, subject: &TrialSubject) -> Result<(Box<dyn Check>,
 /// What one check says. Those that ask somebody else are not asked here, and say so.
 pub fn run(check: &Value, subject: &TrialSubject) -> Value {
     match prepare(check, subject) {
-        Ok((compiled, hook)) => told_verdict(compiled.run(&judged(subject, hook, &HeaderMap::new()))),
+        Ok((compiled, hook)) => told_verdict(compiled.run(&judged(subject, &*compiled, hook, &HeaderMap::new()))),
         Err(error) => error,
     }
 }
 
 /// What a check of a trial looks at.
-pub fn judged<'s>(subject: &'s TrialSubject, hook: Hook, headers: &'s HeaderMap) -> Subject<'s> {
+pub fn judged<'s>(subject: &'s TrialSubject, check: &dyn Check, hook: Hook, headers: &'s HeaderMap) -> Subject<'s> {
     let (shape, request_type) = shape(subject, hook);
     Subject {
         hook,
@@ -133,6 +133,7 @@ pub fn judged<'s>(subject: &'s TrialSubject, hook: Hook, headers: &'s HeaderMap)
         now: Utc::now().timestamp(),
         text: None,
         is_growing: false,
+        scope: check.scope(),
     }
 }
 

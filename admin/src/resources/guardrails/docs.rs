@@ -93,7 +93,14 @@ fn actions() -> Schema {
             "stream",
             schema::choice(&["report", "hold"])
                 .or_null()
-                .says("Whether streams are judged after their end, or before any of it is released."),
+                .says("Whether streams are judged after their end, or before any of it is released; `hold` where it denies."),
+        )
+        .may(
+            "scope",
+            schema::choice(&["last", "all"])
+                .or_null()
+                .eg(Value::Null)
+                .says("Whether checks judge the last message or every text, in place of what each of them would."),
         )
         .may("on_success", outcome(&["continue"], "What follows when all checks pass.", 5))
         .may("on_fail", outcome(&["deny", "continue"], "What follows when a check fails.", -5))

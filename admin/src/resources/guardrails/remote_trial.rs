@@ -95,13 +95,13 @@ impl AskedCheck {
             headers: Some(&headers),
             ..RemoteContext::default()
         };
-        let subject = check_table::judged(&self.subject, self.hook, &headers);
+        let subject = check_table::judged(&self.subject, &*self.check, self.hook, &headers);
         service.ask(&subject, &context).and_then(Question::bounded)
     }
 
     fn read(&self, answers: &Answers) -> Verdict {
         let headers = HeaderMap::new();
-        let subject = check_table::judged(&self.subject, self.hook, &headers);
+        let subject = check_table::judged(&self.subject, &*self.check, self.hook, &headers);
         match self.check.remote() {
             Some(service) => service.read(&subject, answers),
             None => self.unasked(),
@@ -110,7 +110,7 @@ impl AskedCheck {
 
     /// What it says by itself.
     fn unasked(&self) -> Verdict {
-        self.check.run(&check_table::judged(&self.subject, self.hook, &HeaderMap::new()))
+        self.check.run(&check_table::judged(&self.subject, &*self.check, self.hook, &HeaderMap::new()))
     }
 
     fn limit(&self) -> Duration {

@@ -97,7 +97,9 @@ fn run(checks: &Value, subject: &TrialSubject, said: &HashMap<usize, RemoteResul
             result["id"] = check["id"].clone();
             let took = started.elapsed() + waited;
             result["execution_time"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
-            result["fail_on_error"] = (check["parameters"]["failOnError"] == json!(true)).into();
+            let id = check["id"].as_str().unwrap_or_default();
+            let said = check["parameters"]["failOnError"].as_bool();
+            result["fail_on_error"] = said.unwrap_or_else(|| shared::guardrails::fails_on_error(id)).into();
             result
         })
         .collect();

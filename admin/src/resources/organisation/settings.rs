@@ -22,6 +22,7 @@ pub struct SettingsChange {
     user_api_key_rotation_period: Field<RotationSetting>,
     block_inline_config: Field<bool>,
     cache_max_age: Field<i64>,
+    relay_with_guardrails: Field<Vec<String>>,
     export_settings: Field<ExportSettings>,
     scim_only_user_management: Field<bool>,
     workspace_overrides: Field<BTreeMap<String, bool>>,
@@ -59,6 +60,7 @@ pub fn shown(stored: &Value) -> Value {
         "user_api_key_rotation_period": null,
         "block_inline_config": false,
         "cache_max_age": null,
+        "relay_with_guardrails": [],
         "export_settings": { "deniedFields": [] },
         "scim_only_user_management": false,
     });
@@ -91,6 +93,7 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     merge(&mut settings, "user_api_key_rotation_period", period);
     merge(&mut settings, "block_inline_config", change.block_inline_config);
     merge(&mut settings, "cache_max_age", change.cache_max_age.try_map(cache_age)?);
+    merge(&mut settings, "relay_with_guardrails", change.relay_with_guardrails.try_map(relayed_paths)?);
     merge(&mut settings, "export_settings", change.export_settings.try_map(ExportSettings::checked)?);
     merge(&mut settings, "scim_only_user_management", change.scim_only_user_management);
     let overrides = change.workspace_overrides.try_map(|sent| overrides(&stored["workspace_overrides"], sent))?;
@@ -114,6 +117,30 @@ fn cache_age(sent: i64) -> Result<i64, ApiError> {
             Err(ApiError::field("cache_max_age", format!("must be from {least} to {most} seconds")))
         }
     }
+}
+
+/// Patterns of paths that pass where guardrails cannot judge what is relayed.
+pub const MOST_RELAYED_PATHS: usize = 100;
+pub const LONGEST_RELAYED_PATH: usize = 200;
+
+fn relayed_paths(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
+    let field = |n: usize| format!("relay_with_guardrails[{n}]");
+    if sent.len() > MOST_RELAYED_PATHS {
+        return Err(ApiError::field("relay_with_guardrails", format!("must be at most {MOST_RELAYED_PATHS} paths")));
+    }
+    for (n, path) in sent.iter().enumerate() {
+        let is_path = path.starts_with('/')
+            && path.len() <= LONGEST_RELAYED_PATH
+            && path.bytes().all(|byte| byte.is_ascii_graphic())
+            && !path.contains("..")
+            && !path.contains("//")
+            && !path.contains(['?', '#', '%', '\\', ';']);
+        if !is_path {
+            let why = "must be a path as /v1/files or /v1/audio/**, without a query, of at most 200 letters";
+            return Err(ApiError::field(field(n), why));
+        }
+    }
+    Ok(sent)
 }
 
 impl SwitchSetting {
@@ -205,6 +232,8 @@ mod tests {
             (json!({ "user_api_key_count": -2 }), "user_api_key_count"),
             (json!({ "user_api_key_rotation_period": 366 }), "user_api_key_rotation_period"),
             (json!({ "user_api_key_rotation_period": "daily" }), "user_api_key_rotation_period"),
+            (json!({ "relay_with_guardrails": ["/v1/files", "files"] }), "relay_with_guardrails[1]"),
+            (json!({ "relay_with_guardrails": ["/v1/../x"] }), "relay_with_guardrails[0]"),
             (json!({ "cache_max_age": 59 }), "cache_max_age"),
             (json!({ "cache_max_age": 25_923_001 }), "cache_max_age"),
             (json!({ "export_settings": { "deniedFields": ["id", "x"] } }), "export_settings.deniedFields[1]"),

@@ -3,6 +3,7 @@
 use super::GuardedCall;
 use crate::answer::steps::Unusable;
 use crate::guardrails::{Rewriting, SideResult, StreamShape};
+use crate::refusal::told_of_denial;
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
@@ -84,6 +85,19 @@ pub fn with_results(body: Bytes, call: &GuardedCall, output: Option<&SideResult>
     }
     out.extend_from_slice(b"]}}");
     Bytes::from(out)
+}
+
+/// A denial that looks like an answer: it tells what a denial does.
+pub fn with_denial(body: Bytes, call: &GuardedCall, output: Option<&SideResult>) -> Bytes {
+    let mut results: Value = serde_json::from_str(&call.results(output)).unwrap_or_default();
+    told_of_denial(&mut results);
+    match serde_json::from_slice::<Value>(&body) {
+        Ok(Value::Object(mut fields)) => {
+            fields.insert("hook_results".into(), results);
+            Bytes::from(Value::Object(fields).to_string())
+        }
+        _ => body,
+    }
 }
 
 /// The last event of a stream may lack what ends it.

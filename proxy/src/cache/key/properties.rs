@@ -87,12 +87,14 @@ fn written(body: &Value, delivery: &Delivery) -> Vec<u8> {
 
 fn key_of(drawn: &Drawn, delivery: &Delivery) -> (Uuid, [u8; 32]) {
     let digest = |body: &Value| BodyDigest::of(&written(body, delivery)).unwrap();
-    let of_request: Vec<(&str, &[u8])>;
+    let mut of_request: Vec<(&str, &[u8])> = Vec::new();
+    let mut of_target = None;
     let partition = match &drawn.partition {
         DrawnPartition::Namespace(name) => Partition::Namespace(name),
         DrawnPartition::Request { metadata, target, headers } => {
             of_request = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-            Partition::Request { metadata, target: target.as_deref(), headers: &of_request }
+            of_target = target.as_deref();
+            Partition::Metadata(metadata)
         }
     };
     let inputs = KeyInputs {
@@ -107,6 +109,8 @@ fn key_of(drawn: &Drawn, delivery: &Delivery) -> (Uuid, [u8; 32]) {
         asked: drawn.asked.as_ref().map(digest),
         is_strict: drawn.is_strict,
         hooks: &drawn.hooks,
+        target: of_target,
+        headers: &of_request,
         partition,
     };
     let text = KeyText::new(&inputs).unwrap();

@@ -30,7 +30,9 @@ fn inputs<'k>(body: &str, metadata: &'k Map<String, Value>) -> KeyInputs<'k> {
         asked: None,
         is_strict: true,
         hooks: &[],
-        partition: Partition::Request { metadata, target: None, headers: &[] },
+        target: None,
+        headers: &[],
+        partition: Partition::Metadata(metadata),
     }
 }
 
@@ -72,7 +74,6 @@ fn requests_that_differ_in_anything_do_not_meet() {
     let placed = [("region".to_owned(), "eu".to_owned())];
     let headers: [(&str, &[u8]); 1] = [("x-a", b"1")];
     let other_headers: [(&str, &[u8]); 1] = [("x-a1", b"")];
-    let request = |metadata, target, headers| Partition::Request { metadata, target, headers };
     let all = [
         plain(),
         KeyInputs { workspace: Uuid::from_u128(2), ..plain() },
@@ -88,13 +89,15 @@ fn requests_that_differ_in_anything_do_not_meet() {
         KeyInputs { asked: Some(digest("{}")), ..plain() },
         KeyInputs { is_strict: false, ..plain() },
         KeyInputs { hooks: b"h", ..plain() },
-        KeyInputs { partition: request(&some, None, &[]), ..plain() },
-        KeyInputs { partition: request(&other, None, &[]), ..plain() },
-        KeyInputs { partition: request(&none, Some("a"), &[]), ..plain() },
-        KeyInputs { partition: request(&none, None, &headers), ..plain() },
-        KeyInputs { partition: request(&none, None, &other_headers), ..plain() },
+        KeyInputs { partition: Partition::Metadata(&some), ..plain() },
+        KeyInputs { partition: Partition::Metadata(&other), ..plain() },
+        KeyInputs { target: Some("a"), ..plain() },
+        KeyInputs { headers: &headers, ..plain() },
+        KeyInputs { headers: &other_headers, ..plain() },
         KeyInputs { partition: Partition::Namespace(""), ..plain() },
         KeyInputs { partition: Partition::Namespace("{}"), ..plain() },
+        KeyInputs { partition: Partition::Namespace(""), target: Some("a"), ..plain() },
+        KeyInputs { partition: Partition::Namespace(""), headers: &headers, ..plain() },
         KeyInputs { body: digest(r#"{"model":"m","messages":[{"role":"user","content":"b"}]}"#), ..plain() },
         KeyInputs { body: digest(r#"{"model":"m","messages":[{"role":"user","content":"a"}],"seed":1}"#), ..plain() },
         KeyInputs { body: digest(r#"{"model":"m","messages":[{"role":"user","content":"a"},{}]}"#), ..plain() },
@@ -115,7 +118,7 @@ fn a_body_without_one_spelling_has_no_digest() {
 }
 
 #[test]
-fn a_namespace_takes_the_place_of_metadata_and_headers() {
+fn a_namespace_takes_the_place_of_metadata() {
     let (none, some) = (Map::new(), object(json!({ "a": "1" })));
     let of = |metadata| KeyInputs { partition: Partition::Namespace("n"), ..inputs(BODY, metadata) };
     assert_eq!(key(&of(&none)), key(&of(&some)));

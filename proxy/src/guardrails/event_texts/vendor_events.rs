@@ -7,7 +7,7 @@ use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use std::collections::BTreeSet;
 
 pub(super) fn gemini(event: &Value, found: &mut Vec<EventText>) -> Result<(), TooManyTexts> {
-    let places = TextPlaces::find(event, Shape::Gemini, Hook::AfterRequest, Scope::All);
+    let places = TextPlaces::find(event, Shape::Gemini, Hook::AfterRequest, Scope::Judged);
     if places.is_cut {
         return Err(TooManyTexts);
     }

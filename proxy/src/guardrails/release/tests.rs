@@ -190,7 +190,7 @@ proptest! {
         let judge = |text: &str, is_growing: bool| {
             let verdict = check.check.run(&Subject { hook: Hook::AfterRequest, shape: Shape::Chat, request_type: "chatComplete",
                 request: &request, response: Some(&Value::Null), metadata: &metadata, headers: &headers, now: 0,
-                text: Some(text), is_growing });
+                text: Some(text), is_growing, scope: hooks[0].scope(check) });
             verdict.passes(false)
         };
         let passed = pass(hooks.clone(), &stream);

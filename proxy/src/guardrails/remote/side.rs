@@ -3,7 +3,7 @@
 use super::super::extracted_headers::with_changes;
 use super::super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::super::meters::GuardMeters;
-use super::super::run::{GuardInputs, SideResult, is_skipped, run_side_with, subject};
+use super::super::run::{GuardInputs, SideResult, is_skipped, run_side, run_side_with, subject};
 use super::answers::{Place, RemoteAnswers, RemoteVerdict, Wanted};
 use super::room::room;
 use super::{ModelAsker, RemoteAsker};
@@ -97,6 +97,11 @@ impl SideJob {
         }
     }
 
+    /// Where nobody else is asked.
+    pub fn run_alone(&self) -> SideResult {
+        run_side(&self.hooks, self.inputs(), &self.body, &self.meters)
+    }
+
     /// Everybody is asked, and the hooks are run with what was said. None if a check broke off: then nothing was judged.
     pub async fn run(self, remote: Arc<RemoteSide>) -> Option<SideResult> {
         let job = Arc::new(self);
@@ -140,7 +145,7 @@ impl SideJob {
         let about = &about;
         let mut asked = Vec::new();
         for (hook, compiled) in self.hooks.iter().enumerate() {
-            if is_ordered(compiled) || is_skipped(compiled, self.inputs()) || self.shape == Shape::Other {
+            if is_ordered(compiled) || is_skipped(compiled, self.inputs()) || self.shape == Shape::Unread {
                 continue;
             }
             let remote_checks = compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some());
@@ -246,17 +251,19 @@ impl SideJob {
             is_transformed: about.is_transformed,
         };
         let headers = with_changes(&self.headers, &about.extracted);
-        Some(service.ask(&self.subject(about, &headers), &context).and_then(Question::bounded))
+        let subject = self.subject(place, about, &headers)?;
+        Some(service.ask(&subject, &context).and_then(Question::bounded))
     }
 
     fn read(&self, place: Place, about: &AskedAbout, answers: &Answers) -> Option<Verdict> {
         let service = self.check(place)?.check.remote()?;
         let headers = with_changes(&self.headers, &about.extracted);
-        Some(service.read(&self.subject(about, &headers), answers))
+        Some(service.read(&self.subject(place, about, &headers)?, answers))
     }
 
-    fn subject<'s>(&'s self, about: &'s AskedAbout, headers: &'s HeaderMap) -> Subject<'s> {
-        subject(GuardInputs { headers, ..self.inputs() }, &about.body, Utc::now().timestamp())
+    fn subject<'s>(&'s self, place: Place, about: &'s AskedAbout, headers: &'s HeaderMap) -> Option<Subject<'s>> {
+        let scope = self.hooks.get(place.hook)?.scope(self.check(place)?);
+        Some(subject(GuardInputs { headers, ..self.inputs() }, &about.body, Utc::now().timestamp(), scope))
     }
 }
 

@@ -57,6 +57,15 @@ impl Tokenizer {
         self.split(text).map(|piece| self.merges.count(piece.as_bytes())).sum()
     }
 
+    /// The text of tokens; none where one of them is no token of this vocabulary.
+    pub fn decode(&self, tokens: &[u32]) -> Option<String> {
+        let known = u32::try_from(self.merges.num_tokens()).unwrap_or(u32::MAX);
+        if tokens.iter().any(|token| *token >= known) {
+            return None;
+        }
+        Some(String::from_utf8_lossy(&self.merges.decode_tokens(tokens)).into_owned())
+    }
+
     fn split<'t>(&self, mut text: &'t str) -> impl Iterator<Item = &'t str> {
         std::iter::from_fn(move || {
             let end = match self.pieces.find(text) {

@@ -14,6 +14,18 @@ pub fn of_model(model: &str) -> &'static Tokenizer {
     }
 }
 
+/// The vocabulary that a model surely has; none of most. Built on first use, as above.
+pub fn known_of_model(model: &str) -> Option<&'static Tokenizer> {
+    const NEWER: [&str; 8] = ["gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "o1", "o3", "o4", "chatgpt-4o"];
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    let name = name.strip_prefix("ft:").unwrap_or(&name);
+    match NEWER.iter().any(|begins| name.starts_with(begins)) {
+        true => Some(o200k()),
+        false if name.starts_with("gpt-") || name.starts_with("text-embedding-") => is_older(name).then(cl100k),
+        false => None,
+    }
+}
+
 fn is_older(model: &str) -> bool {
     let model = model.to_ascii_lowercase();
     // `gpt-4-turbo` and plain `gpt-4`, and not `gpt-4o` or `gpt-4.1`.

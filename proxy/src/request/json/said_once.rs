@@ -36,6 +36,16 @@ pub fn last_plain_text(messages: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Whether a list is one message, written as most are: its role and its content, one text.
+pub fn is_one_message(messages: &str) -> bool {
+    let mut walk = Walk::new(messages);
+    walk.peek() == Some(b'[')
+        && walk.opens(b']')
+        && walk.usual_message().is_some()
+        && walk.next() == Some(b']')
+        && walk.is_at_end()
+}
+
 /// Where the inside of a string stands, and whether it has escapes.
 type StringPlace = (Range<usize>, bool);
 

@@ -29,7 +29,8 @@ async fn resolves(dialer: &Dialer, url: &str) -> bool {
 
 /// None for what cannot be asked.
 async fn answers(dialer: &Dialer, url: &str) -> Option<bool> {
-    let (origin, path) = dialer.custom_url(url.split('#').next()?).ok()?;
+    // Without its query: whoever wrote the text would be told what it says.
+    let (origin, path) = dialer.custom_url(url.split(['?', '#']).next()?).ok()?;
     // Not one of the pool: nothing says when an answer without a body is over.
     let mut upstream = dialer.connect(&origin, true).await.ok()?;
     upstream.set_timeouts(LIMIT, LIMIT);

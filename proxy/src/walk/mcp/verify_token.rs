@@ -9,7 +9,7 @@ use chrono::Utc;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{RemoteCheck, RemoteContext};
-use shared::guardrails::{Hook, Shape, Subject, Verdict};
+use shared::guardrails::{Hook, Scope, Shape, Subject, Verdict};
 use shared::mcp::TokenRules;
 use shared::telemetry::{Brief, LogLimit};
 use std::time::Instant;
@@ -47,6 +47,7 @@ impl Engine {
             now: Utc::now().timestamp(),
             text: None,
             is_growing: false,
+            scope: Scope::Judged,
         };
         let verdict = match rules.check.remote() {
             None => rules.check.run(&subject),

@@ -39,7 +39,7 @@ impl Check for AddPrefix {
             Shape::Completions => self.prompt(&mut json),
             Shape::Gemini => self.gemini(&mut json),
             Shape::Converse => self.converse(&mut json),
-            Shape::Embeddings | Shape::Other => false,
+            Shape::Embeddings | Shape::Other | Shape::Unread => false,
         };
         let explanation = if is_changed { "The prefix was added." } else { "There was no place for the prefix." };
         let verdict = Verdict::new(true, explanation, json!({ "prefix": self.prefix, "applyToRole": self.role }));

@@ -5,6 +5,7 @@ use crate::guardrails::data::{DataWriter, JudgedText};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::subject::Subject;
+use crate::guardrails::text::Scope;
 use crate::guardrails::verdict::{CheckError, Verdict};
 use memchr::memmem::Finder;
 
@@ -38,6 +39,11 @@ impl Check for Contains {
 
     fn reads_body(&self) -> bool {
         false
+    }
+
+    /// Words that must be there are looked for in what was asked last.
+    fn scope(&self) -> Scope {
+        if self.operator == "none" { Scope::All } else { Scope::Judged }
     }
 
     /// A word that must not be there is found where it ends.

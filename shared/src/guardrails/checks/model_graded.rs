@@ -9,6 +9,7 @@ use crate::guardrails::remote::{
     Answers, ModelQuestion, ModelTarget, Question, RemoteAnswer, RemoteCheck, RemoteContext,
 };
 use crate::guardrails::subject::Subject;
+use crate::guardrails::text::Scope;
 use crate::guardrails::verdict::Verdict;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -37,6 +38,8 @@ struct ModelGraded {
     rule: String,
     is_inverted: bool,
     timeout: Duration,
+    /// What must not be there is looked for everywhere; what a text is like is asked of the last message.
+    scope: Scope,
 }
 
 /// A rule in the tenant's own words.
@@ -46,12 +49,13 @@ pub fn compile_judge(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Faul
         let why = format!("must say in 1 to {LONGEST_RULE} bytes which texts pass");
         return Err(Fault::new(FaultKind::Unusable, "instructions", why));
     }
-    made(parameters, rule)
+    made(parameters, rule, Scope::All)
 }
 
 pub fn compile_moderation(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let categories = listed(parameters, "categories", UNSAFE)?;
-    made(parameters, format!("The text passes if it contains none of: {categories}. List those that it contains."))
+    let rule = format!("The text passes if it contains none of: {categories}. List those that it contains.");
+    made(parameters, rule, Scope::All)
 }
 
 pub fn compile_language(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
@@ -59,19 +63,20 @@ pub fn compile_language(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, F
     if languages.is_empty() {
         return Err(Fault::new(FaultKind::Empty, "language", "must name a language"));
     }
-    made(parameters, format!("The text passes if it is written in one of these languages: {languages}."))
+    let rule = format!("The text passes if it is written in one of these languages: {languages}.");
+    made(parameters, rule, Scope::Judged)
 }
 
 pub fn compile_pii(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let categories = listed(parameters, "categories", PERSONAL)?;
     let rule = format!("The text passes if it contains no personal data of these kinds: {categories}. ");
-    made(parameters, rule + "List the kinds that it contains, and repeat none of the data.")
+    made(parameters, rule + "List the kinds that it contains, and repeat none of the data.", Scope::All)
 }
 
 pub fn compile_gibberish(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let rule = "The text passes if it is language that somebody could mean something by, in whatever language. \
                 It does not pass if it is a meaningless run of letters, words or signs.";
-    made(parameters, rule.into())
+    made(parameters, rule.into(), Scope::Judged)
 }
 
 /// Words of a list, bounded, as they stand in a sentence.
@@ -84,13 +89,14 @@ fn listed(parameters: &Parameters<'_>, name: &str, usual: &[&str]) -> Result<Str
     Ok(if named.is_empty() { usual.join(", ") } else { named.join(", ") })
 }
 
-fn made(parameters: &Parameters<'_>, rule: String) -> Result<Box<dyn Check>, Fault> {
+fn made(parameters: &Parameters<'_>, rule: String, scope: Scope) -> Result<Box<dyn Check>, Fault> {
     Ok(Box::new(ModelGraded {
         target: target(parameters)?,
         model: name(parameters, "model")?,
         rule,
         is_inverted: parameters.flag("not"),
         timeout: super::webhook::timeout(parameters, USUAL_TIMEOUT),
+        scope,
     }))
 }
 
@@ -129,6 +135,10 @@ const FORM: &str = "You judge one text by one rule. The text is the value of `te
 impl Check for ModelGraded {
     fn run(&self, _: &Subject<'_>) -> Verdict {
         super::elsewhere::not_asked()
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
     }
 
     fn remote(&self) -> Option<&dyn RemoteCheck> {

@@ -6,15 +6,20 @@ use crate::guardrails::check::{Check, Replaced};
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::{ceil, floor};
 use crate::guardrails::subject::Subject;
-use crate::guardrails::text::Scope;
+use crate::guardrails::text::{Scope, read_escapes, with_blanks};
 use crate::guardrails::verdict::{TOO_MANY_TEXTS, Verdict};
 use regex::Regex;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
 /// Longer than any match of a finder, and what must follow it.
 pub const WINDOW: usize = 512;
+/// The category of what stands in escapes, digit by digit.
+const HIDDEN: &str = "ESCAPED";
+/// JSON may stand in JSON; deeper than this nobody reads it.
+const MOST_READINGS: usize = 3;
 /// A text with more has them all over; it is refused rather than half redacted.
 const MOST: usize = 10_000;
 
@@ -107,8 +112,33 @@ impl Redaction {
         }
     }
 
-    /// Places in the text, in order, none over another; where two meet, the finder that is listed first wins.
+    /// Places in the text, in order, none over another. Of JSON in a text also what begins behind an escape: `\n4111…` is a number at the beginning of a line.
     fn find(&self, text: &str) -> Result<Vec<(Range<usize>, &'static str)>, TooMany> {
+        let mut found = self.search(text)?;
+        if let Cow::Owned(masked) = with_blanks(text) {
+            found.extend(self.search(&masked)?);
+        }
+        Ok(apart(found))
+    }
+
+    /// Whether there is more in a text than is found at its place: it stands in escapes, letter by letter, or in JSON inside of
+    /// JSON.
+    fn hides(&self, text: &str, found: usize) -> bool {
+        let mut reading = Cow::Borrowed(text);
+        for _ in 0..MOST_READINGS {
+            if !reading.contains('\\') {
+                return false;
+            }
+            reading = Cow::Owned(read_escapes(&reading));
+            if self.search(&reading).map_or(true, |read| apart(read).len() > found) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// All places with the ranks of their finders, some perhaps over others.
+    fn search(&self, text: &str) -> Result<Vec<(Range<usize>, usize, &'static str)>, TooMany> {
         let mut found: Vec<(Range<usize>, usize, &'static str)> = Vec::new();
         let present = Present::of(text);
         let possible = self.finders.iter().enumerate().filter(|(_, finder)| present.has_any(finder.needs));
@@ -132,18 +162,7 @@ impl Redaction {
                 }
             }
         }
-        found.sort_by_key(|(place, rank, _)| (*rank, place.start));
-        let mut kept: Vec<(Range<usize>, &'static str)> = Vec::new();
-        let mut taken = std::collections::BTreeMap::<usize, usize>::new();
-        for (place, _, category) in found {
-            let before = taken.range(..place.end).next_back();
-            if before.is_none_or(|(_, end)| *end <= place.start) {
-                taken.insert(place.start, place.end);
-                kept.push((place, category));
-            }
-        }
-        kept.sort_by_key(|(place, _)| place.start);
-        Ok(kept)
+        Ok(found)
     }
 
     fn too_many(&self) -> String {
@@ -174,6 +193,22 @@ impl Redaction {
     }
 }
 
+/// In order, none over another; where two meet, the finder that is listed first wins.
+fn apart(mut found: Vec<(Range<usize>, usize, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
+    found.sort_by_key(|(place, rank, _)| (*rank, place.start, std::cmp::Reverse(place.end)));
+    let mut kept: Vec<(Range<usize>, &'static str)> = Vec::new();
+    let mut taken = std::collections::BTreeMap::<usize, usize>::new();
+    for (place, _, category) in found {
+        let before = taken.range(..place.end).next_back();
+        if before.is_none_or(|(_, end)| *end <= place.start) {
+            taken.insert(place.start, place.end);
+            kept.push((place, category));
+        }
+    }
+    kept.sort_by_key(|(place, _)| place.start);
+    kept
+}
+
 fn count(counts: &mut Vec<(&'static str, usize)>, category: &'static str) {
     match counts.iter_mut().find(|(known, _)| *known == category) {
         Some((_, count)) => *count += 1,
@@ -186,6 +221,9 @@ impl Check for Redaction {
         let mut counts = Vec::new();
         if let Some(text) = subject.text {
             let Ok(found) = self.find(text) else { return Verdict::bound("TooMany", self.too_many()) };
+            if self.hides(text, found.len()) {
+                count(&mut counts, HIDDEN);
+            }
             // What touches the end of a growing text may become something else.
             let found = found.into_iter().filter(|(place, _)| !subject.is_growing || place.end < text.len());
             found.for_each(|(_, category)| count(&mut counts, category));
@@ -200,13 +238,23 @@ impl Check for Redaction {
         }
         let mut names = Placeholders::default();
         let taken = if self.is_reversible { placeholders_in(places.texts(json)) } else { HashSet::new() };
-        let mut is_over = false;
+        let (mut is_over, mut is_hidden) = (false, false);
+        // A name cannot be replaced.
+        for name in places.names() {
+            let Ok(found) = self.find(name) else { return self.over(self.too_many()) };
+            is_hidden |= !found.is_empty();
+            found.iter().for_each(|(_, category)| count(&mut counts, category));
+        }
         let changed = places.replace(json, |text| {
             let Ok(found) = self.find(text) else {
                 is_over = true;
                 return None;
             };
             found.iter().for_each(|(_, category)| count(&mut counts, category));
+            if self.hides(text, found.len()) {
+                count(&mut counts, HIDDEN);
+                is_hidden = true;
+            }
             if !self.redacts || found.is_empty() {
                 return None;
             }
@@ -226,6 +274,10 @@ impl Check for Redaction {
         if is_over {
             return self.over(self.too_many());
         }
+        if is_hidden && self.redacts {
+            let why = format!("there is {} where it cannot be replaced: in a name, a number or in escapes", self.what);
+            return Verdict::unreplaced("Unreplaced", why);
+        }
         let (explanation, data) = self.told(&counts);
         let verdict = Verdict::new(self.redacts || counts.is_empty() != self.not, explanation, data);
         let verdict = Verdict { placeholders: names, ..verdict };
@@ -233,6 +285,10 @@ impl Check for Redaction {
             Some(json) => verdict.with_transformed(json),
             None => verdict,
         }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::All
     }
 
     fn window(&self) -> Option<usize> {

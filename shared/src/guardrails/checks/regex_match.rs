@@ -6,6 +6,7 @@ use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::Pattern;
 use crate::guardrails::subject::Subject;
+use crate::guardrails::text::Scope;
 use crate::guardrails::verdict::{CheckError, Verdict};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -37,6 +38,11 @@ impl Check for RegexMatch {
 
     fn reads_body(&self) -> bool {
         false
+    }
+
+    /// What must be there is looked for in what was asked last.
+    fn scope(&self) -> Scope {
+        if self.not { Scope::All } else { Scope::Judged }
     }
 
     /// What must not be there is found where it ends, unless it could go on for ever. The letter behind decides about

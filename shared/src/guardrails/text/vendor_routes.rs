@@ -1,24 +1,13 @@
 //! Where texts stand in the bodies of Google's and Bedrock's own routes. Google takes every field in two spellings, and one object
 //! where a list is meant, so all of them are read, each at its own place: what a provider would read is never unseen.
 
-use super::{DEEPEST_PARTS, Scope, TextPlaces, list};
+use super::{DEEPEST_PARTS, TextPlaces, list};
 use serde_json::Value;
 
 impl TextPlaces {
-    pub(super) fn gemini_request(&mut self, json: &Value, scope: Scope) {
-        if scope == Scope::All {
-            for name in ["systemInstruction", "system_instruction"] {
-                let at = format!("/{name}");
-                self.text_at(json.get(name), &at);
-                self.gemini_content(json.get(name), &at);
-            }
-        }
-        let turns = one_or_more(json.get("contents"), "/contents");
-        let first = match scope {
-            Scope::All => 0,
-            Scope::Judged => turns.len().saturating_sub(1),
-        };
-        for (at, turn) in turns.into_iter().skip(first) {
+    /// The last turn.
+    pub(super) fn gemini_request(&mut self, json: &Value) {
+        if let Some((at, turn)) = one_or_more(json.get("contents"), "/contents").pop() {
             self.gemini_content(Some(turn), &at);
         }
     }
@@ -41,18 +30,12 @@ impl TextPlaces {
         }
     }
 
-    pub(super) fn converse_request(&mut self, json: &Value, scope: Scope) {
-        if scope == Scope::All {
-            self.converse_blocks(json.get("system"), "/system", 0);
-        }
+    /// The last turn, and what a stored prompt is filled with.
+    pub(super) fn converse_request(&mut self, json: &Value) {
         self.inside(json.get("promptVariables"), "/promptVariables", 0);
         let turns = json.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let first = match scope {
-            Scope::All => 0,
-            Scope::Judged => turns.len().saturating_sub(1),
-        };
-        for (index, turn) in turns.iter().enumerate().skip(first) {
-            self.converse_blocks(turn.get("content"), &format!("/messages/{index}/content"), 0);
+        if let Some(turn) = turns.last() {
+            self.converse_blocks(turn.get("content"), &format!("/messages/{}/content", turns.len() - 1), 0);
         }
     }
 
@@ -107,7 +90,7 @@ fn one_or_more<'j>(value: Option<&'j Value>, at: &str) -> Vec<(String, &'j Value
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Hook, Shape};
+    use super::super::{Hook, Scope, Shape};
     use super::*;
     use serde_json::json;
 
@@ -135,9 +118,9 @@ mod tests {
                     { "executableCode": { "language": "PYTHON", "code": "c" } },
                     { "code_execution_result": { "output": "d" } }] }] }),
                 "a\nb\nc\nd",
-                "a\nb\nc\nd",
+                "f\na\nf\nb\nPYTHON\nc\nd",
             ),
-            (Shape::Gemini, json!({ "contents": "odd" }), "", ""),
+            (Shape::Gemini, json!({ "contents": "odd" }), "", "odd"),
             (
                 Shape::Converse,
                 json!({ "system": [{ "text": "s" }], "messages": [{ "content": [{ "text": "a" }] },

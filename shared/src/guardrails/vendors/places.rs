@@ -3,6 +3,7 @@
 
 use super::super::remote::RemoteContext;
 use super::super::subject::{Hook, Shape, Subject};
+use super::super::text::Scope;
 use super::acuvity;
 use crate::cloud::escape;
 use serde_json::{Map, Value, json};
@@ -79,7 +80,7 @@ impl Places<'_> {
     }
 
     fn asked(&self) -> Option<String> {
-        let asked = Subject { hook: Hook::BeforeRequest, text: None, ..*self.subject };
+        let asked = Subject { hook: Hook::BeforeRequest, text: None, scope: Scope::Judged, ..*self.subject };
         asked.text().ok().map(|text| text.into_owned())
     }
 

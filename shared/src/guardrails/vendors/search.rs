@@ -79,7 +79,7 @@ fn before(reading: &Reading<'_>, text: &str) -> Option<Value> {
             let prompt = request.get("prompt")?.as_str()?;
             request["prompt"] = json!(format!("{text}{prompt}"));
         }
-        Shape::Embeddings | Shape::Other => return None,
+        Shape::Embeddings | Shape::Other | Shape::Unread => return None,
     }
     Some(request)
 }

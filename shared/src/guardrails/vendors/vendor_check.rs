@@ -59,23 +59,32 @@ impl VendorCheck {
             .any(|name| self.parameters.get(*name) == Some(&Value::Bool(true)))
     }
 
-    /// Whoever takes things out looks at all that leaves, as our own do.
-    fn scope(&self) -> Scope {
-        if self.redacts() { Scope::All } else { Scope::Judged }
+    /// Whoever takes things out looks at all that leaves, as our own do, whatever the hook says.
+    fn places_scope(&self, subject: &Subject<'_>) -> Scope {
+        if self.redacts() { Scope::All } else { subject.scope }
     }
 
     fn texts(&self, subject: &Subject<'_>) -> Result<Vec<String>, Box<Verdict>> {
         if let Some(text) = subject.text {
             return Ok(vec![text.to_owned()]);
         }
-        let places = subject.places(self.scope());
+        let places = subject.places(self.places_scope(subject));
         match places.is_cut {
             true if self.redacts() => {
-                Err(Verdict::unreplaced("TooMany", "the body has more texts than are looked at").into())
+                return Err(Verdict::unreplaced("TooMany", "the body has more texts than are looked at").into());
             }
-            true => Err(Verdict::too_many_texts().into()),
-            false => Ok(places.texts(subject.json()).map(str::to_owned).collect()),
+            true => return Err(Verdict::too_many_texts().into()),
+            false => {}
         }
+        let mut texts: Vec<String> = places.texts(subject.json()).map(str::to_owned).collect();
+        if !self.redacts() {
+            texts.extend(places.names().map(str::to_owned));
+            // Nothing is put back, so that many may be one.
+            if texts.len() > MOST_CALLS {
+                texts = vec![texts.join("\n")];
+            }
+        }
+        Ok(texts)
     }
 
     fn call(&self, wire: &Wire, body: &Value, places: &Places<'_>) -> Result<RemoteCall, Box<Verdict>> {
@@ -120,7 +129,7 @@ impl VendorCheck {
         let (redacted, is_left) = replaced(judged, texts);
         let mut redacted = redacted.into_iter();
         let changed = subject
-            .places(self.scope())
+            .places(self.places_scope(subject))
             .replace(subject.json(), |text| redacted.next().flatten().filter(|other| other != text));
         // Others find more than can be replaced; these nothing else, so none of it may go on.
         let replaces_all = self.spec.id.ends_with(".pii");
@@ -160,6 +169,14 @@ fn replaced(judged: Vec<Judged>, texts: &[String]) -> (Vec<Option<String>>, bool
 impl Check for VendorCheck {
     fn run(&self, _: &Subject<'_>) -> Verdict {
         not_asked()
+    }
+
+    /// Those that search the web look for what was asked last.
+    fn scope(&self) -> Scope {
+        match self.spec.plugin {
+            Some("exa" | "tavily") => Scope::Judged,
+            _ => Scope::All,
+        }
     }
 
     fn remote(&self) -> Option<&dyn RemoteCheck> {

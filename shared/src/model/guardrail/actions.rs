@@ -2,6 +2,7 @@
 //! use and are stored as they were sent; they are read here, by admin, which refuses what cannot be read, and by the proxy,
 //! which acts on the rest.
 
+use crate::guardrails::Scope;
 use serde_json::{Map, Value};
 
 /// Actions in one form.
@@ -15,8 +16,10 @@ pub struct GuardrailActions {
     pub is_sequential: bool,
     /// A denial is answered as an ordinary chat message.
     pub softens: bool,
-    /// Streams are judged before they are released, and not after their end.
+    /// Streams are judged before they are released, and not after their end: as said, else where it denies.
     pub holds: bool,
+    /// Which texts its checks judge, in place of what each of them would.
+    pub scope: Option<Scope>,
     /// Denials are told in the audit trail.
     pub is_audited: bool,
     pub on_success: Option<Feedback>,
@@ -73,13 +76,16 @@ impl GuardrailActions {
         let (_, on_success) = reader.outcome(fields, "on_success", 5);
         let blocks = reader.word(fields, "onFail", &["block", "log", "warn"], "must be `block`, `log` or `warn`");
         let stream = reader.word(fields, "stream", &["hold", "report"], "must be `report` or `hold`");
+        let scope = reader.word(fields, "scope", &["last", "all"], "must be `last` or `all`");
+        let denies = reader.flag(fields, "deny", "deny") || fails || blocks == Some("block");
         Self {
-            denies: reader.flag(fields, "deny", "deny") || fails || blocks == Some("block"),
+            denies,
             is_async: reader.flag(fields, "async", "async"),
             is_sequential: reader.flag(fields, "sequential", "sequential"),
             softens: reader.flag(fields, "soft_deny_200", "soft_deny_200"),
             is_audited: reader.flag(fields, "audit", "audit"),
-            holds: stream == Some("hold"),
+            holds: stream.map_or(denies, |stream| stream == "hold"),
+            scope: scope.map(|scope| if scope == "all" { Scope::All } else { Scope::Judged }),
             on_success,
             on_fail,
             message: reader.message(fields),
@@ -96,6 +102,12 @@ impl GuardrailActions {
             // Whoever alone denies may say how.
             softens: self.softens && (others.softens || !others.denies),
             holds: self.holds || others.holds,
+            // To look at less is more lenient, unless both say so.
+            scope: match (self.scope, others.scope) {
+                (Some(Scope::All), _) | (_, Some(Scope::All)) => Some(Scope::All),
+                (Some(Scope::Judged), Some(Scope::Judged)) => Some(Scope::Judged),
+                _ => None,
+            },
             is_audited: self.is_audited || others.is_audited,
             on_success: self.on_success.or(others.on_success),
             on_fail: self.on_fail.or(others.on_fail),
@@ -259,6 +271,34 @@ mod tests {
     }
 
     #[test]
+    fn what_denies_holds_streams_back_unless_it_says_otherwise() {
+        for (actions, holds) in [
+            (json!({}), false),
+            (json!({ "deny": true }), true),
+            (json!({ "on_fail": "deny" }), true),
+            (json!({ "onFail": "block" }), true),
+            (json!({ "deny": true, "stream": "report" }), false),
+            (json!({ "stream": "hold" }), true),
+        ] {
+            assert_eq!(read(&actions).holds, holds, "{actions}");
+        }
+    }
+
+    #[test]
+    fn of_two_scopes_the_wider_holds() {
+        let scope = |word: Value| read(&json!({ "scope": word }));
+        for (named, saved, expected) in [
+            (json!("last"), json!("all"), Some(Scope::All)),
+            (json!("all"), json!("last"), Some(Scope::All)),
+            (json!("last"), json!(null), None),
+            (json!("last"), json!("last"), Some(Scope::Judged)),
+            (json!(null), json!(null), None),
+        ] {
+            assert_eq!(scope(named.clone()).strictest(scope(saved.clone())).scope, expected, "{named} {saved}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named() {
         for (actions, path) in [
             (json!([]), ""),
@@ -276,6 +316,7 @@ mod tests {
             (json!({ "on_fail": { "feedback": { "metadata": "x".repeat(5000) } } }), "on_fail.feedback.metadata"),
             (json!({ "onFail": "panic" }), "onFail"),
             (json!({ "stream": "drop" }), "stream"),
+            (json!({ "scope": "first" }), "scope"),
             (json!({ "audit": 1 }), "audit"),
             (json!({ "message": "x".repeat(1001) }), "message"),
         ] {
