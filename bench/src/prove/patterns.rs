@@ -5,7 +5,7 @@ use super::report::Report;
 use anyhow::Context;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
-use shared::guardrails::{Hook, Shape, Subject, Verdict, compile};
+use shared::guardrails::{Hook, Scope, Shape, Subject, Verdict, compile};
 use std::time::{Duration, Instant};
 
 const LONGEST: Duration = Duration::from_millis(50);
@@ -112,5 +112,6 @@ fn subject<'s>(text: &'s str, metadata: &'s Map<String, Value>, headers: &'s Hea
         now: 0,
         text: Some(text),
         is_growing: false,
+        scope: Scope::Judged,
     }
 }
