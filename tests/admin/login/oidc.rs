@@ -194,9 +194,13 @@ async fn a_flood_of_logout_tokens_leaves_few_rows_in_the_trail_and_the_rest_is_c
     let (service, _provider) = started(&[]).await;
     let path = format!("/auth/backchannel-logout/{}", service.home.organisation_id);
     let sent = 100;
-    for _ in 0..sent {
-        let request = service.client().request(Method::POST, &path).body("logout_token=nonsense");
-        let answer = whole(request.header("content-type", "application/x-www-form-urlencoded")).await;
+    let send = async |address: &str| {
+        let client = service.client().with("x-forwarded-for", address);
+        let request = client.request(Method::POST, &path).body("logout_token=nonsense");
+        whole(request.header("content-type", "application/x-www-form-urlencoded")).await
+    };
+    for n in 0..sent {
+        let answer = send(&format!("198.51.100.{n}")).await;
         assert_eq!(answer.status, 400, "{}", answer.text());
     }
     let rows = super::trail(&service).await.len() as u64;
@@ -205,4 +209,10 @@ async fn a_flood_of_logout_tokens_leaves_few_rows_in_the_trail_and_the_rest_is_c
     let line = metrics.lines().find(|line| line.starts_with("gateway_admin_jwt_failures_unrecorded_total "));
     let counted: u64 = line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap();
     assert_eq!(rows + counted, sent);
+    // More than one minute takes, should one end meanwhile.
+    let mut is_refused = false;
+    for n in 0..200 {
+        is_refused |= send(&format!("2001:db8::{n:x}")).await.status == 429;
+    }
+    assert!(is_refused, "of one network");
 }
