@@ -26,12 +26,12 @@ mod translated;
 pub(crate) mod upper_case;
 mod wire;
 
-pub use own_cookies::drop_own_cookies;
 pub use client_frames::StreamFrames;
 pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_denial, with_results};
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
+pub use own_cookies::drop_own_cookies;
 pub use reshaped::{Reshaped, Reshaping, error_in_openai_form};
 pub use source::{AnswerSource, StoredAnswer};
 pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};

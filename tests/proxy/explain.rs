@@ -220,7 +220,7 @@ async fn guardrails_of_a_config_are_told_with_what_they_check() {
         "data": { "isNull": true, "not": false, "explanation": "The answer is empty.", "textExcerpt": "" } });
     let says = json!({ "verdict": false, "deny": true, "transformed": false, "checks": [check] });
     let short = json!({ "id": "input_guardrail_1", "checks": ["default.notNull"], "deny": true, "async": false,
-                        "stream": "report", "says": says });
+                        "stream": "hold", "says": says });
     let expected = json!([{ "option": "config.targets[0]", "is_reached": true, "is_run": true, "input": [short],
                             "output": [] }]);
     assert_eq!(told["guardrails"], expected, "{told}");

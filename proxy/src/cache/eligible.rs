@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn a_request_raises_the_similarity_of_its_config_and_never_lowers_it() {
         let semantic = |similarity| Cache { similarity, ..cache(CacheMode::Semantic, None) };
-        let facts = CacheFacts { is_untracked: false, is_metrics_only: false, organisation_age: None, is_repeatable: true };
+        let facts =
+            CacheFacts { is_untracked: false, is_metrics_only: false, organisation_age: None, is_repeatable: true };
         for (config, asked, expected) in [
             (Some(Some(0.9)), Some(Some(0.0)), (Some(0.9), false)),
             (Some(Some(0.9)), Some(Some(0.95)), (Some(0.95), false)),

@@ -227,7 +227,17 @@ fn responses(event: &Value, found: &mut Vec<EventText>) {
         }
         return;
     }
-    for place in ["/text", "/refusal", "/arguments", "/input", "/transcript", "/code", "/part/text", "/part/refusal", "/part/transcript"] {
+    for place in [
+        "/text",
+        "/refusal",
+        "/arguments",
+        "/input",
+        "/transcript",
+        "/code",
+        "/part/text",
+        "/part/refusal",
+        "/part/transcript",
+    ] {
         push(found, event, String::new(), place.into());
     }
     item(found, event, "/item");

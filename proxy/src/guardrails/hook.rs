@@ -42,12 +42,8 @@ pub struct CompiledCheck {
 }
 
 /// Checks that look at nothing of a body.
-const HEAD_CHECKS: &[&str] = &[
-    "default.allowedRequestTypes",
-    "default.jwt",
-    "default.requiredMetadataKeyPairs",
-    "default.requiredMetadataKeys",
-];
+const HEAD_CHECKS: &[&str] =
+    &["default.allowedRequestTypes", "default.jwt", "default.requiredMetadataKeyPairs", "default.requiredMetadataKeys"];
 
 /// In place of a check that cannot be made, so that it is seen and counted instead of silently missing.
 struct Broken(String);

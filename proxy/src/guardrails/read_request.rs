@@ -34,7 +34,8 @@ pub fn read_request(body: &[u8], shape: Shape, is_strict: bool) -> Result<Value,
 
 /// Whether a prompt or an input, as it is written, may be a list of tokens.
 pub fn may_have_tokens(written: &str) -> bool {
-    let inside = written.trim_start().strip_prefix('[').map(|rest| rest.trim_start_matches(['[', ' ', '\n', '\r', '\t']));
+    let inside =
+        written.trim_start().strip_prefix('[').map(|rest| rest.trim_start_matches(['[', ' ', '\n', '\r', '\t']));
     inside.is_some_and(|inside| inside.starts_with(|first: char| first.is_ascii_digit() || first == '-'))
 }
 
@@ -46,8 +47,16 @@ mod tests {
     #[test]
     fn tokens_are_read_by_the_vocabulary_of_their_model_and_else_refused() {
         for (shape, body, expected) in [
-            (Shape::Completions, json!({ "model": "gpt-3.5-turbo-instruct", "prompt": [15339, 1917] }), Some("/prompt")),
-            (Shape::Embeddings, json!({ "model": "text-embedding-3-small", "input": [[15339, 1917]] }), Some("/input/0")),
+            (
+                Shape::Completions,
+                json!({ "model": "gpt-3.5-turbo-instruct", "prompt": [15339, 1917] }),
+                Some("/prompt"),
+            ),
+            (
+                Shape::Embeddings,
+                json!({ "model": "text-embedding-3-small", "input": [[15339, 1917]] }),
+                Some("/input/0"),
+            ),
             (Shape::Completions, json!({ "model": "gpt-3.5-turbo-instruct", "prompt": [4_000_000] }), None),
             (Shape::Completions, json!({ "model": "llama-3", "prompt": [15339, 1917] }), None),
             (Shape::Completions, json!({ "prompt": [15339, 1917] }), None),
@@ -70,9 +79,14 @@ mod tests {
 
     #[test]
     fn lists_of_numbers_may_be_tokens() {
-        for (written, expected) in
-            [("[1,2]", true), (" [ [ 1 ] ]", true), ("[-1]", true), ("[\"1\"]", false), ("\"[1]\"", false), ("[]", false)]
-        {
+        for (written, expected) in [
+            ("[1,2]", true),
+            (" [ [ 1 ] ]", true),
+            ("[-1]", true),
+            ("[\"1\"]", false),
+            ("\"[1]\"", false),
+            ("[]", false),
+        ] {
             assert_eq!(may_have_tokens(written), expected, "{written}");
         }
     }

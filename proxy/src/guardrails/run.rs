@@ -432,7 +432,8 @@ mod tests {
             for (index, check) in hook.checks.iter().enumerate() {
                 let place = Place { hook: 0, check: index, is_again: false };
                 let verdict =
-                    remote::ask(check, &subject(inputs, &body, 0, Scope::Judged), &mut answers, place, Instant::now()).verdict;
+                    remote::ask(check, &subject(inputs, &body, 0, Scope::Judged), &mut answers, place, Instant::now())
+                        .verdict;
                 assert_eq!((verdict.passes(false), verdict.forbids()), (passes, !passes && index == 1));
             }
         }

@@ -80,12 +80,14 @@ impl TextHook {
             json.push_str(&CHECK_HEAD[usize::from(index == 0)..]);
             let said = match answers.is_late(now) {
                 true => Err(too_costly(check)),
-                false => match check.check.judge(if hook.scope(check) == Scope::All { searched } else { text }, &mut json) {
-                    Some(Ok(verdict)) => Ok(verdict),
-                    Some(Err(error)) => Err(Verdict::failed(error)),
-                    // It did when the hook was made ready.
-                    None => Err(Verdict::bound("Unjudged", "the text was not judged")),
-                },
+                false => {
+                    match check.check.judge(if hook.scope(check) == Scope::All { searched } else { text }, &mut json) {
+                        Some(Ok(verdict)) => Ok(verdict),
+                        Some(Err(error)) => Err(Verdict::failed(error)),
+                        // It did when the hook was made ready.
+                        None => Err(Verdict::bound("Unjudged", "the text was not judged")),
+                    }
+                }
             };
             now = Instant::now();
             elapsed = now - began.instant;

@@ -122,8 +122,9 @@ impl<'b> Fields<'b> {
 
     /// The one text of a chat of one message, where nothing else in the body is a text but the model's name.
     pub fn only_plain_text(&self) -> Option<Cow<'b, str>> {
-        let is_silent =
-            |field: &Field<'b>| matches!(field.name.as_ref(), "messages" | "model") || !field.written.value.contains('"');
+        let is_silent = |field: &Field<'b>| {
+            matches!(field.name.as_ref(), "messages" | "model") || !field.written.value.contains('"')
+        };
         if !self.fields.iter().all(is_silent) || !json::is_one_message(self.get("messages")?) {
             return None;
         }

@@ -102,10 +102,9 @@ impl Engine {
         match denied {
             Some(denied) => Err(Box::new(denied)),
             // Answers of other routes may be large: they are held only for who looks into them.
-            None => Ok((
-                Some(call).filter(|call| call.shape != Shape::Other || !call.output.is_empty()),
-                changed.as_ref(),
-            )),
+            None => {
+                Ok((Some(call).filter(|call| call.shape != Shape::Other || !call.output.is_empty()), changed.as_ref()))
+            }
         }
     }
 
@@ -148,7 +147,9 @@ impl Engine {
         let endpoint = errand.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let text = match shape {
-            Shape::Chat | Shape::Messages if set.input.iter().any(|hook| hook.searches()) => fields.only_plain_text()?,
+            Shape::Chat | Shape::Messages if set.input.iter().any(|hook| hook.searches()) => {
+                fields.only_plain_text()?
+            }
             Shape::Chat | Shape::Messages => fields.last_plain_text()?,
             _ => return None,
         };

@@ -61,7 +61,9 @@ impl Router {
         }
         match content {
             Content::Unreadable(why) if must_read(&set.input) && !is_allowed => Err(Refusal::unreadable(why)),
-            Content::Json if set.input.iter().any(|hook| hook.reads_bodies()) => Ok(Some(RelayJudge { set, is_allowed })),
+            Content::Json if set.input.iter().any(|hook| hook.reads_bodies()) => {
+                Ok(Some(RelayJudge { set, is_allowed }))
+            }
             _ => Ok(None),
         }
     }

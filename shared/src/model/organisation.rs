@@ -67,7 +67,8 @@ impl Organisation {
 /// `*` stands for anything within one part of a path, `**` at the end for the rest of it. `/v1` may be left out.
 fn path_fits(pattern: &str, path: &str) -> bool {
     // What a provider might take for another path fits nothing.
-    let is_plain = |path: &str| !path.contains("..") && !path.contains("//") && !path.contains(['%', '\\', ';', '?', '#']);
+    let is_plain =
+        |path: &str| !path.contains("..") && !path.contains("//") && !path.contains(['%', '\\', ';', '?', '#']);
     let parts = |path: &str| -> Vec<String> {
         let path = path.strip_prefix("/v1/").map_or(path, |rest| rest);
         path.trim_matches('/').split('/').map(str::to_owned).collect()

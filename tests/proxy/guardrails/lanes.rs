@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 async fn guarded(sides: &[&str]) -> (Stack, Client) {
     let stack = Stack::start().await;
     let checks = json!([{ "id": "default.contains", "parameters": { "words": ["forbidden"], "operator": "none" } }]);
-    let body = json!({ "name": "No", "checks": checks, "actions": { "deny": true }, "workspace_id": stack.home.workspace_id });
+    let body =
+        json!({ "name": "No", "checks": checks, "actions": { "deny": true }, "workspace_id": stack.home.workspace_id });
     let saved = stack.home.create("/guardrails", body).await;
-    let defaults: Value = sides.iter().map(|side| ((*side).to_owned(), json!([saved["slug"]]))).collect::<serde_json::Map<_, _>>().into();
+    let defaults: Value =
+        sides.iter().map(|side| ((*side).to_owned(), json!([saved["slug"]]))).collect::<serde_json::Map<_, _>>().into();
     let path = format!("/admin/workspaces/{}", stack.home.workspace_id);
     let answer = stack.administrator().put(&path, &json!({ "defaults": defaults })).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -32,13 +34,20 @@ async fn a_text_is_judged_on_every_lane_or_refused_where_it_cannot_be() {
     until_held(&stack, &client).await;
     let before = asked(&stack);
     let said = json!([{ "role": "user", "content": "forbidden" }, { "role": "user", "content": "hi" }]);
-    let tool = json!([{ "type": "function", "function": { "name": "f", "description": "forbidden", "parameters": {} } }]);
+    let tool =
+        json!([{ "type": "function", "function": { "name": "f", "description": "forbidden", "parameters": {} } }]);
     for (path, body) in [
         ("/chat/completions", json!({ "model": "m", "messages": said })),
         ("/chat/completions", json!({ "model": "m", "messages": said, "stream": true })),
-        ("/chat/completions", json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "tools": tool })),
+        (
+            "/chat/completions",
+            json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "tools": tool }),
+        ),
         ("/completions", json!({ "model": "m", "prompt": "forbidden" })),
-        ("/messages", json!({ "model": "m", "max_tokens": 5, "system": "forbidden", "messages": [{ "role": "user", "content": "hi" }] })),
+        (
+            "/messages",
+            json!({ "model": "m", "max_tokens": 5, "system": "forbidden", "messages": [{ "role": "user", "content": "hi" }] }),
+        ),
         ("/responses", json!({ "model": "m", "instructions": "forbidden", "input": "hi" })),
         ("/embeddings", json!({ "model": "m", "input": ["hi", "forbidden"] })),
         ("/images/generations", json!({ "model": "m", "prompt": "forbidden" })),
@@ -49,7 +58,10 @@ async fn a_text_is_judged_on_every_lane_or_refused_where_it_cannot_be() {
         ("/chat", json!({ "message": "hi", "chat_history": [{ "role": "USER", "message": "forbidden" }] })),
         ("/threads/runs", json!({ "thread": { "messages": said } })),
         ("/api/chat", json!({ "model": "m", "messages": said })),
-        ("/batches", json!({ "input_file_id": "f", "endpoint": "/v1/chat/completions", "metadata": { "a": "forbidden" } })),
+        (
+            "/batches",
+            json!({ "input_file_id": "f", "endpoint": "/v1/chat/completions", "metadata": { "a": "forbidden" } }),
+        ),
         ("/messages/batches", json!({ "requests": [{ "params": { "messages": said } }] })),
         ("/realtime/sessions", json!({ "instructions": "forbidden" })),
         ("/elsewhere", json!(["forbidden"])),
@@ -77,7 +89,8 @@ async fn a_text_is_judged_on_every_lane_or_refused_where_it_cannot_be() {
     }
     let compressed = client.with("content-encoding", "gzip").request(Method::POST, "/elsewhere");
     assert_eq!(whole(compressed.header("content-type", "application/json").body("x")).await.status, 403);
-    let session = client.request(Method::GET, "/realtime?model=m").header("upgrade", "websocket").header("connection", "upgrade");
+    let session =
+        client.request(Method::GET, "/realtime?model=m").header("upgrade", "websocket").header("connection", "upgrade");
     assert_eq!(whole(session).await.status, 403, "what is said in a session");
     let tokens = json!({ "model": "llama", "prompt": [1, 2, 3] });
     assert_eq!(client.post("/completions", &tokens).await.status, 403, "tokens that nobody here can read");
@@ -141,7 +154,8 @@ async fn a_denial_tells_which_check_and_why_and_nothing_of_what_it_found() {
     for soft in [false, true] {
         let mut config = config.clone();
         config["input_guardrails"][0]["soft_deny_200"] = soft.into();
-        let answer = crate::routing::client(&stack, &config).post("/chat/completions", &chat("it is 123-45-6789")).await;
+        let answer =
+            crate::routing::client(&stack, &config).post("/chat/completions", &chat("it is 123-45-6789")).await;
         assert_eq!(answer.status, if soft { 200 } else { 446 });
         assert!(!answer.text().contains("123-45-6789"), "{}", answer.text());
         let check = &answer.json()["hook_results"]["before_request_hooks"][0]["checks"][0];

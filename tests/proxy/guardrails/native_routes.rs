@@ -74,7 +74,8 @@ async fn an_answer_is_denied_marked_or_passed_and_a_held_stream_lets_nothing_out
     let stack = Stack::start().await;
     for (actions, statuses) in [
         (json!({}), [246, 200, 246, 200]),
-        (json!({ "deny": true }), [446, 200, 446, 200]),
+        (json!({ "deny": true, "stream": "report" }), [446, 200, 446, 200]),
+        (json!({ "deny": true }), [446, 446, 446, 446]),
         (json!({ "deny": true, "stream": "hold" }), [446, 446, 446, 446]),
         (json!({ "deny": true, "async": true }), [200, 200, 200, 200]),
     ] {

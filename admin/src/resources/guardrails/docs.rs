@@ -91,9 +91,9 @@ fn actions() -> Schema {
         .may("soft_deny_200", switch("Whether a refusal is a 200 whose message says so."))
         .may(
             "stream",
-            schema::choice(&["report", "hold"])
-                .or_null()
-                .says("Whether streams are judged after their end, or before any of it is released; `hold` where it denies."),
+            schema::choice(&["report", "hold"]).or_null().says(
+                "Whether streams are judged after their end, or before any of it is released; `hold` where it denies.",
+            ),
         )
         .may(
             "scope",

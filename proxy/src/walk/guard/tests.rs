@@ -230,7 +230,7 @@ async fn what_cannot_be_read_of_a_held_stream_or_follows_its_end_does_not_pass()
 
 #[tokio::test]
 async fn a_stream_that_is_reported_passes_and_tells_at_its_end_where_clients_can_take_it() {
-    let report = json!({ "output_guardrails": [none_of("bad", json!({ "deny": true }))],
+    let report = json!({ "output_guardrails": [none_of("bad", json!({ "deny": true, "stream": "report" }))],
         "input_guardrails": [none_of("x", json!({}))], "strict_open_ai_compliance": false });
     let provider = Provider::start(&[stream(&["ba", "d"])]).await;
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });

@@ -117,9 +117,13 @@ mod tests {
 
     #[test]
     fn blanks_take_as_many_bytes_as_what_they_stand_for() {
-        for (text, expected) in
-            [(r"a\n4", "a  4"), (r"a\u000a4", "a      4"), (r"a\u00344", r"a\u00344"), (r#"\"é\""#, "  é  "), ("a", "a")]
-        {
+        for (text, expected) in [
+            (r"a\n4", "a  4"),
+            (r"a\u000a4", "a      4"),
+            (r"a\u00344", r"a\u00344"),
+            (r#"\"é\""#, "  é  "),
+            ("a", "a"),
+        ] {
             let masked = with_blanks(text);
             assert_eq!((masked.as_ref(), masked.len()), (expected, text.len()), "{text}");
         }

@@ -252,10 +252,12 @@ mod tests {
             body[field] = value;
             (Shape::Chat, body)
         };
-        let message = |message: Value| (Shape::Chat, json!({ "messages": [message, { "role": "user", "content": "hi" }] }));
+        let message =
+            |message: Value| (Shape::Chat, json!({ "messages": [message, { "role": "user", "content": "hi" }] }));
         let block = |block: Value| (Shape::Messages, json!({ "messages": [{ "role": "user", "content": [block] }] }));
         let item = |item: Value| (Shape::Responses, json!({ "input": [item, { "role": "user", "content": "hi" }] }));
-        let schema = json!({ "type": "object", "properties": { "a": { "type": "string", "description": "forbidden" } } });
+        let schema =
+            json!({ "type": "object", "properties": { "a": { "type": "string", "description": "forbidden" } } });
         let named = json!({ "type": "object", "properties": { "forbidden": { "type": "string" } } });
         let mut places = vec![
             chat("system", json!("forbidden")),
@@ -273,12 +275,16 @@ mod tests {
             message(json!({ "role": "assistant", "audio": { "transcript": "forbidden" } })),
             message(json!({ "role": "user", "name": "forbidden", "content": "x" })),
             message(json!({ "role": "user", "content": [{ "type": "file", "file": { "filename": "forbidden" } }] })),
-            message(json!({ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "https://a/forbidden" } }] })),
+            message(
+                json!({ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "https://a/forbidden" } }] }),
+            ),
             block(json!({ "type": "thinking", "thinking": "forbidden", "signature": "s" })),
             block(json!({ "type": "server_tool_use", "input": { "query": "forbidden" } })),
             block(json!({ "type": "mcp_tool_use", "input": { "forbidden": 1 } })),
             block(json!({ "type": "mcp_tool_result", "content": [{ "type": "text", "text": "forbidden" }] })),
-            block(json!({ "type": "document", "source": { "type": "text", "media_type": "text/plain", "data": "forbidden" } })),
+            block(
+                json!({ "type": "document", "source": { "type": "text", "media_type": "text/plain", "data": "forbidden" } }),
+            ),
             block(json!({ "type": "web_search_tool_result", "content": [{ "title": "forbidden" }] })),
             item(json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": "forbidden" }] })),
             item(json!({ "type": "file_search_call", "results": [{ "text": "forbidden" }] })),
@@ -287,10 +293,16 @@ mod tests {
             (Shape::Completions, json!({ "prompt": "hi", "suffix": "forbidden" })),
             (Shape::Embeddings, json!({ "input": ["hi", "forbidden"] })),
             (Shape::Gemini, json!({ "systemInstruction": { "parts": [{ "text": "forbidden" }] }, "contents": [] })),
-            (Shape::Gemini, json!({ "contents": [], "tools": [{ "functionDeclarations": [{ "description": "forbidden" }] }] })),
+            (
+                Shape::Gemini,
+                json!({ "contents": [], "tools": [{ "functionDeclarations": [{ "description": "forbidden" }] }] }),
+            ),
             (Shape::Gemini, json!({ "contents": [], "generationConfig": { "responseSchema": schema } })),
             (Shape::Converse, json!({ "messages": [], "system": [{ "text": "forbidden" }] })),
-            (Shape::Converse, json!({ "messages": [], "toolConfig": { "tools": [{ "toolSpec": { "inputSchema": { "json": schema } } }] } })),
+            (
+                Shape::Converse,
+                json!({ "messages": [], "toolConfig": { "tools": [{ "toolSpec": { "inputSchema": { "json": schema } } }] } }),
+            ),
             (Shape::Converse, json!({ "messages": [], "promptVariables": { "a": { "text": "forbidden" } } })),
             (Shape::Other, json!({ "prompt": "forbidden", "size": "1024x1024" })),
             (Shape::Other, json!({ "input": "forbidden", "voice": "alloy" })),
@@ -302,10 +314,17 @@ mod tests {
             (Shape::Other, json!({ "chat_history": [{ "role": "USER", "message": "forbidden" }], "message": "x" })),
         ];
         for schema in [&schema, &named] {
-            places.push(chat("tools", json!([{ "type": "function", "function": { "name": "f", "parameters": schema } }])));
+            places.push(chat(
+                "tools",
+                json!([{ "type": "function", "function": { "name": "f", "parameters": schema } }]),
+            ));
             places.push(chat("functions", json!([{ "name": "f", "parameters": schema }])));
-            places.push((Shape::Messages, json!({ "messages": [], "tools": [{ "name": "t", "input_schema": schema }] })));
-            places.push((Shape::Responses, json!({ "input": "x", "text": { "format": { "type": "json_schema", "schema": schema } } })));
+            places
+                .push((Shape::Messages, json!({ "messages": [], "tools": [{ "name": "t", "input_schema": schema }] })));
+            places.push((
+                Shape::Responses,
+                json!({ "input": "x", "text": { "format": { "type": "json_schema", "schema": schema } } }),
+            ));
         }
         for (shape, body) in places {
             assert!(judged(shape, Hook::BeforeRequest, &body).contains("forbidden"), "{shape:?} {body}");
@@ -325,7 +344,8 @@ mod tests {
             "tools": [{ "type": "function", "function": { "parameters": { "type": "object", "required": [], "properties": {} } } }],
         });
         assert_eq!(judged(Shape::Chat, Hook::BeforeRequest, &body).trim(), "");
-        let spoken = json!({ "content": [{ "type": "image", "source": { "type": "base64", "data": "a text with blanks" } }] });
+        let spoken =
+            json!({ "content": [{ "type": "image", "source": { "type": "base64", "data": "a text with blanks" } }] });
         assert!(judged(Shape::Other, Hook::BeforeRequest, &spoken).contains("blanks"), "it is no file");
     }
 
@@ -335,8 +355,10 @@ mod tests {
             let choice = json!({ "index": 0, "finish_reason": "stop", "message": message });
             (Shape::Chat, json!({ "id": "forbidden", "object": "chat.completion", "choices": [choice] }))
         };
-        let block = |block: Value| (Shape::Messages, json!({ "id": "forbidden", "role": "assistant", "content": [block] }));
-        let item = |item: Value| (Shape::Responses, json!({ "id": "forbidden", "status": "completed", "output": [item] }));
+        let block =
+            |block: Value| (Shape::Messages, json!({ "id": "forbidden", "role": "assistant", "content": [block] }));
+        let item =
+            |item: Value| (Shape::Responses, json!({ "id": "forbidden", "status": "completed", "output": [item] }));
         for (shape, body) in [
             chat(json!({ "role": "assistant", "content": "x" })),
             chat(json!({ "role": "assistant", "content": null, "reasoning_content": "x" })),
@@ -347,10 +369,18 @@ mod tests {
             block(json!({ "type": "thinking", "thinking": "x", "signature": "forbidden" })),
             block(json!({ "type": "tool_use", "id": "forbidden", "input": { "a": "x" } })),
             block(json!({ "type": "server_tool_use", "id": "forbidden", "input": { "a": "x" } })),
-            item(json!({ "type": "reasoning", "id": "forbidden", "summary": [{ "type": "summary_text", "text": "x" }] })),
+            item(
+                json!({ "type": "reasoning", "id": "forbidden", "summary": [{ "type": "summary_text", "text": "x" }] }),
+            ),
             item(json!({ "type": "code_interpreter_call", "code": "x" })),
-            (Shape::Gemini, json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "x", "thought": true }] } }] })),
-            (Shape::Converse, json!({ "output": { "message": { "content": [{ "reasoningContent": { "reasoningText": { "text": "x" } } }] } } })),
+            (
+                Shape::Gemini,
+                json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "x", "thought": true }] } }] }),
+            ),
+            (
+                Shape::Converse,
+                json!({ "output": { "message": { "content": [{ "reasoningContent": { "reasoningText": { "text": "x" } } }] } } }),
+            ),
             (Shape::Completions, json!({ "choices": [{ "text": "x" }] })),
             (Shape::Other, json!({ "text": "x" })),
             (Shape::Other, json!({ "data": [{ "revised_prompt": "x", "b64_json": "AAAA" }] })),
@@ -374,7 +404,8 @@ mod tests {
             let body = json!({ "messages": [{ "role": "assistant", "tool_calls": [call] }] });
             assert!(judged(Shape::Chat, Hook::BeforeRequest, &body).contains(expected), "{arguments}");
         }
-        let number = json!({ "messages": [{ "content": [{ "type": "tool_use", "input": { "card": 4111111111111111_u64 } }] }] });
+        let number =
+            json!({ "messages": [{ "content": [{ "type": "tool_use", "input": { "card": 4111111111111111_u64 } }] }] });
         assert!(judged(Shape::Messages, Hook::BeforeRequest, &number).contains("4111111111111111"));
     }
 }
