@@ -29,7 +29,7 @@ mod wire;
 pub use client_frames::StreamFrames;
 pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_denial, with_results};
 pub use heartbeat::beside;
-pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
+pub use hold::{ChangedBody, HeldStart, HeldStream, hold, is_stream};
 pub use own::{own, refuse};
 pub use own_cookies::drop_own_cookies;
 pub use reshaped::{Reshaped, Reshaping, error_in_openai_form};
@@ -46,7 +46,7 @@ use crate::net::head_lines::HeadLines;
 use crate::net::header_text::HeaderText;
 use crate::refusal::Refusal;
 use crate::runtime::timeout::with_deadline;
-use crate::visit::Visit;
+use crate::visit::{PaidAnswer, Visit};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
@@ -71,6 +71,14 @@ pub struct AnswerFailure {
     pub refusal: Refusal,
     /// How the attempt ended, if there was one.
     pub outcome: Option<Outcome>,
+    /// What the provider answered, if it will be paid for it. In a box, as all that is rare.
+    pub paid: Option<Box<PaidAnswer>>,
+}
+
+impl AnswerFailure {
+    pub fn new(refusal: Refusal, outcome: Option<Outcome>) -> Self {
+        Self { refusal, outcome, paid: None }
+    }
 }
 
 impl From<ClientGone> for Ended {
@@ -170,7 +178,7 @@ impl Broken {
 impl From<Broken> for Ended {
     fn from(broken: Broken) -> Self {
         let outcome = Some(Outcome::Failed(broken.class));
-        Self::Failed(AnswerFailure { refusal: broken.refusal, outcome })
+        Self::Failed(AnswerFailure::new(broken.refusal, outcome))
     }
 }
 

@@ -255,7 +255,7 @@ impl ProxyHttp for Gateway {
         }
         visit.answer.head_after = Some(visit.request.started.elapsed());
         if let Some(log) = &mut visit.observer.log {
-            log.relays(&head.headers, &self.engine.body_limits.memory);
+            log.relays(head, &self.engine.body_limits.memory);
         }
         visit.stamp_relayed(head, matches!(ctx.relay, Some(Relay::Provider(_))));
         visit.answers(&head.headers);

@@ -12,6 +12,7 @@ mod late_results;
 pub mod logged_body;
 pub mod meters;
 mod pace;
+mod paid_meters;
 pub(crate) mod reader;
 pub mod record;
 mod segment;
@@ -29,6 +30,7 @@ pub use charge::{Charge, Charges};
 pub use intent::Intent;
 pub use late_results::{HookLists, HookLog, LateWork, bounded_results};
 pub use meters::JournalMeters;
+pub use paid_meters::PaidMeters;
 pub use record::{CacheStatus, Mode, Record};
 pub use unlogged_hooks::{UnloggedCall, UnloggedHooks};
 
@@ -126,6 +128,10 @@ impl Journal {
             journal.create(0).with_context(|| format!("JOURNAL_DIR: {}", journal.settings.journal_dir.display()));
         probe?.close().remove()?;
         Ok(Arc::new(journal))
+    }
+
+    pub fn paid_meters(&self) -> &PaidMeters {
+        &self.meters.paid
     }
 
     /// Notes a call. Never waits for anything but the file.

@@ -4,6 +4,7 @@
 
 mod identity;
 mod observer;
+mod paid_answer;
 mod server_timing;
 pub mod settle;
 mod stamp;
@@ -11,6 +12,7 @@ mod state;
 
 pub use identity::RequestIdentity;
 pub use observer::Observer;
+pub use paid_answer::PaidAnswer;
 pub use state::{AnswerState, CacheUse, Heartbeats, RoutingState};
 
 use crate::admission::Admission;
@@ -82,6 +84,20 @@ impl Visit {
     pub fn set_aside(&mut self, status: u16, error_code: Option<RefusalCode>, answered: Option<(&HeaderMap, &Bytes)>) {
         let facts = facts(&mut self.request, &self.routing, self.answer.head_after, status, error_code);
         self.observer.set_aside(&facts, answered);
+    }
+
+    /// The present target has answered with this, which the client does not get.
+    pub fn pays(&mut self, paid: &PaidAnswer) {
+        if let Some(log) = &mut self.observer.log {
+            log.pays(paid);
+        }
+    }
+
+    /// One of two calls of the present target was overtaken by the other. `paid` is what it answered, if it did.
+    pub fn overtakes(&mut self, paid: Option<&PaidAnswer>, began: Instant) {
+        const OVERTAKEN: u16 = 499;
+        let facts = facts(&mut self.request, &self.routing, self.answer.head_after, OVERTAKEN, None);
+        self.observer.overtakes(&facts, paid, began);
     }
 
     /// The present target is not told these parameters.

@@ -8,6 +8,7 @@ mod aws_models;
 mod family;
 mod job_wire;
 mod model_list;
+mod paid_path;
 mod path_template;
 mod repairs;
 mod row;
@@ -18,9 +19,10 @@ pub use account_fields::{AccountFields, LayeredFields};
 pub use address::Address;
 pub use auth::Auth;
 pub use aws_models::{AWS_REGION_GROUPS, ProfileLookup, foundation_model, is_account_profile};
-pub use family::Family;
+pub use family::{BilledBy, Family};
 pub use job_wire::{JOB_CODECS, JobWire};
 pub use model_list::{MODEL_LIST_FORMS, ModelList};
+pub use paid_path::PaidPath;
 pub use path_template::PathTemplate;
 pub use repairs::Repairs;
 pub use variant::Variant;
@@ -74,6 +76,8 @@ pub struct ProviderEntry {
     pub sends_deployment: bool,
     /// What of OpenAI's chat it does not take as it is.
     pub repairs: Repairs,
+    /// Paths of its own interface that cost something, beside the families.
+    pub paid: Vec<PaidPath>,
     /// Streams of chat and completions end with their usage when `stream_options` asks for it.
     pub has_stream_usage: bool,
     offers: [FamilyOffer; Family::ALL.len()],

@@ -69,6 +69,9 @@ async fn exported() -> BTreeMap<String, BTreeSet<String>> {
     assert_eq!(ask(&stack, &config).await.status, 200);
     stack.mock.script(json!([{ "latency_ms": 3000 }])).unwrap();
     assert_eq!(ask(&stack, &config).await.status, 200);
+    let silent = json!({ "mock": { "no_usage": true } }).to_string();
+    assert_eq!(stack.client().post("/chat/completions", &chat(&silent)).await.status, 200);
+    assert_eq!(stack.client().post("/threads", &json!({})).await.status, 200);
     let spent = "gateway_cost_cents_total{model=\"gpt-4o-mini\",provider=\"openai\"}";
     stack.until("costs are counted", async || stack.metric(spent).await.is_some()).await;
     assert_ne!(stack.anonymous().get("/api-keys/self").await.status, 200);

@@ -4,6 +4,7 @@ mod bodies;
 pub mod calls;
 mod costs;
 mod disconnects;
+mod missing_usage;
 mod newer;
 mod order;
 mod said;

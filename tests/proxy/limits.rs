@@ -13,6 +13,7 @@ mod options;
 mod rates;
 mod replica;
 mod seconds;
+mod set_aside;
 mod stalled_readers;
 mod states;
 mod strict;

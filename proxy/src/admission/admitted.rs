@@ -13,6 +13,10 @@ pub struct Admission {
     tariff: Arc<Tariff>,
     /// Of the limits that were looked at before a target was chosen.
     request: Option<Reservation>,
+    /// Those of them that must never be overspent: what they promised is for one call.
+    strict: Option<Reservation>,
+    /// They were used up by a call that another one follows.
+    owes_strict: bool,
     /// Of those of the present target.
     attempt: Option<Reservation>,
     /// Which target that is.
@@ -40,6 +44,8 @@ impl Admission {
         Self {
             tariff,
             request: None,
+            strict: None,
+            owes_strict: false,
             attempt: None,
             option: None,
             before: Spent::default(),
@@ -49,9 +55,24 @@ impl Admission {
         }
     }
 
-    pub fn admit(&mut self, reservation: Reservation, amounts: Amounts) {
+    pub fn admit(&mut self, mut reservation: Reservation, amounts: Amounts) {
         self.amounts = amounts;
+        self.strict = reservation.take_strict();
         self.request = Some(reservation);
+    }
+
+    /// What strict budgets must promise again before the next call leaves: the call before was paid.
+    pub fn owed(&self) -> Option<Amounts> {
+        self.owes_strict.then_some(self.amounts)
+    }
+
+    pub fn admit_again(&mut self, strict: Reservation) {
+        (self.strict, self.owes_strict) = (Some(strict), false);
+    }
+
+    /// Whether what was promised is for one call of the present target, and not for a second beside it.
+    pub fn binds_each_call(&self) -> bool {
+        self.strict.is_some() || self.attempt.is_some()
     }
 
     pub fn admit_attempt(&mut self, reservation: Reservation, option: HeaderValue) {
@@ -85,13 +106,14 @@ impl Admission {
     pub fn charges(&self, is_last: bool) -> Charges<'static> {
         let request = self.request.iter().flat_map(Reservation::charges);
         let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
-        let all = request.chain(self.attempt.iter().flat_map(Reservation::charges));
+        let all = request.chain(self.strict.iter().chain(&self.attempt).flat_map(Reservation::charges));
         all.filter(|due| !self.is_hit || due.counter.unit() == Unit::Requests).map(Charge::from).collect()
     }
 
     /// What strict budgets promised to the call that is about to leave; none without any.
     pub fn promises(&self) -> Option<(Charges<'static>, Vec<u64>)> {
-        let promises = || self.request.iter().chain(&self.attempt).flat_map(Reservation::promises);
+        let held = || self.request.iter().chain(&self.strict).chain(&self.attempt);
+        let promises = || held().flat_map(Reservation::promises);
         promises().next()?;
         Some((promises().map(|(due, _)| Charge::from(due)).collect(), promises().map(|(_, amount)| amount).collect()))
     }
@@ -102,6 +124,21 @@ impl Admission {
         if let Some(attempt) = self.attempt.take() {
             attempt.settle(spent);
         }
+        // What used nothing leaves what was promised to the next.
+        if spent.tokens > 0 || spent.nano_cents > 0 {
+            self.owes_strict = self.strict.is_some();
+            self.strict.take().into_iter().for_each(|strict| strict.settle(spent));
+        }
+        self.add(spent);
+    }
+
+    /// A call beside the present one is over, whose record is written.
+    pub fn overtakes(&mut self, used: &Used<'_>) {
+        let spent = self.spent(used);
+        self.add(spent);
+    }
+
+    fn add(&mut self, spent: Spent) {
         self.before.tokens = self.before.tokens.saturating_add(spent.tokens);
         self.before.nano_cents = self.before.nano_cents.saturating_add(spent.nano_cents);
     }
@@ -131,7 +168,7 @@ impl Admission {
                 nano_cents: self.amounts.nano_cents.unwrap_or(0),
             },
         };
-        for reservation in [self.attempt.take(), self.request.take()].into_iter().flatten() {
+        for reservation in [self.attempt.take(), self.strict.take(), self.request.take()].into_iter().flatten() {
             reservation.settle(spent);
         }
     }
@@ -140,7 +177,7 @@ impl Admission {
         if self.is_hit {
             return Spent { requests: 1, ..Spent::default() };
         }
-        let held = || self.request.iter().chain(&self.attempt);
+        let held = || self.request.iter().chain(&self.strict).chain(&self.attempt);
         let costs = held().any(|reservation| reservation.is_of(Unit::Cost));
         if !costs && !held().any(|reservation| reservation.is_of(Unit::Tokens)) {
             return Spent { requests: 1, ..Spent::default() };

@@ -4,16 +4,14 @@
 use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
-use crate::visit::Visit;
+use crate::visit::{PaidAnswer, Visit};
 
 /// Notes what was said of it. The error says why the client does not get it.
 pub fn checked(mut body: ChangedBody, steps: &mut Steps, visit: &mut Visit) -> Result<ChangedBody, Ended> {
     visit.checked(steps.told(visit.is_logged()));
     let Some(refusal) = body.denial.take() else { return Ok(body) };
-    if let Some(log) = &mut visit.observer.log {
-        log.counts(&body.read, true);
-    }
-    Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::Answered) }))
+    visit.pays(&PaidAnswer { read: body.read, is_stream: false, is_error: false });
+    Err(Ended::Failed(AnswerFailure::new(*refusal, Some(Outcome::Answered))))
 }
 
 pub async fn deliver(

@@ -68,7 +68,8 @@ impl HeldStart {
     }
 }
 
-/// Reads the beginning of an answer that is written in `wire`. A stream has until `limit` for its first piece.
+/// Reads the beginning of an answer that is written in `wire`. A stream has until `limit` for its first piece. Of an answer
+/// that is of no use, `read` gets what was read of it.
 pub async fn hold(
     source: &mut AnswerSource,
     target: &Target,
@@ -76,6 +77,7 @@ pub async fn hold(
     steps: &mut Steps,
     limit: Instant,
     room: MemoryOwner<'_>,
+    read: &mut Bytes,
 ) -> Result<HeldStart, Ended> {
     let provider = &*target.provider.name;
     if let Err(encoding) = source.inflate(room)
@@ -83,11 +85,11 @@ pub async fn hold(
     {
         return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
     }
-    let is_stream = source.is_framed() || is_event_stream(source.head());
+    let is_stream = is_stream(source);
     steps.begin(source.head(), is_stream);
     match is_stream {
-        true => stream(source, target, wire, limit, room).await,
-        false => plain(source, provider, wire, steps, room).await,
+        true => stream(source, target, wire, limit, room, read).await,
+        false => plain(source, provider, wire, steps, room, read).await,
     }
 }
 
@@ -99,6 +101,7 @@ async fn plain(
     wire: WireDialect,
     steps: &mut Steps,
     room: MemoryOwner<'_>,
+    read: &mut Bytes,
 ) -> Result<HeldStart, Ended> {
     let is_success = source.head().status.is_success();
     let is_json = has_content_type(source.head(), b"application/json");
@@ -110,22 +113,35 @@ async fn plain(
     let mut share: Option<OwnedShare> = None;
     let mut counted = 0;
     loop {
-        let piece = source.read_body().await.map_err(|error| failed(&error, provider))?;
+        let piece = match source.read_body().await {
+            Ok(piece) => piece,
+            Err(error) => {
+                *read = held.freeze();
+                return Err(failed(&error, provider));
+            }
+        };
         let is_whole = piece.is_none() || source.is_done();
         let piece = piece.unwrap_or_default();
         let length = held.len() + piece.len();
         if is_changed && length > LARGEST_CHANGED_BODY {
             let why = format!("it is longer than the {LARGEST_CHANGED_BODY} bytes up to which answers can be changed");
+            *read = held.freeze();
             return Err(unusable(&why, provider));
         }
         if is_changed && length > UNCOUNTED {
             let share = share.get_or_insert_with(|| room.share());
-            share.grow(length - std::mem::replace(&mut counted, length)).map_err(no_room)?;
+            if let Err(why) = share.grow(length - std::mem::replace(&mut counted, length)) {
+                *read = held.freeze();
+                return Err(no_room(why));
+            }
         }
         if is_whole || (!is_changed && (length > HELD_WHOLE || (is_success && !is_json))) {
             let first = join(held, piece);
             if is_whole && is_success && is_json && !first.is_empty() {
-                check(wire.body_meaning(&first), provider)?;
+                check(wire.body_meaning(&first), provider).inspect_err(|_| *read = first.clone())?;
+            }
+            if is_changed {
+                *read = first.clone();
             }
             return match is_changed {
                 true if steps.is_heavy_body(first.len()) => {
@@ -170,7 +186,7 @@ async fn changed_aside(
         (taken, made, share)
     });
     let Some((taken, made, share)) = done.await else {
-        return Err(Ended::Failed(AnswerFailure { refusal: Refusal::internal(), outcome: None }));
+        return Err(Ended::Failed(AnswerFailure::new(Refusal::internal(), None)));
     };
     *steps = taken;
     let made = steps.settled(made).await;
@@ -196,7 +212,7 @@ fn outcome(
 
 /// The gateway cannot hold it.
 fn no_room(why: NoRoom) -> Ended {
-    Ended::Failed(AnswerFailure { refusal: why.into(), outcome: None })
+    Ended::Failed(AnswerFailure::new(why.into(), None))
 }
 
 fn unheld(why: &Unheld, provider: &str) -> Ended {
@@ -210,9 +226,7 @@ fn check(meaning: Meaning, provider: &str) -> Result<(), Ended> {
     match meaning {
         Meaning::Content | Meaning::Preamble => Ok(()),
         Meaning::Malformed => Err(unusable(&"it is not JSON", provider)),
-        Meaning::Error(refusal) => {
-            Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::StreamError) }))
-        }
+        Meaning::Error(refusal) => Err(Ended::Failed(AnswerFailure::new(*refusal, Some(Outcome::StreamError)))),
     }
 }
 
@@ -222,19 +236,39 @@ async fn stream(
     wire: WireDialect,
     limit: Instant,
     room: MemoryOwner<'_>,
+    read: &mut Bytes,
 ) -> Result<HeldStart, Ended> {
+    let mut held = BytesMut::new();
+    let begun = first_events(source, target, wire, limit, room, &mut held).await;
+    match begun {
+        Ok((first, splitter)) => Ok(HeldStart::Stream(HeldStream { first, splitter, ending: wire.ending() })),
+        Err(ended) => {
+            *read = held.freeze();
+            Err(ended)
+        }
+    }
+}
+
+/// The whole events up to the first with content. What was read of a stream without any is in `held`.
+async fn first_events(
+    source: &mut AnswerSource,
+    target: &Target,
+    wire: WireDialect,
+    limit: Instant,
+    room: MemoryOwner<'_>,
+    held: &mut BytesMut,
+) -> Result<(Bytes, Splitter), Ended> {
     let provider = &*target.provider.name;
     let mut splitter = Splitter::new(room);
     let mut watch = wire.watch();
-    let mut held = BytesMut::new();
     let (mut has_begun, mut is_first) = (false, true);
     loop {
-        let read = match is_first {
+        let piece = match is_first {
             true => with_deadline(limit, pin!(source.read_body())).await,
             false => Ok(source.read_body().await),
         };
         is_first = false;
-        let piece = read.map_err(|_| too_late(target))?.map_err(|error| failed(&error, provider))?;
+        let piece = piece.map_err(|_| too_late(target))?.map_err(|error| failed(&error, provider))?;
         let is_end = piece.is_none();
         let whole = match piece {
             Some(piece) => splitter.push(piece).map_err(|why| unheld(&why, provider))?,
@@ -247,12 +281,13 @@ async fn stream(
                 Meaning::Preamble => has_begun = true,
                 Meaning::Content => has_content = true,
                 Meaning::Error(refusal) => {
-                    return Err(Ended::Failed(AnswerFailure {
-                        refusal: *refusal,
-                        outcome: Some(Outcome::StreamError),
-                    }));
+                    held.extend_from_slice(&whole);
+                    return Err(Ended::Failed(AnswerFailure::new(*refusal, Some(Outcome::StreamError))));
                 }
-                Meaning::Malformed => return Err(unusable(&"an event is not JSON", provider)),
+                Meaning::Malformed => {
+                    held.extend_from_slice(&whole);
+                    return Err(unusable(&"an event is not JSON", provider));
+                }
             }
             if has_content {
                 break;
@@ -262,7 +297,7 @@ async fn stream(
             return Err(unusable(&"the stream ended before its first content", provider));
         }
         if has_content || is_end || held.len() + whole.len() > HELD_EVENTS {
-            return Ok(HeldStart::Stream(HeldStream { first: join(held, whole), splitter, ending: wire.ending() }));
+            return Ok((join(std::mem::take(held), whole), splitter));
         }
         held.extend_from_slice(&whole);
     }
@@ -270,20 +305,21 @@ async fn stream(
 
 /// The head came in time, and nothing after it.
 fn too_late(target: &Target) -> Ended {
-    Ended::Failed(AnswerFailure {
-        refusal: target.timed_out(),
-        outcome: Some(Outcome::Failed(Class::FirstByteTimeout)),
-    })
+    Ended::Failed(AnswerFailure::new(target.timed_out(), Some(Outcome::Failed(Class::FirstByteTimeout))))
 }
 
 fn failed(error: &UpstreamError, provider: &str) -> Ended {
     let refusal = Refusal::invalid_upstream_response(provider, error);
-    Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Failed(error.class())) })
+    Ended::Failed(AnswerFailure::new(refusal, Some(Outcome::Failed(error.class()))))
 }
 
 fn unusable(why: &dyn std::fmt::Display, provider: &str) -> Ended {
     let refusal = Refusal::invalid_upstream_response(provider, why);
-    Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Failed(Class::Protocol)) })
+    Ended::Failed(AnswerFailure::new(refusal, Some(Outcome::Failed(Class::Protocol))))
+}
+
+pub fn is_stream(source: &AnswerSource) -> bool {
+    source.is_framed() || is_event_stream(source.head())
 }
 
 fn is_event_stream(head: &ResponseHeader) -> bool {

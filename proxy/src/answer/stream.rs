@@ -156,7 +156,7 @@ async fn end_denied(
 ) -> Result<Ended, Ended> {
     if !is_begun {
         visit.answer.pulse.has_begun = false;
-        return Err(Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Answered) }));
+        return Err(Ended::Failed(AnswerFailure::new(refusal, Some(Outcome::Answered))));
     }
     visit.answer.error_code = Some(refusal.code);
     let event = refusal.event(visit.request.dialect, visit.id(), visit.tried_provider());

@@ -1,5 +1,6 @@
 //! Metrics of the journal. `lost` must read 0: anything else is worth waking somebody.
 
+use super::paid_meters::PaidMeters;
 use super::spend_meters::SpendMeters;
 use prometheus::{Gauge, IntCounter, IntGauge, Registry};
 
@@ -26,6 +27,7 @@ pub struct JournalMeters {
     pub bodies_backlog_bytes: IntGauge,
     pub late_skipped: IntCounter,
     pub spend: SpendMeters,
+    pub paid: PaidMeters,
 }
 
 impl JournalMeters {
@@ -57,6 +59,7 @@ impl JournalMeters {
         registry.register(Box::new(spans_waiting.clone()))?;
         Ok(Self {
             spend: SpendMeters::new(registry)?,
+            paid: PaidMeters::new(registry)?,
             late_skipped: counter(
                 "gateway_guardrail_async_skipped_total",
                 "Calls whose guardrails with `async` were skipped, because more waited than there was room or time for.",

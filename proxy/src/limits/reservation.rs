@@ -139,6 +139,19 @@ impl Reservation {
         strict.map(|held| (held.due(), held.amount))
     }
 
+    /// What was taken from strict budgets, apart from the rest. Whoever counts calls is not among them.
+    pub fn take_strict(&mut self) -> Option<Self> {
+        let is_strict = |held: &HeldAmount| held.is_strict && !held.is_dry_run && held.counter.unit() != Unit::Requests;
+        if !self.held.iter().any(is_strict) {
+            return None;
+        }
+        let all = self.held.drain(..).zip(self.slots.drain(..));
+        let (strict, others): (Vec<_>, Vec<_>) = all.partition(|(held, _)| is_strict(held));
+        (self.held, self.slots) = others.into_iter().unzip();
+        let (held, slots) = strict.into_iter().unzip();
+        Some(Self { limits: self.limits.clone(), held, slots })
+    }
+
     /// Whether any of it is of this unit.
     pub fn is_of(&self, unit: Unit) -> bool {
         self.held.iter().any(|held| held.counter.unit() == unit)

@@ -1,7 +1,7 @@
 //! Who watches a request: gathers what the journal will say of it, holds what its limits promised it, and counts it as in
 //! flight. It decides nothing about the request; that it cannot write an intent is the one thing that stops a call.
 
-use super::{AnswerState, RequestIdentity, RoutingState};
+use super::{AnswerState, PaidAnswer, RequestIdentity, RoutingState};
 use crate::admission::Admission;
 use crate::cache::Keeper;
 use crate::journal::UnloggedCall;
@@ -85,6 +85,18 @@ impl Observer {
         if let Some(log) = &mut self.log {
             log.set_aside(facts, answered, self.admission.as_deref_mut());
         }
+    }
+
+    pub(super) fn overtakes(&mut self, facts: &RecordFacts<'_>, paid: Option<&PaidAnswer>, began: Instant) {
+        if let Some(log) = &mut self.log {
+            log.overtakes(facts, paid, began, self.admission.as_deref_mut());
+        }
+    }
+
+    /// Whether a second call of the present target may be made beside the first: what limits each call, or must never be
+    /// overspent, was asked for one.
+    pub fn may_call_twice(&self) -> bool {
+        self.admission.as_ref().is_none_or(|admission| !admission.binds_each_call())
     }
 
     pub(super) fn keeps_heads(&self) -> bool {

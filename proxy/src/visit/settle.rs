@@ -3,9 +3,10 @@
 
 mod attempt;
 mod own_call;
+mod paid_route;
 mod record;
 
-use super::CacheUse;
+use super::{CacheUse, PaidAnswer};
 use crate::admission::Admission;
 use crate::cache::Entry;
 use crate::catalog::choose_plan::{self, ChosenPlan as Planned};
@@ -28,7 +29,7 @@ use attempt::Attempt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 pub use own_call::OwnCallRecord;
-use pingora_http::RequestHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
 use record::said;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -47,8 +48,9 @@ pub struct Log {
     metadata: Option<String>,
     /// For the tokens of a prompt that nobody counted.
     body: Bytes,
-    /// Whether some of a relayed body has come.
-    has_received: bool,
+    /// The beginning of a relayed body, and how long it is so far: the prompt of a call that nobody counted.
+    beginning: Vec<Bytes>,
+    received_bytes: u64,
     attempts: u8,
     attempt: Option<Attempt>,
     /// What the client sent and got; none when only the row is kept.
@@ -75,6 +77,9 @@ impl RecordCopies {
         std::mem::take(&mut self.0.lock())
     }
 }
+
+/// So much of a relayed body is kept until its answer has said what it used.
+const KEPT_BEGINNING: u64 = 16 << 10;
 
 /// What a response of a session was promised.
 type ResponsePromise = Option<Box<Admission>>;
@@ -125,7 +130,8 @@ impl Log {
             mode: Mode::Single,
             metadata: None,
             body: Bytes::new(),
-            has_received: false,
+            beginning: Vec::new(),
+            received_bytes: 0,
             attempts: 0,
             attempt: None,
             sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
@@ -171,14 +177,17 @@ impl Log {
     }
 
     /// A piece of the client's body passes.
-    pub fn receives(&mut self, piece: &[u8]) {
+    pub fn receives(&mut self, piece: &Bytes) {
         if let Some(sheet) = &mut self.sheet {
             sheet.receives(piece);
         }
-        if let Some(attempt) = self.attempt.as_mut().filter(|_| !self.has_received) {
+        if let Some(attempt) = self.attempt.as_mut().filter(|_| self.received_bytes == 0) {
             attempt.model = attempt.model.take().or_else(|| usage::native_model::in_body(piece));
         }
-        self.has_received = true;
+        if self.received_bytes < KEPT_BEGINNING {
+            self.beginning.push(piece.clone());
+        }
+        self.received_bytes += piece.len() as u64;
     }
 
     /// The target is sent this; `body` where it is not the client's own.
@@ -274,9 +283,10 @@ impl Log {
 
     /// The present target's bytes are not ours to change; its answer begins with this head.
     /// What is held of it to be read counts in `memory`.
-    pub fn relays(&mut self, head: &HeaderMap, memory: &Arc<BodyMemory>) {
+    pub fn relays(&mut self, head: &ResponseHeader, memory: &Arc<BodyMemory>) {
         if let Some(attempt) = &mut self.attempt {
-            attempt.relays(head, MemoryOwner { memory, workspace: self.caller.workspace.id.uuid() });
+            let owner = MemoryOwner { memory, workspace: self.caller.workspace.id.uuid() };
+            attempt.relays(&head.headers, head.status.is_success(), owner);
         }
     }
 
@@ -407,6 +417,40 @@ impl Log {
             amounts,
         });
         attempt.is_promised
+    }
+
+    /// The present target has answered with this, which the client does not get.
+    pub fn pays(&mut self, paid: &PaidAnswer) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.pays(paid);
+        }
+    }
+
+    /// A second call of the present target was made beside it, and one of the two was overtaken: what it was sent is paid
+    /// for, as far as anybody can tell. `paid` is what it answered, if it did.
+    pub fn overtakes(
+        &mut self,
+        facts: &RecordFacts<'_>,
+        paid: Option<&PaidAnswer>,
+        began: Instant,
+        admission: Option<&mut Admission>,
+    ) {
+        let Some(mut other) = self.attempt.as_ref().map(Attempt::beside) else { return };
+        other.began = began;
+        if let Some(paid) = paid {
+            other.pays(paid);
+        }
+        let time = began.elapsed();
+        let id = request_id::new(SystemTime::now() - time);
+        let charges = admission.as_ref().map(|admission| admission.charges(false)).unwrap_or_default();
+        // What was sent and answered is kept with the call that won.
+        let sheet = self.sheet.take();
+        let guess = self.write(facts, id, Some(&mut other), [time, time, Duration::ZERO], charges);
+        self.sheet = sheet;
+        if let Some(admission) = admission {
+            admission.overtakes(&other.used(guess, facts.status));
+        }
+        self.attempts = self.attempts.saturating_add(1);
     }
 
     /// The present target has failed and another takes its place. `answered` is what the client does not get to see.

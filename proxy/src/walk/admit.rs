@@ -56,6 +56,16 @@ impl Engine {
         self.admitter.reserve(visit, &wanted, amounts, false).await
     }
 
+    /// Before another call of a request whose last one was paid: strict budgets must have as much again.
+    pub(super) async fn admit_again(&self, visit: &mut Visit, errand: &EngineRequest) -> Result<(), Refusal> {
+        let Some(amounts) = visit.observer.admission.as_ref().and_then(|admission| admission.owed()) else {
+            return Ok(());
+        };
+        let family = Some(errand.endpoint.family());
+        let wanted = self.admitter.wanted(visit, &errand.caller, &errand.metadata, family);
+        self.admitter.reserve_again(visit, &wanted, amounts).await
+    }
+
     /// On the relay lane: nobody knows what its body says.
     pub(super) async fn admit_head(
         &self,

@@ -9,7 +9,7 @@ use crate::admission::{
 };
 use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
-use crate::limits::{Limits, Unit};
+use crate::limits::{LimitKind, Limits, Micros, Reservation, Unit};
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
@@ -84,16 +84,44 @@ impl Admitter {
     ) -> Result<(), Refusal> {
         self.mind_price(wanted, &amounts)?;
         let now = self.limits.now();
-        let reserved = self.limits.reserve(now, &asks(wanted, &amounts)).await;
-        let reservation = reserved.map_err(|refused| match wanted.get(refused.index) {
-            Some(wanted) => refusal(wanted, &refused, &amounts, self.limits.now()),
-            None => Refusal::internal(),
-        })?;
+        let reservation = self.reserved(now, wanted, &amounts).await?;
         let admission = visit.observer.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
         admission.shown.add(reservation.standings(), now);
         match of_attempt {
             true => admission.admit_attempt(reservation, visit.routing.option.clone()),
             false => admission.admit(reservation, amounts),
+        }
+        Ok(())
+    }
+
+    async fn reserved(
+        &self,
+        now: Micros,
+        wanted: &[ApplicableLimit],
+        amounts: &Amounts,
+    ) -> Result<Reservation, Refusal> {
+        let reserved = self.limits.reserve(now, &asks(wanted, amounts)).await;
+        reserved.map_err(|refused| match wanted.get(refused.index) {
+            Some(wanted) => refusal(wanted, &refused, amounts, self.limits.now()),
+            None => Refusal::internal(),
+        })
+    }
+
+    /// Asks strict budgets for as much as they gave before, of a request whose call was paid and is followed by another.
+    pub(super) async fn reserve_again(
+        &self,
+        visit: &mut Visit,
+        wanted: &[ApplicableLimit],
+        amounts: Amounts,
+    ) -> Result<(), Refusal> {
+        let is_strict = |one: &&ApplicableLimit| {
+            let is_strict = matches!(one.limit.kind, LimitKind::Budget { strict: true, .. });
+            is_strict && !one.limit.dry_run && one.limit.counter.unit() != Unit::Requests
+        };
+        let strict: Vec<ApplicableLimit> = wanted.iter().filter(is_strict).cloned().collect();
+        let reservation = self.reserved(self.limits.now(), &strict, &amounts).await?;
+        if let Some(admission) = &mut visit.observer.admission {
+            admission.admit_again(reservation);
         }
         Ok(())
     }

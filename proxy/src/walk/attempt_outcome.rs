@@ -1,12 +1,13 @@
 //! What came of a try, as the plan, the log and metrics want to know it.
 
 use super::call::HeldAnswer;
-use crate::answer::{AnswerFailure, Ended};
+use crate::answer::{AnswerFailure, Ended, HeldStart};
 use crate::metrics::Outcome;
 use crate::net::dial::Class;
 use crate::net::retry_after::retry_after;
 use crate::refusal::RefusalCode;
 use crate::routing::{self, Speaker};
+use crate::visit::PaidAnswer;
 use bytes::Bytes;
 use chrono::Utc;
 use http::HeaderMap;
@@ -42,6 +43,19 @@ pub(super) fn code(tried: &Result<HeldAnswer, Ended>) -> Option<RefusalCode> {
 pub(super) fn held(tried: &Result<HeldAnswer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
     let answer = tried.as_ref().ok()?;
     Some((&answer.source.head().headers, answer.held.read()))
+}
+
+/// What the provider answered and is paid for, if the client does not get it.
+pub(super) fn paid(tried: &Result<HeldAnswer, Ended>) -> Option<PaidAnswer> {
+    match tried {
+        Ok(answer) if answer.source.head().status.is_success() && !answer.is_hit => Some(PaidAnswer {
+            read: answer.held.read().clone(),
+            is_stream: matches!(answer.held, HeldStart::Stream(_)),
+            is_error: false,
+        }),
+        Err(Ended::Failed(failure)) => failure.paid.as_deref().cloned(),
+        _ => None,
+    }
 }
 
 /// Whose word a failure is.

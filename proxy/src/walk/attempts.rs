@@ -2,7 +2,7 @@
 //! passing on, or nothing is left to try. Until then the client has seen nothing.
 
 use super::admit::ReadBody;
-use super::attempt_outcome::{code, held, outcome};
+use super::attempt_outcome::{code, held, outcome, paid};
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
@@ -179,12 +179,24 @@ impl Engine {
             let outcome = outcome(&tried, visit.routing.deadline);
             let facts = known(errand, fields, client.head());
             let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
-            visit.routing.retries = course.retry_count();
+            let retries_so_far = std::mem::replace(&mut visit.routing.retries, course.retry_count());
             let provider = visit.routing.provider_number;
+            // An answer that is delivered is counted on its way.
+            if matches!((&next, &tried), (Ok(AfterAttempt::Deliver), Ok(_))) {
+                return tried;
+            }
+            let paid = paid(&tried);
+            paid.iter().for_each(|paid| visit.pays(paid));
             let wait = match next.map_err(refused)? {
                 AfterAttempt::Deliver => return tried,
                 AfterAttempt::Again(wait) => {
                     self.metrics.retried(provider);
+                    if paid.is_some_and(|paid| !paid.is_error) {
+                        // What was paid has a record of its own, also where the same target is tried again.
+                        let of_next = std::mem::replace(&mut visit.routing.retries, retries_so_far);
+                        visit.set_aside(outcome.status, code(&tried), held(&tried));
+                        visit.routing.retries = of_next;
+                    }
                     wait
                 }
                 AfterAttempt::Elsewhere => {
@@ -199,6 +211,7 @@ impl Engine {
                 }
             };
             self.calls.set_aside(provider, tried.map_err(NotCalled::Ended));
+            self.admit_again(visit, errand).await.map_err(refused)?;
             if !wait.is_zero() {
                 beside(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
             }

@@ -19,7 +19,7 @@ use crate::routing::plan::{Hedging, Leaf};
 use crate::runtime::memory::MemoryOwner;
 use crate::runtime::timeout::with_deadline;
 use crate::signing::{AccountCredential, SignedBody, Signing, SigningError};
-use crate::visit::Visit;
+use crate::visit::{PaidAnswer, Visit};
 use crate::walk::prepare::{ProviderHeaders, Unsigned, upstream_head};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -214,14 +214,16 @@ impl ProviderCalls {
         let is_stream = call.translated.is_some_and(|translated| translated.is_stream);
         let mut source = AnswerSource::new(upstream, call.wire, is_stream, call.room);
         let mut steps = self.response_steps(call);
+        let mut read = Bytes::new();
         let held = {
-            let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit, call.room));
+            let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit, call.room, &mut read));
             match call.deadline {
                 None => holding.await,
                 Some(deadline) => with_deadline(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
             }
         };
-        Ok(HeldAnswer { held: held?, source, steps, waited, permit: None, keeper: None, is_hit: false })
+        let held = held.map_err(|ended| with_paid(ended, &source, read))?;
+        Ok(HeldAnswer { held, source, steps, waited, permit: None, keeper: None, is_hit: false })
     }
 
     /// The head of the request for the provider, from the client's.
@@ -312,6 +314,19 @@ impl ProviderCalls {
     }
 }
 
+/// What an answer was that is of no use: the provider will be paid for it, if its status said success.
+fn with_paid(ended: Ended, source: &AnswerSource, read: Bytes) -> Ended {
+    match ended {
+        Ended::Failed(mut failure) if source.head().status.is_success() => {
+            let is_error = failure.outcome == Some(Outcome::StreamError);
+            let is_stream = answer::is_stream(source);
+            failure.paid = Some(Box::new(PaidAnswer { read, is_stream, is_error }));
+            Ended::Failed(failure)
+        }
+        ended => ended,
+    }
+}
+
 /// Some endpoints take options from the query.
 fn with_query<'p>(path: Cow<'p, str>, head: &RequestHeader) -> Cow<'p, str> {
     match head.uri.query() {
@@ -351,7 +366,7 @@ pub(super) fn unsigned(target: &Target, error: &SigningError) -> Refusal {
 
 /// We do not ask the provider.
 pub(super) fn refused(refusal: Refusal) -> Ended {
-    Ended::Failed(AnswerFailure { refusal, outcome: None })
+    Ended::Failed(AnswerFailure::new(refusal, None))
 }
 
 fn unreachable(call: Call<'_>, class: Class, error: &dyn std::fmt::Display) -> Ended {
@@ -368,10 +383,10 @@ fn unreachable(call: Call<'_>, class: Class, error: &dyn std::fmt::Display) -> E
         Class::FirstByteTimeout => target.timed_out(),
         _ => Refusal::upstream_unreachable(provider, error),
     };
-    Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Failed(class)) })
+    Ended::Failed(AnswerFailure::new(refusal, Some(Outcome::Failed(class))))
 }
 
 fn out_of_time() -> Ended {
     let outcome = Some(Outcome::Failed(Class::FirstByteTimeout));
-    Ended::Failed(AnswerFailure { refusal: Refusal::out_of_time(), outcome })
+    Ended::Failed(AnswerFailure::new(Refusal::out_of_time(), outcome))
 }

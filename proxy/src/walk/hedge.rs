@@ -1,12 +1,15 @@
 //! Hedged requests, for configs that ask for them: when an attempt is slow, a second one of the same target starts
 //! beside it, and the first good answer is passed on. The other is dropped, which cancels it. It comes out of the
 //! target's retry budget, so that a provider that is slow for everybody is not asked twice by everybody.
+//!
+//! Two calls may be paid. The one that was overtaken has a record of its own, with what it is supposed to have read; where a
+//! limit was asked for one call (a strict budget, whatever holds for the target) there is no second.
 
 use super::call::{Call, HeldAnswer, NotCalled, ProviderCalls, refused};
-use crate::answer::beside;
+use crate::answer::{Ended, beside};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
-use crate::visit::Visit;
+use crate::visit::{PaidAnswer, Visit};
 use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -27,6 +30,9 @@ impl ProviderCalls {
         if let Ok(in_time) = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await? {
             return in_time;
         }
+        if !visit.observer.may_call_twice() {
+            return beside(client, visit, first).await?;
+        }
         let permit = call.turn.map(|turn| self.take_turn_now(*turn));
         if matches!(permit, Some(None)) || !call.leaf.budget.take(Instant::now()) {
             return beside(client, visit, first).await?;
@@ -34,6 +40,7 @@ impl ProviderCalls {
         let (mut head, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
         let provider = call.target.provider.number;
         visit.routing.attempts = visit.routing.attempts.saturating_add(1);
+        let began = Instant::now();
         // On a connection of its own: a held one could be dead, or share what makes the first slow.
         let mut second = pin!(async {
             if let Some(credential) = unsigned {
@@ -49,23 +56,36 @@ impl ProviderCalls {
             };
             if is_good(&early) {
                 self.metrics.attempt(provider, 0, Outcome::Overtaken);
-                return (early, was_first);
+                return (early, was_first, Some(None));
             }
             let late = if was_first { second.await } else { first.await };
             match late {
-                Err(NotCalled::Unread) => (early, was_first),
+                Err(NotCalled::Unread) => (early, was_first, None),
                 late => {
+                    let lost = paid(&early);
                     self.set_aside(provider, early);
-                    (late, !was_first)
+                    (late, !was_first, lost.map(Some))
                 }
             }
         };
-        let (mut called, was_first) = beside(client, visit, pin!(race)).await?;
+        let (mut called, was_first, overtaken) = beside(client, visit, pin!(race)).await?;
+        if let Some(paid) = overtaken {
+            let began = if was_first { began } else { call.asked };
+            visit.overtakes(paid.as_deref(), began);
+        }
         self.metrics.hedged(provider, !was_first);
         if let (Ok(answer), false) = (&mut called, was_first) {
             answer.permit = permit.flatten();
         }
         called
+    }
+}
+
+/// What an attempt that is set aside brought that is paid for.
+fn paid(called: &CallResult) -> Option<Box<PaidAnswer>> {
+    match called {
+        Err(NotCalled::Ended(Ended::Failed(failure))) => failure.paid.clone(),
+        _ => None,
     }
 }
 

@@ -28,6 +28,17 @@ pub enum Family {
     ImageVariation,
 }
 
+/// What a call is paid by, as far as it can be estimated where nobody reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BilledBy {
+    /// What is read and what is written.
+    Text,
+    /// What is read alone.
+    Prompt,
+    /// Something that cannot be told from texts: images, minutes, pages, what a file holds.
+    Other,
+}
+
 impl Family {
     /// In the order of their numbers.
     pub const ALL: [Self; 19] = [
@@ -116,6 +127,23 @@ impl Family {
         })
     }
 
+    /// What a request of the family is billed by, where it costs anything; `rest` is what follows the family's path.
+    pub fn billed_by(self, method: &Method, rest: &str) -> Option<BilledBy> {
+        let is_creation = *method == Method::POST;
+        match self {
+            Self::Chat | Self::Complete | Self::Messages => Some(BilledBy::Text),
+            Self::Responses => (is_creation && matches!(rest, "" | "/compact")).then_some(BilledBy::Text),
+            Self::Embed | Self::Speech | Self::Rerank => Some(BilledBy::Prompt),
+            Self::Image | Self::ImageEdit | Self::ImageVariation | Self::Transcribe | Self::Translate | Self::Ocr => {
+                Some(BilledBy::Other)
+            }
+            Self::Batches => (is_creation && rest.is_empty()).then_some(BilledBy::Other),
+            Self::FineTuning => (is_creation && rest == "/jobs").then_some(BilledBy::Other),
+            // Each response of a session is counted by itself.
+            Self::Realtime | Self::Files | Self::CountTokens | Self::Moderate => None,
+        }
+    }
+
     /// Whether a provider that does not list the family is asked all the same: these have no common form, and the
     /// interface promises to pass them through.
     pub const fn passes_unlisted(self) -> bool {
@@ -133,6 +161,28 @@ mod tests {
             assert_eq!(family as usize, number);
             let name = serde_json::Value::String(family.name().to_owned());
             assert_eq!(serde_json::from_value::<Family>(name).unwrap(), family);
+        }
+    }
+
+    #[test]
+    fn what_costs_something_says_by_what_and_what_looks_something_up_costs_nothing() {
+        for (method, path, expected) in [
+            (Method::POST, "/chat/completions", Some(BilledBy::Text)),
+            (Method::POST, "/responses", Some(BilledBy::Text)),
+            (Method::GET, "/responses/r", None),
+            (Method::POST, "/responses/r/cancel", None),
+            (Method::POST, "/embeddings", Some(BilledBy::Prompt)),
+            (Method::POST, "/audio/transcriptions", Some(BilledBy::Other)),
+            (Method::POST, "/batches", Some(BilledBy::Other)),
+            (Method::GET, "/batches", None),
+            (Method::POST, "/batches/b/cancel", None),
+            (Method::POST, "/fine_tuning/jobs", Some(BilledBy::Other)),
+            (Method::POST, "/fine_tuning/jobs/j/cancel", None),
+            (Method::POST, "/messages/count_tokens", None),
+            (Method::POST, "/files", None),
+        ] {
+            let (family, rest) = Family::from_path(&method, path).unwrap();
+            assert_eq!(family.billed_by(&method, rest), expected, "{method} {path}");
         }
     }
 

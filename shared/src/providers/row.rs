@@ -4,6 +4,7 @@ use super::address::Address;
 use super::aws_models::ProfileLookupRow;
 use super::job_wire::{JobRow, JobWire};
 use super::model_list::{self, ModelList, ModelListRow};
+use super::paid_path::PaidPath;
 use super::path_template::PathTemplate;
 use super::repairs::Repairs;
 use super::variant::VariantRow;
@@ -62,6 +63,8 @@ pub(super) struct Row {
     max_completion_tokens: bool,
     #[serde(default)]
     repairs: Repairs,
+    #[serde(default)]
+    paid: Vec<String>,
 }
 
 /// Formats that a provider may take as its own, in the order in which others are translated into them.
@@ -109,6 +112,7 @@ impl Row {
             placement: self.placement,
             has_stream_usage: self.stream_usage,
             repairs: self.repairs,
+            paid: self.paid.iter().map(|path| PaidPath::parse(path)).collect::<Result<_, _>>()?,
             name: self.name.into(),
         })
     }

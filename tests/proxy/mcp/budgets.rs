@@ -5,8 +5,8 @@ use crate::limits::{limited_key, patient};
 use rust_decimal::Decimal;
 use serde_json::json;
 
-/// Cents, of a budget of ten.
-const PRICE: f64 = 2.5;
+/// Cents, of a budget of one dollar.
+const PRICE: u64 = 25;
 
 #[tokio::test]
 async fn priced_tools_use_up_budgets_and_those_that_fail_do_not() {
@@ -20,7 +20,7 @@ async fn priced_tools_use_up_budgets_and_those_that_fail_do_not() {
         let changed = stack.administrator().put("/mcp-integrations/tools/capabilities", &change).await;
         assert_eq!(changed.json(), json!({ "success": true }));
         let limits = json!({
-            "usage_limits": { "credit_limit": 0.1, "strict": strict },
+            "usage_limits": { "credit_limit": 1, "strict": strict },
             "scopes": ["completions.write", "models.list", "mcp.invoke"],
         });
         let (key, _) = limited_key(&stack, limits).await;
@@ -45,13 +45,13 @@ async fn priced_tools_use_up_budgets_and_those_that_fail_do_not() {
             assert!(passed <= 20, "strict {strict}: the budget is never used up");
         };
         assert!(refused.text().contains("budget"), "strict {strict}: {}", refused.text());
-        let most = (0.1 * 100.0 / PRICE) as usize;
+        let most = 100 / PRICE;
         assert!(if strict { passed == most } else { (most..=most + 1).contains(&passed) }, "strict {strict}: {passed}");
         let database = stack.database.client().await;
         const COST: &str = "SELECT coalesce(sum(cost), 0) FROM request_logs WHERE response_status_code = 200";
         let is_stored = async || {
             let cost: Decimal = database.query_one(COST, &[]).await.unwrap().get(0);
-            cost == Decimal::new(25, 1) * Decimal::from(passed as u64)
+            cost == Decimal::from(PRICE * passed)
         };
         stack.until("the logs say as much", is_stored).await;
     }

@@ -1,7 +1,10 @@
 //! Hedged requests: a second attempt beside a slow first one, and never more than the budget allows.
 
 use super::{ask, asked, target};
+use crate::journal::calls::{rows, status, tokens};
+use crate::limits::{limited_key, patient};
 use harness::Stack;
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 const SLOW: u64 = 60_000;
@@ -81,4 +84,32 @@ async fn a_percentile_waits_until_it_knows_enough() {
     stack.mock.script(json!([{ "latency_ms": SLOW }])).unwrap();
     assert_eq!(ask(&stack, &config).await.status, 200, "a hundred answers tell what slow is");
     assert_eq!(stack.metric(r#"gateway_hedges_total{winner="second"}"#).await, Some(1.0));
+}
+
+#[tokio::test]
+async fn a_call_that_was_overtaken_has_its_row_with_what_it_read_and_is_charged() {
+    let stack = Stack::start().await;
+    stack.mock.script(json!([{ "latency_ms": SLOW }])).unwrap();
+    assert_eq!(ask(&stack, &hedged(&stack, json!({}))).await.status, 200);
+    let found = rows(&stack, 2).await;
+    let by_status = |wanted: i32| found.iter().find(|row| status(row) == wanted).expect("a row");
+    let (lost, won) = (by_status(499), by_status(200));
+    assert!(lost.get::<_, bool>("usage_estimated") && !won.get::<_, bool>("usage_estimated"));
+    assert!(tokens(lost).0 > 0 && tokens(lost).1 == 0, "{:?}", tokens(lost));
+    assert!(lost.get::<_, Option<Decimal>>("cost").is_some_and(|cost| cost > 0.into()));
+    assert_eq!(lost.get::<_, uuid::Uuid>("internal_trace_id"), won.get::<_, uuid::Uuid>("internal_trace_id"));
+}
+
+#[tokio::test]
+async fn nothing_is_called_twice_where_a_limit_was_asked_for_one_call() {
+    let stack = patient().await;
+    let (key, _) = limited_key(&stack, json!({ "usage_limits": { "credit_limit": 1, "strict": true } })).await;
+    let client = stack.anonymous().with_key(&key);
+    let client = client.with("x-gateway-config", hedged(&stack, json!({})).to_string());
+    stack.mock.script(json!([{ "latency_ms": 600 }])).unwrap();
+    let mut body = harness::chat("Hello");
+    body["max_tokens"] = json!(10);
+    let answer = client.post("/chat/completions", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(asked(&stack), 1);
 }

@@ -10,9 +10,11 @@ use crate::journal::usage::{self, UsageReader};
 use crate::request::sse::{Splitter, with_blank_line};
 use crate::request::text_bounds::{self, cut};
 use crate::runtime::memory::{HeldSize, MemoryOwner};
+use crate::visit::PaidAnswer;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use shared::id::IntegrationId;
+use shared::providers::ProviderEntry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,13 +38,21 @@ pub struct Attempt {
     pub head_usage: Option<String>,
     /// A plain answer that came in one piece and does not say what it used.
     pub silent: Bytes,
+    /// How much of an answer that may hold text has come, where it did not come in one piece.
+    pub answered_bytes: u64,
+    /// What it would say of its usage cannot be read.
+    pub is_unread: bool,
+    /// The provider has answered and is paid, whatever became of its answer.
+    pub is_paid: bool,
+    /// Which of its paths cost something; none of what is no provider.
+    pub row: Option<Arc<ProviderEntry>>,
     pub is_stream: bool,
     pub is_relayed: bool,
     pub first_token: Option<Duration>,
     pub watch: Watch,
     /// Of a relayed answer that is compressed.
     decoder: Option<Box<Decoder>>,
-    /// Of a session or an answer that cannot be read: what it is guessed to have used that it did not say.
+    /// Of a session: what it is guessed to have used that it did not say.
     pub unheard: Option<(u64, u64)>,
     /// What strict budgets promised it stands in the journal.
     pub is_promised: bool,
@@ -96,6 +106,7 @@ impl Attempt {
             virtual_key: stored.map(|stored| stored.provider.clone()),
             integration: stored.map(|stored| stored.integration.id),
             called: target.called.as_deref().map(|model| cut(model, text_bounds::MODEL).to_owned()),
+            row: Some(target.provider.row.clone()),
             ..Self::of_service(
                 &target.provider.name,
                 model.map(str::to_owned).or_else(|| usage::native_model::in_path(path)).as_deref(),
@@ -120,6 +131,10 @@ impl Attempt {
             images: None,
             head_usage: None,
             silent: Bytes::new(),
+            answered_bytes: 0,
+            is_unread: false,
+            is_paid: false,
+            row: None,
             is_stream: false,
             is_relayed: false,
             first_token: None,
@@ -132,6 +147,34 @@ impl Attempt {
         }
     }
 
+    /// A call of the same target beside it, of which nothing was read.
+    pub fn beside(&self) -> Self {
+        Self {
+            began: self.began,
+            waited_before: self.waited_before,
+            virtual_key: self.virtual_key.clone(),
+            integration: self.integration,
+            called: self.called.clone(),
+            dropped: self.dropped.clone(),
+            row: self.row.clone(),
+            is_paid: true,
+            ..Self::of_service(&self.ai_org, self.model.as_deref(), &self.option)
+        }
+    }
+
+    /// The provider has answered with this, and the client does not get it.
+    pub fn pays(&mut self, paid: &PaidAnswer) {
+        // An error inside an answer is billed only if it says so.
+        self.is_paid |= !paid.is_error;
+        match paid.is_stream {
+            true => {
+                self.is_stream |= !paid.is_error;
+                self.found.events(&with_blank_line(paid.read.clone()));
+            }
+            false => self.reads(&paid.read, true),
+        }
+    }
+
     /// Its answer is this one.
     pub fn hits(&mut self, entry: &Entry) {
         self.is_hit = true;
@@ -141,11 +184,11 @@ impl Attempt {
         self.unheard = entry.estimate;
     }
 
-    /// Its bytes are not ours to change; its answer begins with this head.
-    pub fn relays(&mut self, head: &HeaderMap, owner: MemoryOwner<'_>) {
+    /// Its bytes are not ours to change; its answer begins with this head. A stream of an error is none that is paid for.
+    pub fn relays(&mut self, head: &HeaderMap, is_success: bool, owner: MemoryOwner<'_>) {
         self.is_relayed = true;
         let form = AnswerForm::from_headers(head);
-        self.is_stream = matches!(form, AnswerForm::Events | AnswerForm::Frames);
+        self.is_stream = is_success && matches!(form, AnswerForm::Events | AnswerForm::Frames);
         self.head_usage = usage::invoked::usage_of_head(head);
         self.watch = match form {
             AnswerForm::Events => Watch::Events(Splitter::new(owner)),
@@ -171,6 +214,7 @@ impl Attempt {
             },
         };
         match &mut self.watch {
+            Watch::Not if self.is_unread => self.answered_bytes += piece.len() as u64,
             Watch::Not => {}
             Watch::Plain => self.reads(&plain, is_last),
             Watch::Events(splitter) => match splitter.push(plain) {
@@ -197,7 +241,7 @@ impl Attempt {
     fn stop_reading(&mut self) {
         self.watch = Watch::Not;
         self.decoder = None;
-        self.unheard = self.found.usage.is_empty().then_some((0, 0));
+        self.is_unread = self.found.usage.is_empty();
     }
 
     /// A piece of a plain answer.
@@ -206,6 +250,7 @@ impl Attempt {
             return;
         }
         let is_whole = is_last && !self.found.has_begun();
+        self.answered_bytes += piece.len() as u64;
         self.found.plain(piece, is_last);
         if is_whole && self.found.usage.is_empty() {
             self.silent = piece.clone();

@@ -1,6 +1,7 @@
 //! The record of a target that was tried: everything the log of a request says, gathered into one line of the journal.
 
 use super::attempt::Attempt;
+use super::paid_route::PaidRoute;
 use super::{Log, LoggedConfig, RecordFacts};
 use crate::identity::metadata::parent_span;
 use crate::journal::logged_body::LoggedExchange;
@@ -11,9 +12,11 @@ use crate::request::headers::{self, GatewayHeaders};
 use crate::request::path_spelling::canonical;
 use crate::request::text_bounds;
 use crate::request::text_bounds::{cut, cut_bytes};
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use shared::providers::BilledBy;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -34,18 +37,18 @@ impl Log {
         [time, upstream, own]: [Duration; 3],
         charges: Charges<'_>,
     ) -> Option<(u64, u64)> {
-        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
-            && facts.status < 400
+        let is_answered = |attempt: &Attempt| facts.status < 400 || attempt.is_paid;
+        if let Some(attempt) =
+            attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty() && is_answered(attempt))
         {
             attempt.found.usage.extend(attempt.head_usage.take());
-        }
-        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
-            && facts.status < 400
-        {
-            let path = &*canonical(self.uri.path());
-            attempt.found.usage.extend(usage::images::asked_for(path, &self.body, attempt.images));
-            let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
-            attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
+            if attempt.found.usage.is_empty() {
+                let path = &*canonical(self.uri.path());
+                attempt.found.usage.extend(usage::images::asked_for(path, &self.body, attempt.images));
+                let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
+                let declared = declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes()));
+                attempt.found.usage.extend(declared);
+            }
         }
         let dropped = attempt.as_deref().and_then(|attempt| listed(&attempt.dropped));
         let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
@@ -129,44 +132,95 @@ impl Log {
     }
 
     /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
-    /// whoever counts them. Whoever received half of a stream pays for half of it. A session
-    /// has its own guess.
+    /// whoever counts them. Whoever received half of a stream pays for half of it. A session has its own guess.
     fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
         if attempt.unheard.is_some() || attempt.is_hit {
             return attempt.unheard;
         }
+        let is_told = !attempt.found.usage.is_empty();
+        let is_known = is_told && (!attempt.is_stream || attempt.found.is_final);
+        let row = attempt.row.clone().filter(|_| !is_known)?;
+        let path = canonical(self.uri.path());
+        let route = PaidRoute::find(&self.method, &path, &row);
+        if (200..300).contains(&status) && !is_told {
+            self.count_untold(&route, attempt, &path);
+        }
+        let billed = match route {
+            PaidRoute::Paid(_, billed) if attempt.is_paid || attempt.is_stream || status < 400 => billed,
+            PaidRoute::Free | PaidRoute::Unpriced if attempt.is_stream => BilledBy::Text,
+            _ => return None,
+        };
+        if billed == BilledBy::Other && !attempt.is_stream {
+            // Something was used, and nobody can say how much.
+            return Some((0, 0));
+        }
+        let unread = if attempt.is_unread { attempt.answered_bytes / BYTES_PER_TOKEN } else { 0 };
         let (rough, answered) = match attempt.is_stream {
-            true if attempt.found.is_final && !attempt.found.usage.is_empty() => return None,
             true => {
-                let rough = attempt.found.rough_tokens();
+                let rough = attempt.found.rough_tokens().max(unread);
                 let (text, length) = attempt.found.take_text();
                 (rough, AnsweredText::Stream(text, length))
             }
-            false if attempt.silent.is_empty() || status >= 400 || !is_text(&canonical(self.uri.path())) => {
-                return None;
-            }
             false => {
                 let body = std::mem::take(&mut attempt.silent);
-                (usage::rough_tokens(&body), AnsweredText::Plain(body))
+                match billed {
+                    BilledBy::Text if body.is_empty() => {
+                        (attempt.answered_bytes / BYTES_PER_TOKEN, AnsweredText::Plain(body))
+                    }
+                    BilledBy::Text => (usage::rough_tokens(&body), AnsweredText::Plain(body)),
+                    BilledBy::Prompt | BilledBy::Other => (0, AnsweredText::Plain(Bytes::new())),
+                }
             }
         };
         let model = attempt.found.model.clone().or_else(|| attempt.model.clone());
-        // A relayed body is not held for us; it may have been kept for its log.
+        let is_exact = match &answered {
+            AnsweredText::Stream(..) => unread == 0,
+            AnsweredText::Plain(body) => rough == 0 || !body.is_empty(),
+        };
+        let (asked, prompt) = self.asked_text();
+        // What was not held whole cannot be counted later.
+        if is_exact && (!asked.is_empty() || prompt == 0) {
+            self.journal.untold(id, UncountedCall { model, asked, answered });
+        }
+        Some((prompt, rough))
+    }
+
+    /// What the provider was asked, if it is here as a whole, and about how many tokens it has. A relayed body is not held
+    /// for us; it may have been kept for its log, and its beginning is here.
+    fn asked_text(&self) -> (Bytes, u64) {
         let asked = match self.body.is_empty() {
             true => self.sheet.as_ref().map(LoggedExchange::asked).unwrap_or_default(),
             false => self.body.clone(),
         };
-        let prompt = usage::rough_tokens(&asked);
-        self.journal.untold(id, UncountedCall { model, asked, answered });
-        Some((prompt, rough))
+        if !asked.is_empty() || self.beginning.is_empty() {
+            let tokens = usage::rough_tokens(&asked);
+            return (asked, tokens);
+        }
+        let beginning = Bytes::from(self.beginning.concat());
+        let kept = beginning.len() as u64;
+        let tokens = usage::rough_tokens(&beginning);
+        match kept >= self.received_bytes {
+            true => (beginning, tokens),
+            false => {
+                let all = u128::from(tokens) * u128::from(self.received_bytes) / u128::from(kept.max(1));
+                (Bytes::new(), u64::try_from(all).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// An answer came and does not say what it used.
+    fn count_untold(&self, route: &PaidRoute<'_>, attempt: &Attempt, path: &str) {
+        let meters = self.journal.paid_meters();
+        match route {
+            PaidRoute::Paid(name, _) => meters.count_untold(&attempt.ai_org, name),
+            PaidRoute::Unpriced if attempt.is_relayed => meters.count_unpriced(&attempt.ai_org, path),
+            PaidRoute::Unpriced | PaidRoute::Free => {}
+        }
     }
 }
 
-/// Whether the answers to this path are paid for by their text.
-fn is_text(path: &str) -> bool {
-    const TEXT: [&str; 6] = ["/completions", "/embeddings", "/messages", "/responses", ":generateContent", "/converse"];
-    TEXT.iter().any(|ending| path.ends_with(ending))
-}
+/// Of text in JSON, about.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// What the client's SDK says of itself, and where the call belongs in its trace.
 pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {

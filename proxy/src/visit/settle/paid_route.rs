@@ -1,0 +1,105 @@
+//! Whether a call costs something, by what it asks for: the families of endpoints, the routes of vendors' own clients, and
+//! the paths that a provider's row lists. An answer on one of them that does not say what it used is estimated. Whatever
+//! else changes something at a provider has no price that anybody knows, and is counted.
+
+use crate::request::native_route::NativeRoute;
+use http::Method;
+use shared::providers::{BilledBy, Family, ProviderEntry};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaidRoute<'r> {
+    /// A name of it from a closed set.
+    Paid(&'r str, BilledBy),
+    Free,
+    Unpriced,
+}
+
+impl<'r> PaidRoute<'r> {
+    /// `path` is canonical and whole.
+    pub fn find(method: &Method, path: &str, row: &'r ProviderEntry) -> Self {
+        let rest = within_version(path);
+        if let Some((family, rest)) = Family::from_path(method, rest) {
+            return family.billed_by(method, rest).map_or(Self::Free, |billed| Self::Paid(family.path(), billed));
+        }
+        if method.is_safe() || *method == Method::DELETE {
+            return Self::Free;
+        }
+        if let Some((route, _)) = NativeRoute::find(path) {
+            return Self::Paid(route.path(), BilledBy::Text);
+        }
+        // A stored prompt that is run.
+        if rest.starts_with("/prompts/") && rest.ends_with("/completions") {
+            return Self::Paid(Family::Complete.path(), BilledBy::Text);
+        }
+        match row.paid.iter().find(|paid| paid.matches(rest)) {
+            Some(paid) => Self::Paid(paid.as_str(), BilledBy::Text),
+            None if is_count(rest) => Self::Free,
+            None => Self::Unpriced,
+        }
+    }
+}
+
+/// Questions how long something would be, which nobody is billed for.
+fn is_count(path: &str) -> bool {
+    ["/count_tokens", "/count-tokens", ":countTokens", "/input_tokens"].iter().any(|ending| path.ends_with(ending))
+}
+
+fn within_version(path: &str) -> &str {
+    let below = |path: &'_ str, prefix: &str| -> Option<usize> {
+        path.strip_prefix(prefix).filter(|rest| rest.starts_with('/')).map(|rest| path.len() - rest.len())
+    };
+    let path = below(path, "/v1").map_or(path, |at| &path[at..]);
+    let path = below(path, "/proxy").map_or(path, |at| &path[at..]);
+    match below(path, "/v1").map(|at| &path[at..]) {
+        Some(rest) if rest.starts_with("/messages") || rest.starts_with("/complete") => rest,
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::providers::Providers;
+
+    #[test]
+    fn a_route_is_paid_by_its_family_its_vendor_or_its_row() {
+        let providers = Providers::bundled().unwrap();
+        let (post, get) = (Method::POST, Method::GET);
+        for (provider, method, path, expected) in [
+            ("openai", &post, "/v1/chat/completions", PaidRoute::Paid("/chat/completions", BilledBy::Text)),
+            ("openai", &post, "/v1/proxy/embeddings", PaidRoute::Paid("/embeddings", BilledBy::Prompt)),
+            ("openai", &post, "/v1/threads/t/runs", PaidRoute::Paid("/threads/*/runs", BilledBy::Text)),
+            ("openai", &get, "/v1/threads/t/runs", PaidRoute::Free),
+            ("openai", &post, "/v1/threads", PaidRoute::Unpriced),
+            ("openai", &post, "/v1/prompts/p@1/completions", PaidRoute::Paid("/completions", BilledBy::Text)),
+            ("openai", &post, "/v1/moderations", PaidRoute::Free),
+            ("openai", &post, "/v1/files", PaidRoute::Free),
+            ("anthropic", &post, "/v1/v1/messages", PaidRoute::Paid("/messages", BilledBy::Text)),
+            ("anthropic", &post, "/v1/messages/count_tokens", PaidRoute::Free),
+            ("anthropic", &post, "/v1/messages/batches", PaidRoute::Paid("/messages/batches", BilledBy::Text)),
+            (
+                "bedrock",
+                &post,
+                "/model/m/invoke-with-response-stream",
+                PaidRoute::Paid("/model/*/invoke-with-response-stream", BilledBy::Text),
+            ),
+            (
+                "bedrock",
+                &post,
+                "/model/m/converse-stream",
+                PaidRoute::Paid(NativeRoute::ConverseStream.path(), BilledBy::Text),
+            ),
+            ("google", &post, "/v1beta/models/g:countTokens", PaidRoute::Free),
+            (
+                "google",
+                &post,
+                "/v1beta/models/g:embedContent",
+                PaidRoute::Paid("/models/*:embedContent", BilledBy::Text),
+            ),
+            ("qdrant", &Method::PUT, "/v1/proxy/collections/c", PaidRoute::Unpriced),
+        ] {
+            let row = providers.get(provider).unwrap();
+            assert_eq!(PaidRoute::find(method, path, row), expected, "{provider} {method} {path}");
+        }
+    }
+}
