@@ -56,8 +56,12 @@ fn options(stack: &Stack) -> Value {
 
 /// A batch over these rows, which the mock runs.
 async fn begin(stack: &Stack, rows: &[Value], window: &str, more: Value) -> Value {
-    let client = application(stack);
-    let mut body = asked(&upload(&client, &jsonl(rows)).await, window);
+    begin_by(stack, &application(stack), rows, window, more).await
+}
+
+/// The same of this client.
+async fn begin_by(stack: &Stack, client: &Client, rows: &[Value], window: &str, more: Value) -> Value {
+    let mut body = asked(&upload(client, &jsonl(rows)).await, window);
     body["gateway_options"] = options(stack);
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
     let made = client.post("/batches", &body).await;

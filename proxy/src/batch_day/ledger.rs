@@ -1,9 +1,11 @@
 //! What a row of a provider's batch cost: a line in the log like any call's, priced as a batch, and charged to the budgets that
 //! apply. Rates do not: nobody was asked row by row. A row has the same id in the log however often its step is done.
 //!
-//! Budgets are asked before anything is uploaded; one that is used up holds the batch back. What is spent beyond one that runs
-//! out meanwhile stands in the log alone.
+//! Budgets are asked before anything is uploaded; one that is used up holds the batch back, and a strict one refuses it: nobody
+//! can say before what the rows of a provider's batch will cost together. What is spent beyond a budget that runs out meanwhile
+//! is charged to it all the same.
 
+use super::trouble::Trouble;
 use super::{family, public_id};
 use crate::admission::limit_refusal::refusal;
 use crate::admission::{
@@ -13,8 +15,8 @@ use crate::batches::record::{BatchRecord, IN_METADATA};
 use crate::catalog::target::Credential;
 use crate::journal::ship::Pricer;
 use crate::journal::{Charge, Charges, Record};
-use crate::limits::{LimitKind, Reservation, Spent};
-use crate::refusal::Refusal;
+use crate::limits::{Limit, LimitKind, Reservation, Spent, Unit};
+use crate::refusal::{Refusal, RefusalCode};
 use crate::request::text_bounds::{self, cut, cut_bytes};
 use crate::walk::Engine;
 use crate::walk::provider_jobs::JobTarget;
@@ -30,9 +32,14 @@ use uuid::{Builder, Uuid};
 const TIER: &str = "batch";
 
 impl Engine {
-    /// Whether its budgets have anything left.
-    pub(super) async fn admit_day_batch(&self, job: &JobTarget, batch: &BatchRecord) -> Result<(), Refusal> {
+    /// Whether its budgets have anything left, and none of them must be sure of what it will cost.
+    pub(super) async fn admit_day_batch(&self, job: &JobTarget, batch: &BatchRecord) -> Result<(), Trouble> {
         let wanted = self.day_budgets(job, batch, &metadata(job, batch));
+        if wanted.iter().any(|one| is_strict(&one.limit)) {
+            let message = "a strict budget applies, and what a batch of 24h will cost is not known before it is over: \
+                           use completion_window immediate, whose rows are admitted one by one";
+            return Err(Trouble::lasting(RefusalCode::BudgetExhausted.as_str(), message));
+        }
         self.reserve_day(&wanted, Amounts { tokens: Some(1), nano_cents: Some(1), ..Amounts::default() }).await?;
         Ok(())
     }
@@ -93,14 +100,15 @@ impl Engine {
             most_nano_cents: Some(spent.nano_cents),
         };
         let wanted = self.day_budgets(job, batch, &metadata);
-        let reserved = self.reserve_day(&wanted, amounts).await.ok();
-        record.charges = reserved.iter().flat_map(Reservation::charges).map(Charge::from).collect::<Charges<'_>>();
+        let reserved = self.reserve_day(&wanted, amounts).await;
+        // It is spent, whatever was left.
+        let limits = &self.admitter.limits;
+        let reserved = reserved.unwrap_or_else(|_| limits.charge_unasked(limits.now(), &asks(&wanted, &amounts)));
+        record.charges = reserved.charges().map(Charge::from).collect::<Charges<'_>>();
         if let Some(journal) = &self.recorder.journal {
             journal.append(&record);
         }
-        if let Some(reserved) = reserved {
-            reserved.settle(spent);
-        }
+        reserved.settle(spent);
         priced.cost.map(Amount)
     }
 
@@ -134,6 +142,11 @@ impl Engine {
             None => Refusal::internal(),
         })
     }
+}
+
+fn is_strict(limit: &Limit) -> bool {
+    let is_strict = matches!(limit.kind, LimitKind::Budget { strict: true, .. });
+    is_strict && !limit.dry_run && limit.counter.unit() != Unit::Requests
 }
 
 /// As an immediate batch's rows have it.

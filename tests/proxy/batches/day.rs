@@ -1,8 +1,9 @@
 //! Managed batches that a provider runs within a day: uploaded, started, watched, read; priced as a batch, logged row by row,
 //! judged by guardrails, and stopped.
 
-use super::{begin, ended, id, results, row, shown};
+use super::{begin, begin_by, ended, id, results, row, shown};
 use crate::families::application;
+use crate::limits::{limited_key, patient};
 use crate::routing::target;
 use harness::Stack;
 use rust_decimal::Decimal;
@@ -289,4 +290,31 @@ async fn all_rows_name_one_model() {
         (&json!("failed"), &json!("mismatched_model"), &json!(2))
     );
     assert!(stack.mock.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_budget_is_charged_past_its_end_and_a_strict_one_refuses_the_batch() {
+    let stack = patient().await;
+    for (strict, expected) in [(false, "completed"), (true, "failed")] {
+        let limits = json!({ "usage_limits": { "type": "tokens", "credit_limit": 1, "strict": strict } });
+        let (key, _) = limited_key(&stack, limits).await;
+        let rows = ["a", "b", "c"].map(|id| row(id, "gpt-4o-mini", "Hello"));
+        let client = stack.anonymous().with_key(&key);
+        let batch = begin_by(&stack, &client, &rows, "24h", json!({})).await;
+        let over = ended(&stack, &batch).await;
+        assert_eq!(over["status"], expected, "{over}");
+        if strict {
+            assert!(over.to_string().contains("strict budget"), "{over}");
+            continue;
+        }
+        logged(&stack, id(&batch), rows.len()).await;
+        const SUMS: &str =
+            "SELECT sum(req_units + res_units)::bigint = (SELECT sum(value)::bigint FROM usage_counters c
+                WHERE c.unit = 'tokens' AND c.period = 'total' AND c.starts_at > '-infinity' AND c.scope_id = min(l.api_key_id::text))
+            FROM request_logs l WHERE metadata->>'_batch_id' = $1";
+        let database = stack.database.client().await;
+        let is_charged =
+            async || database.query_one(SUMS, &[&id(&batch)]).await.unwrap().get::<_, Option<bool>>(0) == Some(true);
+        stack.until("what was spent is what is shown", is_charged).await;
+    }
 }
