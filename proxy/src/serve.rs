@@ -31,7 +31,7 @@ use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig, TcpSocketOptions};
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server};
-use pingora_core::services::background::{BackgroundService as _, background_service};
+use pingora_core::services::background::{BackgroundService, background_service};
 use pingora_core::services::listening::Service;
 use pingora_core::services::{Service as _, ServiceHandle};
 use pingora_proxy::{HttpProxy, http_proxy};
@@ -169,15 +169,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     }));
     let sealer = engine.router.sealer.clone();
     server.add_service(supervised(&supervisor, tasks::KEYRING, move |_| sealer.clone().watch()));
-    // Secrets that outside managers hold and tokens of providers' logins are fetched at ordinary priority: requests wait
-    // for them.
-    let secrets = engine.calls.secrets.clone();
-    server.add_service(supervised(&supervisor, tasks::SECRETS, move |_| secrets.clone().run()));
-    let signing = engine.calls.signing.clone();
-    server.add_service(supervised(&supervisor, tasks::PROVIDER_LOGINS, move |_| {
-        let signing = signing.clone();
-        async move { signing.run().await }
-    }));
+    let calls = &engine.calls;
+    let credentials = CredentialsService(supervisor.clone(), calls.secrets.clone(), calls.signing.clone());
+    server.add_service(background_service("credentials", credentials));
     let trail = Arc::new((Mutex::new(writer), settings.database.clone()));
     server.add_service(supervised(&supervisor, tasks::AUDIT_TRAIL, move |shutdown| {
         let trail = trail.clone();
@@ -277,6 +271,25 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let signals = Signals { drain: leave, upgrade_sock, patience: upgrade_timeout, can_hand_over };
     server.run(RunArgs { shutdown_signal: Box::new(signals) });
     Ok(())
+}
+
+/// Secrets that outside managers hold and tokens of providers' logins: two tasks on one thread, of ordinary priority because
+/// requests wait for them.
+struct CredentialsService(Arc<Supervisor>, Arc<Secrets>, Arc<Signing>);
+
+#[async_trait::async_trait]
+impl BackgroundService for CredentialsService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        let (secrets, signing) = (self.1.clone(), self.2.clone());
+        let renew_logins = move || {
+            let signing = signing.clone();
+            async move { signing.run().await }
+        };
+        tokio::join!(
+            self.0.clone().keep(tasks::SECRETS, move || secrets.clone().run()),
+            self.0.clone().keep(tasks::PROVIDER_LOGINS, renew_logins)
+        );
+    }
 }
 
 /// The journal's tasks, each apart from the others.

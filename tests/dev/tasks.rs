@@ -19,7 +19,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("proxy/src/cache/semantic/index/pgvector.rs", 1, "one search"),
     ("proxy/src/gateway/ticks.rs", 1, "a timer that does nothing"),
     ("proxy/src/runtime/background.rs", 1, "runs what the supervisor keeps on another runtime"),
-    ("proxy/src/serve.rs", 1, "the snapshot's service, whose task `follow.rs` gives to the supervisor"),
+    ("proxy/src/serve.rs", 2, "services of the snapshot and of credentials, whose tasks the supervisor keeps"),
     ("proxy/src/serve/health.rs", 1, "one connection of the metrics port"),
     ("proxy/src/serve/supervised.rs", 2, "supervised tasks as services of Pingora"),
     ("proxy/src/signing/token_cache.rs", 1, "one renewal of a token"),

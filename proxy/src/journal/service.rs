@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Files of a leaving process wait so long for hooks of their calls.
 const LEAVING_FILE_WAIT: Duration = Duration::from_secs(2);
 /// The longest that a shipment waits for tokens to be counted.
-const LONGEST_COUNT: Duration = Duration::from_secs(10);
+const LONGEST_COUNT: Duration = Duration::from_secs(60);
 /// And so long for its traces, which nobody keeps.
 const TRACED: Duration = Duration::from_secs(2);
 

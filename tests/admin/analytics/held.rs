@@ -23,7 +23,7 @@ const HOSTILE: &str = "INSERT INTO request_logs (id, created_at, organisation_id
     SELECT gen_random_uuid(), created_at + n * interval '1 millisecond', organisation_id, gen_random_uuid(), '/', 'POST', 200, 1,
         't', gen_random_uuid(),
         (SELECT jsonb_object_agg('name-' || name, n || '-' || name) FROM generate_series(1, 64) AS name)
-    FROM request_logs, generate_series(1, 4000) AS n WHERE request_url <> '/'";
+    FROM request_logs, generate_series(1, 2500) AS n WHERE request_url <> '/'";
 
 #[tokio::test]
 async fn memory_is_bounded_whatever_tenants_log() {
@@ -45,8 +45,8 @@ async fn memory_is_bounded_whatever_tenants_log() {
     }
     let stored = "SELECT count(*) FROM usage_slots WHERE size = 1";
     let rows: i64 = client.query_one(stored, &[]).await.unwrap().get(0);
-    assert!(rows > 8000, "{rows} rows");
-    // All of it would be some 300,000; a quarter of that is handed on before more is read.
+    assert!(rows > 5000, "{rows} rows");
+    // All of it would be some 190,000.
     assert!((1..120_000).contains(&most), "{most} were held at once");
     let tx = client.transaction().await.unwrap();
     assert_eq!(usage_slots::verify_day(&tx, noon).await.unwrap(), DayVerdict::Sound);

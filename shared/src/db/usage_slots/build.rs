@@ -56,8 +56,8 @@ struct CountedSlots {
 }
 
 /// Logs, and rows of slots, that are read at once.
-const LOGS_AT_ONCE: &str = "FETCH 500 FROM counted_logs";
-const SLOTS_AT_ONCE: &str = "FETCH 8 FROM smaller_slots";
+const LOGS_AT_ONCE: usize = 500;
+pub const SLOTS_AT_ONCE: usize = 64;
 /// What is counted is handed on when it is this heavy.
 const HEAVY: usize = 16 << 20;
 /// About what the figures of one call take at most: a value of each name of metadata.
@@ -78,11 +78,11 @@ pub async fn tally_logs(
     );
     db.execute(&declare, &[&from, &until]).await?;
     let (mut tally, mut counted, mut most) = (Tally::default(), CountedSlots::default(), MostHeld::default());
-    loop {
-        let rows = db.query(LOGS_AT_ONCE, &[]).await?;
-        if rows.is_empty() {
-            break;
-        }
+    let fetch = format!("FETCH {LOGS_AT_ONCE} FROM counted_logs");
+    let mut is_last = false;
+    while !is_last {
+        let rows = db.query(&fetch, &[]).await?;
+        is_last = rows.len() < LOGS_AT_ONCE;
         for row in &rows {
             tally.count(row, size, &mut counted)?;
         }
@@ -208,11 +208,11 @@ pub async fn merge_smaller(
     let (width, until) = (size.smaller().minutes(), slot + size.width());
     db.execute(SMALLER, &[&width, &slot, &until]).await?;
     let (mut held, mut counted): (Option<(SlotKey, SlotValues)>, _) = (None, CountedSlots::default());
-    loop {
-        let rows = db.query(SLOTS_AT_ONCE, &[]).await?;
-        if rows.is_empty() {
-            break;
-        }
+    let fetch = format!("FETCH {SLOTS_AT_ONCE} FROM smaller_slots");
+    let mut is_last = false;
+    while !is_last {
+        let rows = db.query(&fetch, &[]).await?;
+        is_last = rows.len() < SLOTS_AT_ONCE;
         for row in &rows {
             let Some(dimension) = SlotDimension::named(row.try_get("dimension")?) else { continue };
             // Of a week of which a part is gone.

@@ -63,6 +63,7 @@ impl SlotValues {
     }
 
     /// Adds what was counted of another stretch of time.
+    #[cfg(test)]
     pub fn add(&mut self, other: &Self) {
         match (&mut *self, other) {
             (Self::ByName(mine), Self::ByName(theirs)) => {

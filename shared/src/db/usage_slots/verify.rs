@@ -4,7 +4,7 @@
 //! Nothing is locked while a day is read: what seems to differ may have been built meanwhile, so it is looked at again under the lock
 //! of those who write slots, which is held for these few alone.
 
-use super::build::{PayloadDigest, SlotKey, SlotSink, digest, merge_smaller, off_thread, tally_logs};
+use super::build::{PayloadDigest, SLOTS_AT_ONCE, SlotKey, SlotSink, digest, merge_smaller, off_thread, tally_logs};
 use super::pack;
 use super::trace_filter::{self, TRACES};
 use super::{Kept, SlotDimension, SlotSize, day_of, lock, rebuild};
@@ -41,9 +41,6 @@ impl fmt::Display for DayVerdict {
 
 /// Slots that are built again while the lock is held. More of them are noted as stale, and built a few at a time like others.
 const MOST_MENDED: usize = 120;
-
-/// Rows of slots that are read at once.
-const STORED_AT_ONCE: &str = "FETCH 8 FROM stored_slots";
 
 /// Looks at the day (UTC) that a moment is in. Whoever goes through several begins with the latest: slots have no gaps.
 pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<DayVerdict, RowError> {
@@ -191,11 +188,11 @@ async fn compared(
         WHERE size = $1 AND slot >= $2 AND slot < $3 AND dimension <> $4";
     db.execute(STORED, &[&size.minutes(), &from, &until, &TRACES]).await?;
     let mut wrong = BTreeMap::new();
-    loop {
-        let rows = db.query(STORED_AT_ONCE, &[]).await?;
-        if rows.is_empty() {
-            break;
-        }
+    let fetch = format!("FETCH {SLOTS_AT_ONCE} FROM stored_slots");
+    let mut is_last = false;
+    while !is_last {
+        let rows = db.query(&fetch, &[]).await?;
+        is_last = rows.len() < SLOTS_AT_ONCE;
         let mut read = Vec::with_capacity(rows.len());
         for row in rows {
             let slot: DateTime<Utc> = row.try_get("slot")?;
