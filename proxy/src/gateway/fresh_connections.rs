@@ -11,6 +11,7 @@ pub fn count() -> usize {
 }
 
 /// Counts until its first request comes or the connection goes.
+#[derive(Debug)]
 pub struct FreshConnection(AtomicBool);
 
 impl FreshConnection {
