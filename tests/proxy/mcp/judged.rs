@@ -220,12 +220,13 @@ async fn nothing_that_a_server_says_passes_unjudged() {
     ];
     for (sent, (status, kind, says), is_passed) in ways {
         for (word, may_pass) in [("forbidden", false), ("harmless", is_passed)] {
-            parrot.says(status, kind, &says.replace("WORD", word));
+            // The word itself may be told by the check that found it.
+            parrot.says(status, kind, &says.replace("WORD", &format!("{word} saga")));
             let got = match sent {
                 "" => own.get("/parrot/mcp").await.text(),
                 sent => send(&own, sent).await,
             };
-            assert_eq!(got.contains(word), may_pass, "{word}: {sent} {says}: {got}");
+            assert_eq!(got.contains("saga"), may_pass, "{word}: {sent} {says}: {got}");
         }
     }
     parrot.says(200, JSON, "");
