@@ -3,7 +3,8 @@
 
 use crate::journal::calls::rows;
 use crate::routing::asked;
-use harness::{Client, Stack, chat, whole};
+use harness::client::whole;
+use harness::{Client, Stack, chat};
 use http::Method;
 use serde_json::{Value, json};
 
