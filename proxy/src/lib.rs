@@ -26,6 +26,7 @@
 //! - `realtime`: websocket sessions, watched while their bytes pass
 //! - `visit`: the state of one request from its first byte to its last, and the record that is made of it
 //! - `journal`: the log of calls: on disk, to Postgres, to the log store, as traces; what a call used
+//! - `vocabulary`: the tokens of a model, counted and read
 //! - `snapshot`: everything of the control plane, in memory; no request waits for Postgres
 //! - `refusal`: why the gateway answered a request itself: status, code, sentence
 //! - `metrics`: every metric
@@ -61,4 +62,5 @@ pub mod runtime;
 pub mod signing;
 pub mod snapshot;
 pub mod visit;
+pub mod vocabulary;
 pub mod walk;

@@ -1,6 +1,7 @@
 //! `gateway-proxy`: reads its settings, then serves until told to leave.
 mod gateway;
 mod serve;
+mod tasks;
 
 use std::process::ExitCode;
 

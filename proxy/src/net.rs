@@ -11,4 +11,5 @@ pub mod head_lines;
 pub mod header_text;
 pub mod in_memory;
 pub mod own_call;
+pub mod own_cookies;
 pub mod retry_after;

@@ -13,7 +13,6 @@ pub(crate) mod health;
 pub(crate) mod successor;
 pub(crate) mod supervised;
 pub(crate) mod take_over;
-pub(crate) mod tasks;
 
 use crate::gateway::Gateway;
 use crate::gateway::access_log::AccessLog;
@@ -25,6 +24,7 @@ use crate::serve::drain::{Drain, Signals};
 use crate::serve::health::{Health, HealthPort};
 use crate::serve::supervised::{supervised, supervised_on};
 use crate::serve::take_over::TakeOver;
+use crate::tasks;
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
 use pingora_core::listeners::tls::TlsSettings;

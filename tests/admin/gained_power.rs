@@ -86,6 +86,9 @@ fn operation_method(method: &str) -> Method {
 }
 
 /// Keys that are made, changed, rotated or promised: never with more than who asks has.
+/// What is asked for, the key that asks and its scopes, and the request.
+type Way<'w> = (&'w str, KeyKind, &'w [&'w str], &'w str, String, Option<Value>);
+
 #[tokio::test]
 async fn a_key_is_worth_no_more_than_who_makes_it() {
     let service = Service::start().await;
@@ -99,7 +102,7 @@ async fn a_key_is_worth_no_more_than_who_makes_it() {
     let key = |scopes: &[&str]| json!({ "name": "k", "workspace_id": workspace, "scopes": scopes });
     let organisation = KeyKind::OrganisationService;
     let service_key = KeyKind::WorkspaceService;
-    let ways: &[(&str, KeyKind, &[&str], &str, String, Option<Value>)] = &[
+    let ways: &[Way] = &[
         (
             "an organisation key with more",
             organisation,

@@ -63,7 +63,7 @@ async fn pass_in(target: &Target, visit: &mut Visit, mut source: AnswerSource, m
     let limit = Instant::now() + target.timeout;
     let memory = BodyMemory::new(64 << 20);
     let room = MemoryOwner { memory: &memory, workspace: uuid::Uuid::nil() };
-    let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit, room, &mut bytes::Bytes::new()).await {
+    let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit, room, &mut Bytes::new()).await {
         Ok(held) => deliver(&mut client, &mut source, held, &mut steps, visit).await,
         Err(ended) => ended,
     };
@@ -248,7 +248,7 @@ async fn an_answer_that_is_gathered_counts_while_it_is_held_and_one_without_room
         let room = MemoryOwner { memory: &memory, workspace: uuid::Uuid::nil() };
         let (mut source, mut steps) = (source("application/json", pieces(&[&text])), upper_case());
         let until = Instant::now() + target.timeout;
-        match hold(&mut source, &target, WireDialect::OpenAi, &mut steps, until, room, &mut bytes::Bytes::new()).await {
+        match hold(&mut source, &target, WireDialect::OpenAi, &mut steps, until, room, &mut Bytes::new()).await {
             Ok(held) => {
                 assert!(has_room && memory.used() >= text.len(), "{}", memory.used());
                 drop(held);

@@ -2,7 +2,7 @@
 //! reads the lines slowly loses some, and holds up no request. Nothing is written that a client could hide a secret in:
 //! no query, no header but ids, no body.
 
-use crate::serve::tasks::ACCESS_LOG;
+use crate::tasks::ACCESS_LOG;
 use anyhow::Context as _;
 use http::HeaderValue;
 use pingora_http::RequestHeader;

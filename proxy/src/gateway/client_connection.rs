@@ -123,6 +123,11 @@ impl ClientConnection {
         }
     }
 
+    /// No request has come yet.
+    pub fn is_fresh(&self) -> bool {
+        self.fresh.is_fresh()
+    }
+
     pub fn begin_request(&self) {
         self.idle.end();
         self.fresh.begin_request();

@@ -2,6 +2,10 @@
 //! clients were let in, and cannot know that nobody will read what they are about to send.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How long a process that leaves waits for a first request: clients, networks and machines are busy at times.
+pub const FIRST_REQUEST: Duration = Duration::from_secs(5);
 
 /// Of the process, as the drain asks for all of them.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -21,6 +25,10 @@ impl FreshConnection {
             COUNT.fetch_add(1, Relaxed);
         }
         Self(AtomicBool::new(!is_http2))
+    }
+
+    pub fn is_fresh(&self) -> bool {
+        self.0.load(Relaxed)
     }
 
     pub fn begin_request(&self) {

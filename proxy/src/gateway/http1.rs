@@ -6,6 +6,7 @@ mod client;
 mod head;
 
 use super::client_connection::{ClientConnection, Opened};
+use super::fresh_connections::FIRST_REQUEST;
 use super::{DRAIN, Gateway};
 use bytes::BytesMut;
 use client::{PIECE, PlainClient};
@@ -46,11 +47,22 @@ impl Gateway {
         let mut leaving = shutdown.clone();
         let mut leaving = pin!(leaving.wait_for(|is_leaving| *is_leaving));
         loop {
-            let found = tokio::select! {
+            let heard = tokio::select! {
                 biased;
-                found = next_head(connection, &mut unread) => found,
-                // Whoever has asked for nothing is told at once; whoever asks meanwhile is answered, and told then.
-                _ = &mut leaving => return Left::Over,
+                found = next_head(connection, &mut unread) => Some(found),
+                _ = &mut leaving => None,
+            };
+            let found = match heard {
+                Some(found) => found,
+                // Whoever waits between two requests is told at once. Whoever was let in just now, or has begun to ask, is
+                // answered, and told then.
+                None if connection.is_fresh() || !unread.is_empty() => {
+                    match timeout(FIRST_REQUEST, next_head(connection, &mut unread)).await {
+                        Ok(found) => found,
+                        Err(_) => return Left::Over,
+                    }
+                }
+                None => return Left::Over,
             };
             let served = match found {
                 Some(found) => pin!(self.serve_one(connection, found, &mut unread, peer, shutdown)).await,

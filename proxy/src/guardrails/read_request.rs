@@ -3,8 +3,8 @@
 
 use super::hook::CompiledHook;
 use super::unique_keys::parse_unique;
-use crate::journal::usage::vocabulary_of;
 use crate::refusal::Refusal;
+use crate::vocabulary;
 use serde_json::Value;
 use shared::guardrails::{Shape, other_letters, token_places};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub fn read_request(body: &[u8], shape: Shape, is_strict: bool) -> Result<Value,
     }
     let Some(places) = token_places(&request, shape) else { return Ok(request) };
     let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
-    let tokenizer = vocabulary_of(model);
+    let tokenizer = vocabulary::known_of_model(model);
     let read = tokenizer.and_then(|tokenizer| places.read(&request, |tokens| tokenizer.decode(tokens)));
     match read {
         Some(read) => Ok(read),

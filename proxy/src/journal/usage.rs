@@ -14,10 +14,6 @@ mod outermost;
 mod report;
 mod scan;
 pub mod stream_options;
-mod tokenizer;
-mod vocabulary;
-
-pub use vocabulary::known_of_model as vocabulary_of;
 
 pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
 

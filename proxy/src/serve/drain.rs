@@ -5,7 +5,7 @@
 //! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
 
 use super::successor;
-use crate::gateway::fresh_connections;
+use crate::gateway::fresh_connections::{self, FIRST_REQUEST};
 use async_trait::async_trait;
 use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
 use proxy::journal::Journal;
@@ -22,8 +22,6 @@ use tokio::time::{Instant, sleep};
 
 /// A connection accepted in the last moment needs this long to be seen.
 const QUIET: Duration = Duration::from_millis(300);
-/// One that was seen may take this long to show its request: clients, networks and machines are busy at times.
-const FIRST_REQUEST: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Drain {

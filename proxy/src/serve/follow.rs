@@ -48,7 +48,7 @@ impl BackgroundService for Follow {
     async fn start_with_ready_notifier(&self, shutdown: ShutdownWatch, ready: ServiceReadyNotifier) {
         let (snapshot, database, settings) = (self.snapshot.clone(), self.database.clone(), self.settings.clone());
         let follow = move || Follower::new(snapshot.clone(), database.clone(), settings.clone()).run(shutdown.clone());
-        let follow = self.supervisor.clone().keep(super::tasks::SNAPSHOT, follow);
+        let follow = self.supervisor.clone().keep(crate::tasks::SNAPSHOT, follow);
         let announce = async {
             let _ = tokio::time::timeout(self.longest_wait, self.first_load()).await;
             ready.notify_ready();

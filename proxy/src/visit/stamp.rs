@@ -3,9 +3,9 @@
 
 use super::server_timing::timing;
 use super::{RoutingState, Visit};
-use crate::answer::drop_own_cookies;
 use crate::net::head_lines::HeadLines;
 use crate::net::header_text::HeaderText;
+use crate::net::own_cookies::drop_own_cookies;
 use crate::request::headers::PREFIX;
 use crate::routing::warnings::joined;
 use http::response::Parts;

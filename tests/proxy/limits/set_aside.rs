@@ -42,6 +42,9 @@ async fn client(stack: &Stack, config: &Value, limits: Value) -> Client {
     stack.anonymous().with_key(&key).with("x-gateway-config", config.to_string())
 }
 
+/// What happens, the script of the provider, the call, and its rows: status and tokens, where they were paid for.
+type Case = (&'static str, Value, Value, Vec<(i32, Option<(i64, i64)>)>);
+
 #[tokio::test]
 async fn every_answer_that_is_paid_has_its_row_whatever_became_of_it() {
     let stack = patient().await;
@@ -51,7 +54,7 @@ async fn every_answer_that_is_paid_has_its_row_whatever_became_of_it() {
     let messages = json!({ "provider": "anthropic", "api_key": "sk", "custom_host": stack.mock.url() });
     let foreign = json!({ "body": "{\"type\":7,\"usage\":{\"input_tokens\":1000,\"output_tokens\":100}}", "content_type": "application/json" });
     let exact = (1000, 100);
-    let cases: Vec<(&str, Value, Value, Vec<(i32, Option<(i64, i64)>)>)> = vec![
+    let cases: Vec<Case> = vec![
         (
             "denied, then a fallback",
             fallback(denying(&stack, json!({})), plain()),

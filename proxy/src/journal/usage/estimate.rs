@@ -3,9 +3,9 @@
 //! Counted with a model's vocabulary (`UncountedCall`), apart from the threads that carry requests. Those leave a rough figure
 //! in the record, a quarter of the characters, in case the process is killed before the count.
 
+use super::scaled;
 use super::scan::{self, ScannedValue as Written};
-use super::tokenizer::Tokenizer;
-use super::{scaled, vocabulary};
+use crate::vocabulary::{self, Tokenizer};
 use bytes::Bytes;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};

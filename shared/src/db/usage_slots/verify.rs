@@ -42,6 +42,9 @@ impl fmt::Display for DayVerdict {
 /// Slots that are built again while the lock is held. More of them are noted as stale, and built a few at a time like others.
 const MOST_MENDED: usize = 120;
 
+/// Minutes of a day are looked at in pieces: what all slots of a piece are known by is in memory.
+const HOURS_AT_ONCE: i64 = 2;
+
 /// Looks at the day (UTC) that a moment is in. Whoever goes through several begins with the latest: slots have no gaps.
 pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<DayVerdict, RowError> {
     const BEGIN: &str = "UPDATE usage_slots_kept SET begins_at = $1";
@@ -123,15 +126,12 @@ async fn differing_slots(
 ) -> Result<BTreeSet<(SlotSize, DateTime<Utc>)>, RowError> {
     let mut differing = BTreeSet::new();
     let mut pieces = Vec::new();
-    for slot in slots_of(day, SlotSize::HalfHour) {
-        let piece = [slot, slot + SlotSize::HalfHour.width()];
-        if day >= kept.minutes_from {
-            pieces.push((SlotSize::Minute, piece));
-        }
-        pieces.push((SlotSize::HalfHour, piece));
+    if day >= kept.minutes_from {
+        let beginnings = (0..24 / HOURS_AT_ONCE).map(|n| day + TimeDelta::hours(n * HOURS_AT_ONCE));
+        pieces.extend(beginnings.map(|from| (SlotSize::Minute, [from, from + TimeDelta::hours(HOURS_AT_ONCE)])));
     }
     let next = day + SlotSize::Day.width();
-    pieces.push((SlotSize::Day, [day, next]));
+    pieces.extend([(SlotSize::HalfHour, [day, next]), (SlotSize::Day, [day, next])]);
     let week = SlotSize::Week.beginning(day);
     // With its last day, all that it is made of is there.
     if week + SlotSize::Week.width() == next && week >= kept.begins_at {

@@ -98,6 +98,9 @@ pub struct Redaction {
 /// More than can be told apart in bounded work.
 struct TooMany;
 
+/// Where something stands, the rank of its finder and its category.
+type RankedPlace = (Range<usize>, usize, &'static str);
+
 impl Redaction {
     pub fn new(all: &'static [Finder], what: &'static str, parameters: &Parameters<'_>) -> Self {
         let wanted = parameters.texts("categories");
@@ -138,8 +141,8 @@ impl Redaction {
     }
 
     /// All places with the ranks of their finders, some perhaps over others.
-    fn search(&self, text: &str) -> Result<Vec<(Range<usize>, usize, &'static str)>, TooMany> {
-        let mut found: Vec<(Range<usize>, usize, &'static str)> = Vec::new();
+    fn search(&self, text: &str) -> Result<Vec<RankedPlace>, TooMany> {
+        let mut found: Vec<RankedPlace> = Vec::new();
         let present = Present::of(text);
         let possible = self.finders.iter().enumerate().filter(|(_, finder)| present.has_any(finder.needs));
         for (rank, finder) in possible {
@@ -194,7 +197,7 @@ impl Redaction {
 }
 
 /// In order, none over another; where two meet, the finder that is listed first wins.
-fn apart(mut found: Vec<(Range<usize>, usize, &'static str)>) -> Vec<(Range<usize>, &'static str)> {
+fn apart(mut found: Vec<RankedPlace>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|(place, rank, _)| (*rank, place.start, std::cmp::Reverse(place.end)));
     let mut kept: Vec<(Range<usize>, &'static str)> = Vec::new();
     let mut taken = std::collections::BTreeMap::<usize, usize>::new();

@@ -1,7 +1,10 @@
 //! The vocabulary of a model. OpenAI's two are public; of the others' none is, or none is small, and the newer of the two
 //! comes closest. Whoever counts says that it is an estimate.
 
-use super::tokenizer::{Tokenizer, cl100k, o200k};
+mod tokenizer;
+
+pub use tokenizer::Tokenizer;
+use tokenizer::{cl100k, o200k};
 
 /// Families that speak the older one. Names of routers and fine-tunes have theirs in the middle.
 const OLDER: [&str; 6] = ["gpt-3.5", "gpt-35", "gpt-4-", "gpt-4:", "text-embedding-", "gpt-4 "];

@@ -29,16 +29,15 @@ pub struct Tokenizer {
 
 /// GPT-3.5 and GPT-4.
 pub fn cl100k() -> &'static Tokenizer {
-    static CL100K: LazyLock<Tokenizer> = LazyLock::new(|| {
-        Tokenizer::new(CL100K_PIECES, include_bytes!("../../../vocabularies/cl100k_base.tiktoken.gz"))
-    });
+    static CL100K: LazyLock<Tokenizer> =
+        LazyLock::new(|| Tokenizer::new(CL100K_PIECES, include_bytes!("../../vocabularies/cl100k_base.tiktoken.gz")));
     &CL100K
 }
 
 /// Everything since GPT-4o.
 pub fn o200k() -> &'static Tokenizer {
     static O200K: LazyLock<Tokenizer> =
-        LazyLock::new(|| Tokenizer::new(O200K_PIECES, include_bytes!("../../../vocabularies/o200k_base.tiktoken.gz")));
+        LazyLock::new(|| Tokenizer::new(O200K_PIECES, include_bytes!("../../vocabularies/o200k_base.tiktoken.gz")));
     &O200K
 }
 
