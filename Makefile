@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
 
-.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
+.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -76,6 +76,9 @@ setup: ## install what building and running need, or say what to type
 
 setup-test: setup-embedder
 	@.ci/setup run test
+
+setup-deny: ## build cargo-deny, which judges dependencies in `make lint` and `make test` where it is there
+	@.ci/setup run deny
 
 setup-embedder: ## fetch static embeddings for the semantic cache, into .run/embedder
 	@.ci/embedder .run/embedder
