@@ -144,6 +144,14 @@ impl Engine {
         if body.len() > SMALL || !set.output.is_empty() || set.input.iter().any(looks_further) {
             return None;
         }
+        // A name that may be a known one in other letters is looked at in the tree.
+        let mut is_spelled_plainly = true;
+        fields.each(|name, _| {
+            is_spelled_plainly &= name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+        });
+        if !is_spelled_plainly {
+            return None;
+        }
         let endpoint = errand.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let text = match shape {

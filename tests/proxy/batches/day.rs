@@ -1,7 +1,7 @@
 //! Managed batches that a provider runs within a day: uploaded, started, watched, read; priced as a batch, logged row by row,
 //! judged by guardrails, and stopped.
 
-use super::{begin, begin_by, ended, id, results, row, shown};
+use super::{asked, begin, ended, id, jsonl, options, results, row, shown, upload};
 use crate::families::application;
 use crate::limits::{limited_key, patient};
 use crate::routing::target;
@@ -300,7 +300,14 @@ async fn a_budget_is_charged_past_its_end_and_a_strict_one_refuses_the_batch() {
         let (key, _) = limited_key(&stack, limits).await;
         let rows = ["a", "b", "c"].map(|id| row(id, "gpt-4o-mini", "Hello"));
         let client = stack.anonymous().with_key(&key);
-        let batch = begin_by(&stack, &client, &rows, "24h", json!({})).await;
+        let mut asked = asked(&upload(&application(&stack), &jsonl(&rows)).await, "24h");
+        asked["gateway_options"] = options(&stack);
+        let made = client.post("/batches", &asked).await;
+        if strict && made.status == 412 {
+            assert!(made.text().contains("strict"), "{}", made.text());
+            continue;
+        }
+        let batch = made.json();
         let over = ended(&stack, &batch).await;
         assert_eq!(over["status"], expected, "{over}");
         if strict {

@@ -85,7 +85,8 @@ async fn one_that_cannot_be_had_is_an_error_and_the_request_stays_as_it_was() {
             );
             let check = &got.json()["hook_results"]["before_request_hooks"][0]["checks"][0];
             assert_eq!(check["error"]["name"], "ImageNotFetched", "{check}");
-            assert!(check["error"]["message"].as_str().unwrap().contains(says), "{says}: {check}");
+            // A denial does not say what was found.
+            assert!(fails || check["error"]["message"].as_str().unwrap().contains(says), "{says}: {check}");
             assert!(!check.to_string().contains("s3cret"), "{check}");
         }
         assert_eq!(sent_image(&stack), json!(url));

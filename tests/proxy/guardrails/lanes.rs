@@ -144,7 +144,6 @@ async fn answers_are_withheld_by_default_in_streams_and_with_their_reasoning() {
         };
         stack.until("the answer is withheld", denied).await;
     }
-    assert!(!rows(&stack, 2).await.is_empty());
 }
 
 #[tokio::test]

@@ -31,8 +31,8 @@ async fn an_issuer_is_asked_about_a_token_once_in_the_time_that_its_answer_is_ke
     assert_eq!(asks(kept.clone(), "one").await, (200, 0));
     assert_eq!(asks(kept.clone(), "two").await, (446, 1), "another token is another question");
     issuer.says(Says::Status(500, String::new()));
-    assert_eq!(asks(kept.clone(), "three").await, (200, 1), "an error passes");
-    assert_eq!(asks(kept, "three").await, (200, 1), "and is not kept");
+    assert_eq!(asks(kept.clone(), "three").await, (446, 1), "nobody knows, so nobody passes");
+    assert_eq!(asks(kept, "three").await, (446, 1), "and that is not kept");
 }
 
 #[tokio::test]

@@ -100,7 +100,9 @@ async fn every_answer_that_is_paid_has_its_row_whatever_became_of_it() {
                 None => assert!(tokens(row).0 > 500 && row.get::<_, bool>("usage_estimated"), "{what} {code}"),
             }
             let own: Option<Decimal> = row.get("cost");
-            assert!(own.is_some_and(|cost| cost > 0.into()), "{what} {code}: {own:?}");
+            // The model of the calls has no price at the provider of the foreign answer.
+            let is_listed = !(*code == 502 && used.is_some());
+            assert_eq!(own.is_some_and(|cost| cost > 0.into()), is_listed, "{what} {code}: {own:?}");
             cost += own.unwrap_or_default();
         }
         let key: uuid::Uuid = found[0].get("api_key_id");

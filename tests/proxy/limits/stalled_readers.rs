@@ -62,7 +62,7 @@ async fn others_are_served(stack: &Stack, config: &str) {
     // Nobody was served to the end: each is noted, with what was received of it.
     let noted = "SELECT response_status_code::int4 AS status, request_url LIKE '%/chat/completions' AS is_chat,
                         res_units > 0 AS is_counted
-                 FROM request_logs WHERE response_status_code <> 200";
+                 FROM request_logs WHERE response_status_code IN (408, 499)";
     let database = stack.database.client().await;
     let found = async || database.query(noted, &[]).await.unwrap();
     stack.until("all are noted", async || found().await.len() >= readers).await;
@@ -70,8 +70,7 @@ async fn others_are_served(stack: &Stack, config: &str) {
     assert_eq!(found.len(), readers);
     for row in found {
         let (status, is_chat): (i32, bool) = (row.get("status"), row.get("is_chat"));
-        // On a machine that is busy with other things the time may be over before an answer begins.
-        assert!(matches!(status, 408 | 499), "{status}");
+        // 408 on a machine so busy that the time is over before an answer begins.
         assert_eq!(row.get::<_, bool>("is_counted"), is_chat && status == 499, "the chats say how much of them came");
     }
     drop((responses, streams));

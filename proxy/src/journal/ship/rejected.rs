@@ -86,7 +86,7 @@ mod tests {
             (Some(r#"{"_user":7}"#), Some("7")),
             (Some(r#"{"_user":null}"#), None),
             (Some("{"), None),
-            (Some(deep.as_str()), None),
+            (Some(deep.as_str()), Some("ada")),
             (None, None),
         ] {
             let owner = of(metadata);
