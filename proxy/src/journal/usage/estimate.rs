@@ -73,9 +73,15 @@ impl UncountedCall {
     }
 }
 
+/// No request or answer of a model is deeper. Looking for keys takes a turn for each level.
+const DEEPEST: usize = 64;
+
 /// The same from the number of characters, at once.
 pub fn rough_tokens(body: &[u8]) -> u64 {
     let mut tokens = 0;
+    if depth(body) > DEEPEST {
+        return body.len().div_ceil(4) as u64;
+    }
     for (key, value) in scan::keys(body) {
         if let Written::Text(text) = value
             && TEXTS.iter().any(|name| name.as_bytes() == key)
@@ -84,6 +90,20 @@ pub fn rough_tokens(body: &[u8]) -> u64 {
         }
     }
     tokens
+}
+
+/// At least how deep it is: brackets inside of texts count as others do.
+fn depth(body: &[u8]) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    for byte in body {
+        match byte {
+            b'{' | b'[' => now += 1,
+            b'}' | b']' => now = now.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(now);
+    }
+    most
 }
 
 struct TokenCounter {
