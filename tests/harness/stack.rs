@@ -15,7 +15,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 const KEY_PREFIX: &str = "pk_";
 
 /// A running product. Everything ends with it.

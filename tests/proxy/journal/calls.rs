@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// Far beyond anything a healthy run needs: a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The rows of the stack, the oldest first, once there are so many.
 pub async fn rows(stack: &Stack, count: usize) -> Vec<Row> {
