@@ -12,9 +12,9 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile patterns webhooks batches
+PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile upgrade patterns webhooks batches bill
 
-.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-embedder
+.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -93,9 +93,10 @@ prove: build-proofs ## what must hold under weight and in trouble, on the progra
 	@failed=0; for proof in $(PROOFS); do $(TARGET)/dist/prove $$proof || failed=1; done; exit $$failed
 
 # How long, where a proof has a length, and calls a second: make prove-tail SECONDS=600 RATE=1200; how many, where it has a number:
-# make prove-analytics ROWS=10000000, make prove-bodies CALLS=1000000
+# make prove-analytics ROWS=10000000, make prove-bodies CALLS=1000000, make prove-bill CALLS=2000 KILLS=2
 PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(ROWS),--rows $(ROWS)) $(if $(CALLS),--calls $(CALLS)) $(if $(KILLS),--kills $(KILLS))
 
+prove prove-upgrade: setup-upgrade
 $(PROOFS:%=prove-%): prove-%: build-proofs
 	@exec $(TARGET)/dist/prove $* $(PROOF_ARGS)
 
@@ -123,6 +124,9 @@ prove-limits-simulation: setup-test ## that limits hold whatever happens to ten 
 prove-analytics-truth: setup-test ## that every figure is what a slow reference makes of 200,000 calls (CALLS=200000)
 	@cargo build --locked --workspace $(BINS)
 	@ANALYTICS_CALLS=$(or $(CALLS),200000) $(TARGET)/debug/gateway-dev test -- cargo test --locked -p tests --test admin analytics::truth
+
+setup-upgrade: setup ## the programs of earlier releases, built once, for make prove-upgrade (some minutes)
+	@bench/setup-upgrade
 
 build-proofs: setup
 	@cargo build --locked $(DIST) -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove

@@ -7,6 +7,7 @@ mod domains;
 mod leases;
 mod login_link;
 mod unconfirmed;
+mod verify_limits;
 
 pub use arguments::Arguments;
 
@@ -21,6 +22,7 @@ use shared::bootstrap::FirstKeys;
 use shared::db::usage_slots::DayVerdict;
 use shared::key_rotation::rotation::Progress;
 use std::process::ExitCode;
+use verify_limits::Finding;
 
 /// Follows the command, or serves until a signal says otherwise.
 #[tokio::main]
@@ -60,6 +62,12 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Limits { command: LimitsCommand::Reconcile { request, verdict } }) => {
             say(&format!("{} charges reconciled", commands::reconcile_charges(settings, *request, *verdict).await?));
+        }
+        Some(Command::Limits { command: LimitsCommand::Verify { organisation, mend } }) => {
+            let tell = &mut |finding: &Finding| say(&finding.to_string());
+            let verified = commands::verify_limits(settings, *organisation, *mend, tell).await?;
+            say(&verified.to_string());
+            return Ok(if verified.left == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) });
         }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
             let subject =

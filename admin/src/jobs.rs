@@ -89,15 +89,15 @@ pub struct Job {
 /// must not be begun by every admin in turn.
 const WATCHED: [&str; 3] = ["export_logs", "roll_up", "verify_figures"];
 /// Runs without an end after which a watched job waits, the first pause, and the longest.
-const MOST_UNFINISHED: i32 = 3;
+const MAX_UNFINISHED_RUNS: i32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(300);
-const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3600);
+const MAX_PAUSE: Duration = Duration::from_secs(6 * 3600);
 
 /// How long a watched job waits after it was begun for the last time.
 fn unfinished_pause(runs: i32) -> Duration {
-    match runs - MOST_UNFINISHED {
+    match runs - MAX_UNFINISHED_RUNS {
         ..0 => Duration::ZERO,
-        more => (FIRST_PAUSE * 2_u32.pow(more.unsigned_abs().min(10))).min(LONGEST_PAUSE),
+        more => (FIRST_PAUSE * 2_u32.pow(more.unsigned_abs().min(10))).min(MAX_PAUSE),
     }
 }
 

@@ -9,6 +9,7 @@ mod ask;
 pub mod authority;
 mod batches;
 mod bedrock;
+mod bill;
 mod body;
 mod buckets;
 mod cohere;
@@ -50,6 +51,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 pub use authority::{Authority, Identity};
+pub use bill::{BillKey, Billed};
 pub use counts::Counts;
 pub use fault::Fault;
 pub use record::Recorded;
@@ -65,6 +67,8 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// How many requests are remembered; 0 saves the copying.
     pub remember: usize,
+    /// Whether it keeps a bill (see `bill`).
+    pub bills: bool,
 }
 
 /// A second port that speaks TLS.
@@ -78,7 +82,7 @@ pub struct Tls {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { host: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, tls: None, remember: 100 }
+        Self { host: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, tls: None, remember: 100, bills: false }
     }
 }
 
@@ -105,7 +109,7 @@ impl Mock {
             None => None,
         };
         let tls_address = tls.as_ref().map(|(listener, _)| listener.local_addr()).transpose()?;
-        let state = Arc::new(State::new(options.remember));
+        let state = Arc::new(State::new(options.remember, options.bills));
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let serving = state.clone();
@@ -159,6 +163,11 @@ impl Mock {
             }
             changed.await;
         }
+    }
+
+    /// What it would bill, where it keeps a bill.
+    pub fn bill(&self) -> BTreeMap<BillKey, Billed> {
+        self.state.bill.as_ref().map(bill::Bill::read).unwrap_or_default()
     }
 
     /// How many words of an answer left, by the tag of its request (see `fault`); only of answers that are over.

@@ -3,6 +3,7 @@
 
 mod analytics;
 mod batches;
+mod bill;
 mod bodies;
 mod brownout;
 mod catalogue;
@@ -33,6 +34,7 @@ mod storm;
 mod streams;
 mod tagged;
 mod tail;
+mod upgrade;
 mod upload;
 mod webhooks;
 
@@ -179,6 +181,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// From earlier releases to this one, under load: no long lock, no failed call, nothing lost, and back again.
+    Upgrade {
+        /// Logs that are there before.
+        #[arg(long, default_value_t = 100_000)]
+        rows: u64,
+    },
     /// Patterns and schemas of guardrails that are written to burn time, each on a long text.
     Patterns {
         /// How long, in bytes.
@@ -203,6 +211,14 @@ pub enum Proof {
         /// Of the large input.
         #[arg(long, default_value_t = 200_000_000)]
         bytes: u64,
+    },
+    /// Every kind of paid call, with the proxy killed again and again: what the provider bills is what the logs say, and strict
+    /// budgets hold.
+    Bill {
+        #[arg(long, default_value_t = 20_000)]
+        calls: u32,
+        #[arg(long, default_value_t = 20)]
+        kills: u32,
     },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
@@ -237,9 +253,11 @@ impl Proof {
             Self::Storm => "storm",
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
+            Self::Upgrade { .. } => "upgrade",
             Self::Patterns { .. } => "patterns",
             Self::Webhooks { .. } => "webhooks",
             Self::Batches { .. } => "batches",
+            Self::Bill { .. } => "bill",
             Self::Groups { .. } => "groups",
         }
     }
@@ -271,11 +289,13 @@ impl Proof {
             Self::Storm => storm::prove(&mut report).await?,
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
+            Self::Upgrade { rows } => upgrade::prove(rows, &mut report).await?,
             Self::Patterns { bytes } => patterns::prove(bytes, &mut report)?,
             Self::Webhooks { count } => webhooks::prove(count, &mut report).await?,
             Self::Batches { rows, kills, seconds, bytes } => {
                 batches::prove(rows, kills, Duration::from_secs(seconds), bytes, &mut report).await?;
             }
+            Self::Bill { calls, kills } => bill::prove(calls, kills, &mut report).await?,
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

@@ -7,6 +7,7 @@ pub mod admitted;
 pub mod amounts;
 mod cached_limits;
 pub mod expected;
+pub mod expected_units;
 pub mod facts;
 mod inline_text;
 pub mod limit_refusal;
@@ -15,6 +16,7 @@ pub use admitted::Admission;
 pub use amounts::{Amounts, Tariff};
 pub use cached_limits::cached_limits_of_request;
 pub use expected::{Expected, SentBody};
+pub use expected_units::ExpectedUnits;
 pub use facts::{Attempted, LimitedRequest, McpCall};
 pub use limit_refusal::LimitOwner;
 

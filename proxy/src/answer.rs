@@ -23,6 +23,7 @@ mod tests;
 mod translated;
 #[cfg(test)]
 pub(crate) mod upper_case;
+mod whole_body;
 mod wire;
 
 pub use client_frames::StreamFrames;
@@ -35,8 +36,10 @@ pub use source::{AnswerSource, StoredAnswer};
 pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};
 pub use strip_usage::StripUsage;
 pub use translated::{Translated, Translation};
+pub use whole_body::WholeBody;
 pub use wire::WireDialect;
 
+use crate::admission::Tariff;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::{ClientGone, Downstream};
@@ -44,6 +47,7 @@ use crate::net::head_lines::HeadLines;
 use crate::net::header_text::HeaderText;
 use crate::net::own_cookies::drop_own_cookies;
 use crate::refusal::Refusal;
+use crate::runtime::memory::NoRoom;
 use crate::runtime::timeout::with_deadline;
 use crate::visit::{PaidAnswer, Visit};
 use bytes::{Bytes, BytesMut};
@@ -51,6 +55,7 @@ use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use shared::telemetry::{Brief, LogLimit};
 use std::pin::pin;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub enum Ended {
@@ -58,10 +63,10 @@ pub enum Ended {
     Complete,
     /// Nothing was sent to the client yet: the caller may answer otherwise.
     Failed(AnswerFailure),
-    /// The client has had a well-formed error event.
-    BrokenOff(Class),
-    /// The client has half a body; its connection must not look complete.
-    Torn(Class),
+    /// The client has had a well-formed error event. None where the provider is not to blame.
+    BrokenOff(Option<Class>),
+    /// The client has half a body; its connection must not look complete. None as above.
+    Torn(Option<Class>),
     ClientGone,
 }
 
@@ -120,6 +125,9 @@ async fn plain(
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     visit.answer.pulse.every = None;
+    if source.is_done() {
+        tell_cost(&first, None, source.head().status.as_u16(), visit).await;
+    }
     if let AnswerSource::Stored(stored) = source
         && stored.is_done()
         && steps.is_empty()
@@ -143,6 +151,22 @@ async fn plain(
     Ok(Ended::Complete)
 }
 
+/// Works out what a whole plain answer costs, for its head, where that is told.
+async fn tell_cost(read: &Bytes, passed: Option<&Bytes>, status: u16, visit: &mut Visit) {
+    if visit.observer.told_costs.is_none() {
+        return;
+    }
+    learn_prices(visit.prices_to_learn()).await;
+    visit.price_plain(read, passed, status);
+}
+
+/// Waits shortly for prices that are not in memory.
+async fn learn_prices(wanted: Option<(Arc<Tariff>, String)>) {
+    if let Some((tariff, service)) = wanted {
+        Box::pin(async move { drop(tariff.learn(&service).await) }).await;
+    }
+}
+
 /// An answer that is all in memory, and that nobody changes or looks at: its head is written as lines.
 async fn whole(
     client: &mut impl Downstream,
@@ -163,20 +187,34 @@ async fn whole(
 
 /// Why an answer that has begun does not go on.
 struct Broken {
-    class: Class,
+    /// None where the provider is not to blame.
+    class: Option<Class>,
     refusal: Refusal,
 }
 
 impl Broken {
     fn from_upstream(error: &UpstreamError, visit: &Visit) -> Self {
-        Self { class: error.class(), refusal: Refusal::invalid_upstream_response(provider(visit), error) }
+        match error.lacks_room() {
+            Some(why) => why.into(),
+            None => {
+                let refusal = Refusal::invalid_upstream_response(provider(visit), error);
+                Self { class: Some(error.class()), refusal }
+            }
+        }
+    }
+}
+
+/// The gateway cannot hold what came of it.
+impl From<NoRoom> for Broken {
+    fn from(why: NoRoom) -> Self {
+        Self { class: None, refusal: why.into() }
     }
 }
 
 /// For an answer of which the client has had nothing.
 impl From<Broken> for Ended {
     fn from(broken: Broken) -> Self {
-        let outcome = Some(Outcome::Failed(broken.class));
+        let outcome = broken.class.map(Outcome::Failed);
         Self::Failed(AnswerFailure::new(broken.refusal, outcome))
     }
 }
@@ -193,7 +231,7 @@ async fn next(
     };
     Ok(match read {
         Ok(piece) => piece.map_err(|error| Broken::from_upstream(&error, visit)),
-        Err(_) => Err(Broken { class: Class::FirstByteTimeout, refusal: Refusal::out_of_time() }),
+        Err(_) => Err(Broken { class: Some(Class::FirstByteTimeout), refusal: Refusal::out_of_time() }),
     })
 }
 
@@ -207,7 +245,7 @@ async fn break_off(
     let Broken { class, refusal } = broken;
     static BROKEN_OFF: LogLimit = LogLimit::new();
     if let Some(skipped) = BROKEN_OFF.pass() {
-        let (request_id, class, why) = (visit.id(), class.label(), Brief(&refusal.message));
+        let (request_id, class, why) = (visit.id(), class.map_or("no_room", Class::label), Brief(&refusal.message));
         tracing::warn!(request_id, class, %why, skipped, "a stream broke off");
     }
     visit.answer.error_code = Some(refusal.code);

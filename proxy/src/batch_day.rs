@@ -8,6 +8,7 @@
 //! - `find`: one that was started without anybody noting it
 //! - `poll`: how it stands, and whether it is to stop
 //! - `output`: its answers, as rows of ours
+//! - `leftovers`: its files at the provider, when it is over
 //! - `ledger`: what each row cost, in the log and in budgets
 //!
 //! A step does one of these things and says when the next is due; what it learnt stands in the record, which whoever leased
@@ -17,6 +18,7 @@
 mod find;
 mod input;
 mod ledger;
+mod leftovers;
 mod output;
 mod poll;
 mod start;

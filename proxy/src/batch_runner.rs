@@ -216,7 +216,8 @@ impl BatchRunner {
                 }
                 Ok(Duration::ZERO)
             }
-            (_, BatchStatus::Finalizing) | (Mode::Immediate, BatchStatus::Cancelling) => self.finish(&batch).await,
+            (Mode::Day, BatchStatus::Finalizing) => self.finish_day(&batch).await,
+            (Mode::Immediate, BatchStatus::Finalizing | BatchStatus::Cancelling) => self.finish(&batch).await,
             (Mode::Day, BatchStatus::InProgress | BatchStatus::Cancelling) => self.step_day(batch).await,
             // Rows that are to be run, or nothing at all.
             _ => Ok(Duration::ZERO),

@@ -4,7 +4,7 @@
 //! - `known_digests`: what was worked out of requests that come again and again
 //! - `eligible`: whether a request may be answered from here, and for how long its answer is kept
 //! - `entry`: an answer and what is known of it, in memory and as bytes
-//! - `memory`: entries in this process, weighed and fair between workspaces
+//! - `memory`: entries in this process, weighed and fair between organisations and workspaces
 //! - `remote`: entries in Redis, sealed, for all replicas
 //! - `purges`: whether an entry counts no more
 //! - `store`: the one type that the walk asks: memory, and what is behind it

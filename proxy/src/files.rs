@@ -29,6 +29,7 @@ pub use rows::{FileRows, Finish, FinishedUpload};
 
 use crate::refusal::Refusal;
 use crate::runtime::small_pool::PostgresAway;
+use crate::runtime::tenant_share::Tenant;
 use shared::log_store::LogStore;
 use shared::settings::{Database, FileSettings};
 use shared::telemetry::{Brief, LogLimit};
@@ -39,6 +40,12 @@ use uuid::Uuid;
 pub struct FileOwner {
     pub organisation: Uuid,
     pub workspace: Uuid,
+}
+
+impl FileOwner {
+    pub fn tenant(self) -> Tenant {
+        Tenant { organisation: self.organisation, workspace: self.workspace }
+    }
 }
 
 /// Postgres or the log store does not answer, or not in time. What it was is in the process's own log lines.

@@ -246,6 +246,9 @@ impl ProxyHttp for Gateway {
             if head.status == StatusCode::UNAUTHORIZED {
                 passage.retire_token(&self.engine.calls.signing);
             }
+            if let Some(contention) = passage.contention() {
+                ClientConnection::yield_under(session.downstream_session.stream(), contention);
+            }
         }
         // Its bytes stay as they are: what the guardrails said stands in the log alone.
         let is_marked = visit.routing.is_marked || visit.routing.is_body_marked;

@@ -14,7 +14,7 @@ mod moment;
 mod plan;
 mod read_request;
 mod release;
-mod remote;
+pub(crate) mod remote;
 mod results;
 mod rewrite;
 mod run;

@@ -8,7 +8,7 @@ pub mod body_frame;
 mod charge;
 pub(crate) mod frame;
 pub mod intent;
-mod late_results;
+pub(crate) mod late_results;
 pub mod logged_body;
 pub mod meters;
 mod pace;

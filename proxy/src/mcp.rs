@@ -6,8 +6,8 @@
 //! for whoever opened it.
 
 mod asker;
-mod bridge_memory;
-mod bridges;
+pub(crate) mod bridge_memory;
+pub(crate) mod bridges;
 mod changed_lists;
 mod circuits;
 mod client_message;
@@ -33,7 +33,7 @@ mod strict;
 mod visible;
 
 pub use asker::{Asker, NoCredential};
-pub use bridges::{Bridge, BridgeOwner, Bridges, HeldMessage};
+pub use bridges::{Bridge, Bridges, HeldMessage, HeldSession};
 pub use changed_lists::ChangedLists;
 pub use circuits::{CircuitKey, McpCircuits};
 pub use client_message::{Asked, ClientMessage, Incoming, parse};

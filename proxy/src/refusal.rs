@@ -325,8 +325,11 @@ impl Refusal {
     pub fn no_room(why: NoRoom) -> Self {
         let message = match why {
             NoRoom::ForAnybody => "the gateway holds as many request bodies as it may; try again",
+            NoRoom::ForThisOrganisation => {
+                "the organisation's calls hold as much memory as the gateway has left for others; try again"
+            }
             NoRoom::ForThisWorkspace => {
-                "the workspace's request bodies hold as much memory as the gateway has left for others; try again"
+                "the workspace's calls hold as much memory as its organisation has left for its other workspaces; try again"
             }
         };
         Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(1)

@@ -10,4 +10,5 @@ pub mod redis_link;
 pub mod settings;
 pub mod small_pool;
 pub(crate) mod stripes;
+pub mod tenant_share;
 pub mod timeout;

@@ -57,7 +57,7 @@ use proxy::metrics::Metrics;
 use proxy::net::custom_hosts::Hosts;
 use proxy::net::dial::Dialer;
 use proxy::request::headers::Aliases;
-use proxy::request::receive::{BodyMemory, BodyPace};
+use proxy::request::receive::{BodyPace, body_memory};
 use proxy::routing::inline_configs::InlineConfigs;
 use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
@@ -108,7 +108,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let (control_plane, admins) = ControlPlane::new(&settings.process.admin_addresses)?;
     let write_timeout = patience(&settings).write;
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
-    let leave = Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), drain, supervisor.clone()));
+    let listeners = engine.mcp.drain.clone();
+    let leave =
+        Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), listeners, drain, supervisor.clone()));
     let health = Arc::new(Health {
         engine: engine.clone(),
         leave: leave.clone(),
@@ -352,9 +354,10 @@ fn engine(
     let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
     let sources =
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
+    let tariff = Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() });
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let memory = BodyMemory::new(settings.process.body_memory_bytes);
+    let memory = body_memory(settings.process.body_memory_bytes);
     let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
     let cache = cache(settings, &snapshot, &sealer, &metrics).with_semantic(Semantic::open(
         &settings.semantic_cache,
@@ -373,6 +376,7 @@ fn engine(
             journal,
             unlogged: Arc::default(),
             log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
+            costs: settings.prices.cost_headers.then(|| tariff.clone()),
         },
         planner: Planner {
             snapshot: snapshot.clone(),
@@ -387,7 +391,7 @@ fn engine(
                 policies: settings.features.policy_enabled,
                 unknown_price: settings.limits.unknown_price,
             },
-            tariff: Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() }),
+            tariff,
         },
         router: Router {
             snapshot: snapshot.clone(),

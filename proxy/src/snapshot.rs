@@ -24,7 +24,7 @@ mod ready_version;
 pub mod saved_config;
 pub mod sharded;
 mod tables;
-mod unheld_versions;
+pub(crate) mod unheld_versions;
 
 pub use follower::Follower;
 pub use guardrails::DefaultGuardrails;

@@ -2,6 +2,7 @@
 //! plan, what its client has had of an answer, and the observer that logs and counts all of it. What happens to a request
 //! is told here once and reaches each part that has to know.
 
+mod answer_cost;
 mod identity;
 mod observer;
 mod paid_answer;
@@ -10,16 +11,18 @@ pub mod settle;
 mod stamp;
 mod state;
 
+pub use answer_cost::AnswerCost;
 pub use identity::RequestIdentity;
 pub use observer::Observer;
 pub use paid_answer::PaidAnswer;
 pub use state::{AnswerState, CacheUse, Heartbeats, RoutingState};
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Tariff};
 use crate::cache::{Entry, KeptBody};
 use crate::catalog::target::Target;
 use crate::codecs::options::MOST_DROPPED;
 use crate::journal::HookLog;
+use crate::limits::Reservation;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::{Refusal, RefusalCode};
@@ -29,6 +32,7 @@ use observer::{RestOfVisit, facts};
 use settle::OwnCallRecord;
 use std::sync::Arc;
 use std::time::Instant;
+use uuid::Uuid;
 
 pub struct Visit {
     pub request: RequestIdentity,
@@ -141,6 +145,11 @@ impl Visit {
         }
     }
 
+    /// The gateway is about to make a call for itself that strict budgets were asked for. False when it must not leave.
+    pub fn promises_own_call(&self, id: Uuid, reserved: &Reservation) -> bool {
+        self.observer.log.as_ref().is_none_or(|log| log.promise_own_call(id, reserved))
+    }
+
     /// The gateway has made a call for itself while it served this request.
     pub fn notes_own_call(&mut self, call: &OwnCallRecord<'_>) {
         let trace_id = self.request.trace_id().to_str().unwrap_or_default();
@@ -172,6 +181,27 @@ impl Visit {
     pub fn ends_with(&mut self, bytes: &[u8]) {
         let (observer, known) = self.observed();
         observer.ends_with(bytes, known);
+    }
+
+    /// The prices that must be fetched before an answer can tell its cost, and whose they are.
+    pub fn prices_to_learn(&self) -> Option<(Arc<Tariff>, String)> {
+        let tariff = self.observer.told_costs.as_ref()?;
+        let service = self.observer.log.as_ref()?.paid_service()?;
+        tariff.sources.known(service).is_none().then(|| (tariff.clone(), service.to_owned()))
+    }
+
+    /// A plain answer is whole, and its head has not left.
+    pub fn price_plain(&mut self, read: &Bytes, passed: Option<&Bytes>, status: u16) {
+        let Observer { log: Some(log), told_costs: Some(tariff), .. } = &mut self.observer else { return };
+        self.answer.cost = log.price_plain(read, passed, status, tariff);
+    }
+
+    /// Events with what the stream cost, once that is known and if the client wants to know it.
+    pub fn with_cost(&mut self, events: Bytes) -> Bytes {
+        match self.answer.cost.take() {
+            None => events,
+            Some(cost) => answer_cost::with_comment(&events, &cost.comment()).into(),
+        }
     }
 
     /// A piece of a plain answer is about to leave; the request is noted before the last one does.

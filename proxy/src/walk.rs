@@ -71,7 +71,7 @@ pub use call::ProviderCalls;
 pub use files::FilesRequest;
 pub use guards::Guards;
 pub use kept::KeptRequest;
-pub use mcp::{McpGateway, McpRequest, MergedRequest};
+pub use mcp::{DrainNotice, McpGateway, McpRequest, MergedRequest};
 pub use next_step::{BatchSwitch, Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
@@ -333,11 +333,11 @@ impl Engine {
                 Delivered::Answered
             }
             Ended::BrokenOff(class) => {
-                self.metrics.attempt(provider, 0, Outcome::Failed(class));
+                class.into_iter().for_each(|class| self.metrics.attempt(provider, 0, Outcome::Failed(class)));
                 Delivered::Answered
             }
             Ended::Torn(class) => {
-                self.metrics.attempt(provider, 0, Outcome::Failed(class));
+                class.into_iter().for_each(|class| self.metrics.attempt(provider, 0, Outcome::Failed(class)));
                 Delivered::Torn
             }
             Ended::ClientGone => {

@@ -7,18 +7,18 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use proxy::net::downstream::{ClientGone, Downstream};
 use proxy::request::body::Fields;
 use proxy::request::body::edit::Edits;
-use proxy::request::receive::{BodyMemory, BodyPace, Bounds, receive};
+use proxy::request::receive::{BodyPace, Bounds, body_memory, receive};
 use proxy::routing::clock::Machine;
 use proxy::routing::course::RoutingInputs;
 use proxy::routing::plan::{Plan, compile};
 use proxy::routing::{Course, RequestFacts};
+use proxy::runtime::tenant_share::Tenant;
 use serde_json::{Map, Value, json};
 use shared::config::{ParamPath, Strictness, parse_config};
 use shared::settings::config_limits::ConfigLimits;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::Duration;
-use uuid::Uuid;
 
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -97,10 +97,10 @@ fn what_a_request_allocates_does_not_grow_with_its_body() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let receiving = growth(|body| {
         let mut client = Client::sending(body);
-        let memory = BodyMemory::new(usize::MAX);
+        let memory = body_memory(usize::MAX);
         let timeout = Duration::from_secs(9);
         let pace = BodyPace { period: timeout, bytes: 0 };
-        let bounds = Bounds { max_bytes: usize::MAX, timeout, pace, memory: &memory, workspace: Uuid::nil() };
+        let bounds = Bounds { max_bytes: usize::MAX, timeout, pace, memory: &memory, tenant: Tenant::GATEWAY };
         allocated(|| drop(runtime.block_on(receive(&mut client, &bounds)).unwrap())).0
     });
     assert!(receiving <= LARGE - SMALL + SLACK, "receiving: {receiving} bytes more");

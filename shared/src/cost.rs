@@ -2,7 +2,8 @@
 //! that logs, budgets and analytics can never disagree.
 //!
 //! Prices are US cents per token or unit, as in the files. A price list may bring its own formula; without one every
-//! kind of token is multiplied by its own rate, and a kind without a rate of its own costs what plain text costs.
+//! kind of token is multiplied by its own rate, and a kind of token without a rate of its own costs what plain text costs.
+//! What then has no rate has no known price, which is not the same as none: the cost is that of the rest, and incomplete.
 
 mod adjust;
 mod flat;
@@ -14,13 +15,13 @@ mod rates;
 mod usage;
 
 pub use adjust::Multipliers;
-pub use flat::{cents, nano_cents};
+pub use flat::{Bill, bill, cents, nano_cents};
 pub use formula::{Calculate, Expr};
 pub use own_prices::{OwnPrices, UnreadablePrices, listed_name};
 pub use price::Price;
-pub use pricing::{CustomPricing, Entry, FixedCost, PricingConfig, Rate, Rates};
+pub use pricing::{CustomPricing, Entry, FixedCost, ModePricing, PricingConfig, Rate, Rates, Region, Tier};
 pub use rates::{PriceMode, Terms};
-pub use usage::{Counts, Images, ReportedUsage, Usage};
+pub use usage::{Counts, Images, ReportedUsage, TOOL_UNITS, Usage};
 
 use rates::Effective;
 use rust_decimal::Decimal;
@@ -33,6 +34,10 @@ pub struct Cost {
     pub response: Decimal,
     /// Searches, seconds, images by piece, and what every call costs.
     pub units: Decimal,
+    /// Something of what was used has a rate.
+    pub is_known: bool,
+    /// All of it has.
+    pub is_complete: bool,
 }
 
 /// Figures that no decimal can hold; only broken usage or prices make them.
@@ -54,26 +59,31 @@ impl Cost {
 
 pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, TooLarge> {
     let rates = Effective::for_usage(entry, usage, terms);
-    let cost = match rates.calculate {
-        Some(formulas) => Cost {
-            request: formulas.request(usage, &rates)?,
-            response: formulas.response(usage, &rates)?,
-            units: units(usage, &rates)?,
-        },
-        None => {
-            Cost { request: request(usage, &rates)?, response: response(usage, &rates)?, units: units(usage, &rates)? }
-        }
+    let of_formula = |sum| Tally { sum, is_known: true, is_unknown: false };
+    let (request, response) = match rates.calculate {
+        Some(formulas) => (of_formula(formulas.request(usage, &rates)?), of_formula(formulas.response(usage, &rates)?)),
+        None => (request(usage, &rates)?, response(usage, &rates)?),
+    };
+    let units = units(usage, &rates)?;
+    let parts = [request, response, units];
+    let cost = Cost {
+        request: request.sum,
+        response: response.sum,
+        units: units.sum,
+        is_known: parts.iter().any(|part| part.is_known),
+        is_complete: !parts.iter().any(|part| part.is_unknown),
     };
     // So that adding the parts up later cannot overflow.
     let whole = cost.request.checked_add(cost.response).and_then(|sum| sum.checked_add(cost.units));
     whole.map(|_| cost).ok_or(TooLarge)
 }
 
-/// The cents per unit that a cost is made of, by their names in the price list; of what was not used, none. A JSON object.
+/// The cents per unit that a cost is made of, by their names in the price list; of what was not used, none, and `null` of what
+/// has no rate. A JSON object.
 pub fn unit_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
     let text = Usage { input: usage.input, output: usage.output, ..Usage::default() };
     let is_text = usage.input > 0 && usage.output > 0 && *usage == text;
-    match is_text && flat::is_listed(terms) && entry.flat().is_some() {
+    match is_text && flat::is_flat(usage, entry, terms) {
         true => entry.text_prices(|| written_prices(usage, entry, terms)).to_owned(),
         false => written_prices(usage, entry, terms),
     }
@@ -81,7 +91,7 @@ pub fn unit_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
 
 fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
     let rates = Effective::for_usage(entry, usage, terms);
-    let kinds: [(u64, &[&'static str]); 10] = [
+    let kinds: [(u64, &[&'static str]); 12] = [
         (usage.input, &["request_text_token", "request_token"]),
         (usage.cache_read, &["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]),
         (usage.cache_write, &["cache_write_input_token"]),
@@ -92,29 +102,45 @@ fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
         (usage.reasoning, &["reasoning_token"]),
         (usage.audio_output, &["response_audio_token"]),
         (usage.image_output, &["response_image_token"]),
+        (usage.video_input, &["request_video_token"]),
+        (usage.video_output, &["response_video_token"]),
     ];
     let mut written = String::with_capacity(64);
     written.push('{');
-    let mut put = |name: &str, price: Decimal| {
+    let mut put = |name: &str, price: Option<Decimal>| {
         let comma = if written.len() > 1 { "," } else { "" };
         // Names of the price list and of our own; none needs an escape.
-        let _ = write!(written, "{comma}\"{name}\":\"{}\"", price.normalize());
+        let _ = match price {
+            Some(price) => write!(written, "{comma}\"{name}\":\"{}\"", price.normalize()),
+            None => write!(written, "{comma}\"{name}\":null"),
+        };
     };
     for (_, keys) in kinds.into_iter().filter(|(count, _)| *count > 0) {
         if let Some((key, price)) = keys.iter().find_map(|key| Some((key, rates.first(&[key])?))) {
-            put(key, price);
+            put(key, Some(price));
         }
     }
-    for name in usage.units.keys() {
-        if let Some(price) = rates.unit(name) {
-            put(name, price);
+    let has_formula = rates.calculate.is_some();
+    if !has_formula && usage.input > 0 && text(&rates).is_none() {
+        put("request_token", None);
+    }
+    if !has_formula && usage.output > 0 && response_text(&rates).is_none() {
+        put("response_token", None);
+    }
+    if let Some(images) = &usage.images {
+        put("image", rates.image(&images.quality, &images.size));
+    }
+    for name in usage.units.keys().filter(|name| is_due(name, usage, &rates)) {
+        // Names of resolutions come from answers.
+        if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            put(name, rates.unit(name));
         }
     }
     written.push('}');
     written
 }
 
-fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
+fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
     let text = || text(rates);
     let write = || written(rates);
     let audio = || rates.first(&["request_audio_token"]).or_else(text);
@@ -123,22 +149,25 @@ fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
     total(&[
         (usage.input, &text),
         (usage.cache_read, &|| cache_read(rates)),
-        (usage.cache_write.saturating_sub(usage.cache_write_1h), &write),
+        (usage.cache_write.saturating_sub(usage.cache_write_1h).saturating_sub(usage.cache_write_12h), &write),
         (usage.cache_write_1h, &|| rates.unit("cache_write_1h").or_else(write)),
+        (usage.cache_write_12h, &|| rates.unit("cache_write_12h").or_else(write)),
         (usage.audio_input, &audio),
         (usage.cache_read_audio, &|| rates.first(&["cache_read_audio_input_token"]).or_else(audio)),
         (usage.image_input, &image),
         (usage.cache_read_image, &|| read_image().or_else(image)),
+        (usage.video_input, &|| rates.first(&["request_video_token"]).or_else(text)),
     ])
 }
 
-fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
+fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
     let text = || response_text(rates);
     total(&[
         (usage.output.saturating_sub(usage.reasoning), &text),
         (usage.reasoning, &|| thinking(rates)),
         (usage.audio_output, &|| rates.first(&["response_audio_token"]).or_else(text)),
         (usage.image_output, &|| rates.first(&["response_image_token"]).or_else(text)),
+        (usage.video_output, &|| rates.first(&["response_video_token"]).or_else(text)),
     ])
 }
 
@@ -155,8 +184,9 @@ fn written(rates: &Effective<'_>) -> Option<Decimal> {
     rates.first(&["cache_write_input_token"]).or_else(|| text(rates))
 }
 
+/// What makes nothing but images or speech has no price for text, and counts all it makes together.
 fn response_text(rates: &Effective<'_>) -> Option<Decimal> {
-    rates.first(&["response_text_token", "response_token"])
+    rates.first(&["response_text_token", "response_token", "response_image_token", "response_audio_token"])
 }
 
 fn thinking(rates: &Effective<'_>) -> Option<Decimal> {
@@ -165,30 +195,79 @@ fn thinking(rates: &Effective<'_>) -> Option<Decimal> {
 }
 
 /// What is priced by piece: tools, seconds, whole images, and the call itself.
-fn units(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
-    let mut sum = rates.fixed;
-    for (name, count) in &usage.units {
-        let price = rates.unit(name).unwrap_or_default();
-        sum = add(sum, price, *count)?;
+fn units(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
+    let mut tally = Tally { sum: rates.fixed, is_known: !rates.fixed.is_zero(), is_unknown: false };
+    for (name, count) in usage.units.iter().filter(|(name, _)| is_due(name, usage, rates)) {
+        let rate = rates.unit(name);
+        // What is spoken and paid by token: at least the text is known, about.
+        if rate.is_none() && name == "characters" {
+            let tokens = (*count / CHARACTERS_PER_TOKEN).ceil();
+            text(rates).map(|rate| tally.add(Some(rate), tokens)).transpose()?;
+        }
+        tally.add(rate, *count)?;
     }
     if let Some(images) = &usage.images {
-        let price = rates.image(&images.quality, &images.size).unwrap_or_default();
-        sum = add(sum, price, images.count.into())?;
+        // What is paid by its size.
+        let by_size = || rates.unit("megapixels")?.checked_mul(megapixels(&images.size)?);
+        tally.add(rates.image(&images.quality, &images.size).or_else(by_size), images.count.into())?;
     }
-    Ok(sum)
+    Ok(tally)
+}
+
+const CHARACTERS_PER_TOKEN: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
+
+/// Fees that only some models have: without a rate there is none.
+const LISTED_FEES: [&str; 4] =
+    ["request_low_context", "request_medium_context", "request_high_context", "citation_token"];
+
+/// Whether a unit is paid for. Searches of an answer are paid one by one or all at once.
+fn is_due(name: &str, usage: &Usage, rates: &Effective<'_>) -> bool {
+    match name {
+        "web_search" => !usage.units.contains_key("grounded_prompt") || rates.unit("grounded_prompt").is_none(),
+        "grounded_prompt" => rates.unit(name).is_some() || !usage.units.contains_key("web_search"),
+        name if LISTED_FEES.contains(&name) => rates.unit(name).is_some(),
+        _ => true,
+    }
+}
+
+/// Of a size such as `1024x1024`.
+fn megapixels(size: &str) -> Option<Decimal> {
+    let (width, height) = size.split_once('x')?;
+    let pixels = width.parse::<u32>().ok()?.checked_mul(height.parse().ok()?)?;
+    Some(Decimal::from(pixels) / Decimal::from(1_000_000))
+}
+
+/// A part of a cost while it is added up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    sum: Decimal,
+    is_known: bool,
+    is_unknown: bool,
+}
+
+impl Tally {
+    fn add(&mut self, price: Option<Decimal>, count: Decimal) -> Result<(), TooLarge> {
+        match price {
+            Some(price) => {
+                let part = price.checked_mul(count).ok_or(TooLarge)?;
+                self.sum = self.sum.checked_add(part).ok_or(TooLarge)?;
+                self.is_known = true;
+            }
+            None => self.is_unknown = true,
+        }
+        Ok(())
+    }
 }
 
 /// Tokens, and how to find what one costs: most calls have few of the kinds.
 type Counted<'k> = (u64, &'k dyn Fn() -> Option<Decimal>);
 
-fn total(kinds: &[Counted<'_>]) -> Result<Decimal, TooLarge> {
-    let used = kinds.iter().filter(|(tokens, _)| *tokens > 0);
-    used.into_iter()
-        .try_fold(Decimal::ZERO, |sum, (tokens, rate)| add(sum, rate().unwrap_or_default(), (*tokens).into()))
-}
-
-fn add(sum: Decimal, price: Decimal, count: Decimal) -> Result<Decimal, TooLarge> {
-    price.checked_mul(count).and_then(|part| sum.checked_add(part)).ok_or(TooLarge)
+fn total(kinds: &[Counted<'_>]) -> Result<Tally, TooLarge> {
+    let mut tally = Tally::default();
+    for (tokens, rate) in kinds.iter().filter(|(tokens, _)| *tokens > 0) {
+        tally.add(rate(), (*tokens).into())?;
+    }
+    Ok(tally)
 }
 
 #[cfg(test)]

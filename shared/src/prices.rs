@@ -5,6 +5,8 @@ mod bundled;
 mod capabilities;
 mod folder;
 mod price_list;
+#[cfg(test)]
+mod sanity;
 pub mod sources;
 
 pub use capabilities::{ModelCapabilities, ThinkingWay};

@@ -90,7 +90,7 @@ async fn a_key_is_shown_whole() {
     assert_eq!((&key["usage_limits"]["credit_limit"], &key["usage_limits"]["current_usage"]), (&json!(10), &json!(0)));
     assert_eq!(
         key["defaults"],
-        json!({ "metadata": { "team": "a" }, "config_id": config, "allow_config_override": false })
+        json!({ "metadata": { "team": "a" }, "config_id": config, "allow_config_override": false, "cost_in_answers": true })
     );
     assert_eq!((&key["allow_config_override"], &key["expiry_enforced"]), (&json!(0), &json!(0)));
     assert_eq!((&key["alert_emails"], &key["expires_at"]), (&json!(["a@b.test"]), &json!("2999-01-01T00:00:00.000Z")));

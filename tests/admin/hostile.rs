@@ -44,21 +44,23 @@ async fn every_filter_of_every_list_survives_anything() {
     let lists = document.lists();
     assert!(lists.len() >= 6, "{lists:?}");
     let filters = lists.iter().flat_map(|(path, names)| names.iter().map(move |name| (path, name)));
+    // Encoded once: a megabyte takes as long as many requests.
+    let texts: Vec<(String, String)> = texts()
+        .into_iter()
+        .filter(|text| text.len() <= LONGEST_QUERY)
+        .map(|text| (url::form_urlencoded::byte_serialize(text.as_bytes()).collect(), text))
+        .filter(|(encoded, _): &(String, String)| encoded.len() <= LONGEST_QUERY)
+        .collect();
     // Several at a time, so that the service and those who judge it use different cores.
     let walks = futures::stream::iter(filters).for_each_concurrent(8, async |(path, parameter)| {
-        for text in texts() {
-            let query: String =
-                url::form_urlencoded::Serializer::new(String::new()).append_pair(parameter, &text).finish();
-            let whole_path = format!("{path}?{query}");
-            if query.len() > LONGEST_QUERY {
-                continue;
-            }
+        for (encoded, text) in &texts {
+            let whole_path = format!("{path}?{parameter}={encoded}");
             let answer = whole(client.request(Method::GET, &whole_path)).await;
             let faults = document.faults(&Method::GET, path, &answer);
-            assert!(answer.status.as_u16() < 500, "{path} {parameter} {}: {}", name(&text), answer.text());
-            assert!(faults.is_empty(), "{path} {parameter} {}: {faults:?}", name(&text));
+            assert!(answer.status.as_u16() < 500, "{path} {parameter} {}: {}", name(text), answer.text());
+            assert!(faults.is_empty(), "{path} {parameter} {}: {faults:?}", name(text));
             let expected: &[u16] = if text.contains('\0') { &[400] } else { &[200, 400, 404] };
-            assert!(expected.contains(&answer.status.as_u16()), "{path} {parameter} {}", name(&text));
+            assert!(expected.contains(&answer.status.as_u16()), "{path} {parameter} {}", name(text));
         }
     });
     walks.await;

@@ -91,6 +91,40 @@ async fn an_older_schema_is_waited_for() {
 }
 
 #[tokio::test]
+async fn calls_go_on_while_a_migration_waits_for_a_table_that_is_in_use() {
+    /// The schema of the first release; a later migration takes an exclusive lock on the logs.
+    const FIRST_RELEASE: i32 = 28;
+    let database = Database::blank().await;
+    migrate::run_to(&mut database.client().await, FIRST_RELEASE).await.unwrap();
+    let mut export = database.client().await;
+    let export = export.transaction().await.unwrap();
+    export.batch_execute("SELECT count(*) FROM request_logs").await.unwrap();
+
+    let mut migrator = database.client().await;
+    let pid: i32 = migrator.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    let migrating = tokio::spawn(async move { migrate::run(&mut migrator).await.unwrap() });
+    let caller = database.client().await;
+    // Far longer than a migration waits for its lock, and no longer than the export lasts.
+    caller.batch_execute("SET statement_timeout = '60s'").await.unwrap();
+    const IS_WAITING: &str = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)";
+    for _ in 0..2 {
+        while !caller.query_one(IS_WAITING, &[&pid]).await.unwrap().get::<_, bool>(0) {
+            assert!(!migrating.is_finished(), "no migration takes a lock on the logs any more");
+            tokio::task::yield_now().await;
+        }
+        caller.batch_execute("SELECT count(*) FROM request_logs").await.unwrap();
+        while caller.query_one(IS_WAITING, &[&pid]).await.unwrap().get::<_, bool>(0) {
+            tokio::task::yield_now().await;
+        }
+    }
+    export.commit().await.unwrap();
+    let applied = migrating.await.unwrap().migrations;
+    assert_eq!(migrate::check(&caller).await.unwrap(), SchemaState::Known);
+    let distinct: std::collections::HashSet<&String> = applied.iter().collect();
+    assert_eq!(distinct.len(), applied.len(), "{applied:?}");
+}
+
+#[tokio::test]
 async fn a_migration_that_fails_leaves_nothing_behind_and_frees_the_lock() {
     let database = Database::blank().await;
     let mut client = database.client().await;

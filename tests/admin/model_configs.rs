@@ -43,7 +43,7 @@ async fn a_model_is_found_by_name_by_the_longest_it_continues_and_with_slashes()
         ("openrouter/anthropic/claude-sonnet-4.5", "0.0003"),
         ("openrouter/anthropic%2Fclaude-sonnet-4.5", "0.0003"),
         ("bedrock/us.anthropic.claude-3-5-haiku-20241022-v1:0", "0.00008"),
-        ("deepseek/deepseek-chat", "0.000014"),
+        ("deepseek/deepseek-chat", "0.000028"),
     ] {
         let answer = client.get(&format!("/model-configs/pricing/{path}")).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());

@@ -42,6 +42,7 @@ async fn an_organisation_shows_its_defaults_and_keeps_what_is_set() {
             "user_api_key_rotation_period": null,
             "block_inline_config": false,
             "cache_max_age": null,
+            "cost_in_answers": 1,
             "relay_with_guardrails": [],
             "export_settings": { "deniedFields": [] },
             "scim_only_user_management": false,

@@ -2,6 +2,7 @@
 //! whose embedder is away.
 
 use crate::journal::calls::rows;
+use crate::limits::limited_key;
 use crate::routing::{asked, client, target};
 use bench::mock::{self, Mock};
 use harness::{Answer, Client, Stack, chat, embedder_folder};
@@ -202,7 +203,13 @@ async fn without_an_embedder_semantic_is_exact() {
 
 /// A stack whose embedder is a second mock.
 async fn remote(embedder: &Mock, wait_ms: &str) -> Stack {
+    remote_paid_by(embedder, wait_ms, "workspace").await
+}
+
+async fn remote_paid_by(embedder: &Mock, wait_ms: &str, payer: &str) -> Stack {
     Stack::builder()
+        .proxy("LIMITS_WAIT_MS", "20000")
+        .proxy("SEMANTIC_CACHE_PAID_BY", payer)
         .proxy("SEMANTIC_CACHE_EMBEDDING_PROVIDER", "openai")
         .proxy("SEMANTIC_CACHE_EMBEDDINGS_URL", format!("{}/embeddings", embedder.url()))
         .proxy("SEMANTIC_CACHE_EMBEDDING_API_KEY", "sk-embedder")
@@ -266,4 +273,100 @@ async fn an_embedder_that_hangs_or_answers_rubbish_is_a_miss() {
         assert_eq!(status(&ask(&client, &chat(&format!("{ASKED} {number}"))).await), "SEMANTIC MISS");
     }
     assert_eq!(embedder.requests().len(), 5, "then it is left alone for a while");
+}
+
+/// A client with a budget of its own whose answers are kept.
+async fn with_budget(stack: &Stack, budget: Value) -> Client {
+    let (key, _) = limited_key(stack, json!({ "usage_limits": budget })).await;
+    let config = target(stack, json!({ "cache": { "mode": "semantic" } }));
+    stack.anonymous().with_key(&key).with("x-gateway-config", config.to_string())
+}
+
+/// What the budget has counted once it is what all rows but those of the operator say, and the rows of embeddings.
+async fn settled(stack: &Stack, unit: &str, count: usize) -> (Decimal, Vec<tokio_postgres::Row>) {
+    const SUMS: &str = "SELECT coalesce((SELECT sum(value) FROM usage_counters WHERE scope = 'api_key' AND unit = $1
+                AND period = 'total' AND starts_at > '-infinity'), 0),
+            coalesce(sum(CASE $1 WHEN 'cost' THEN cost ELSE req_units + res_units END)
+                FILTER (WHERE metadata ->> '_paid_by' IS NULL), 0)
+        FROM request_logs WHERE api_key_id = (SELECT id FROM api_keys WHERE name = 'limited')";
+    let database = stack.database.client().await;
+    let rows = rows(stack, count).await;
+    let is_settled = async || {
+        let row = database.query_one(SUMS, &[&unit]).await.unwrap();
+        row.get::<_, Decimal>(0) == row.get::<_, Decimal>(1)
+    };
+    stack.until("what was spent is what is counted", is_settled).await;
+    let counted = database.query_one(SUMS, &[&unit]).await.unwrap().get(0);
+    let is_internal = |row: &tokio_postgres::Row| {
+        row.get::<_, Option<Value>>("metadata").unwrap_or_default()["_internal"] == "semantic_cache"
+    };
+    (counted, rows.into_iter().filter(is_internal).collect())
+}
+
+fn cost(row: &tokio_postgres::Row) -> Decimal {
+    row.get::<_, Option<Decimal>>("cost").unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_vector_is_charged_to_the_budgets_of_whoever_asked_or_to_none_where_the_operator_pays() {
+    for (payer, is_charged) in [("workspace", true), ("operator", false)] {
+        let embedder = Mock::start(mock::Options::default());
+        let stack = remote_paid_by(&embedder, "10000", payer).await;
+        let client = with_budget(&stack, json!({ "credit_limit": 100 })).await;
+        embedder.script(json!([{ "body": vector(&[1.0, 0.0, 0.0]), "times": 2 }])).unwrap();
+        assert_eq!(status(&ask(&client, &chat(ASKED)).await), "SEMANTIC MISS");
+        assert_eq!(status(&ask(&client, &chat("Please tell me how I end my plan")).await), "SEMANTIC HIT");
+        let (counted, internal) = settled(&stack, "cost", 4).await;
+        let vectors: Decimal = internal.iter().map(cost).sum();
+        assert!(internal.len() == 2 && vectors > Decimal::ZERO, "{payer}: {vectors}");
+        let answered: Decimal = rows(&stack, 4).await.iter().map(cost).sum::<Decimal>() - vectors;
+        assert_eq!(counted, if is_charged { answered + vectors } else { answered }, "{payer}");
+        let marked = internal.iter().filter(|row| row.get::<_, Value>("metadata")["_paid_by"] == "operator").count();
+        assert_eq!(marked, if is_charged { 0 } else { 2 }, "{payer}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_for_a_vector_that_is_cut_is_noted_with_an_estimate_and_charged() {
+    let embedder = Mock::start(mock::Options::default());
+    let stack = remote(&embedder, "200").await;
+    let client = with_budget(&stack, json!({ "type": "tokens", "credit_limit": 100_000 })).await;
+    embedder.script(json!([{ "stall_after_bytes": 5, "times": 100 }])).unwrap();
+    assert_eq!(status(&ask(&client, &chat(ASKED)).await), "SEMANTIC MISS");
+    let (_, internal) = settled(&stack, "tokens", 2).await;
+    assert_eq!(internal.len(), 1);
+    assert_eq!(internal[0].get::<_, i32>("response_status_code"), 499);
+    assert!(internal[0].get::<_, bool>("usage_estimated") && internal[0].get::<_, i64>("req_units") > 0);
+    assert!(cost(&internal[0]) > Decimal::ZERO);
+}
+
+#[tokio::test]
+async fn without_a_budget_for_its_vector_a_question_is_looked_up_exactly() {
+    let embedder = Mock::start(mock::Options::default());
+    let stack = remote(&embedder, "10000").await;
+    let mut body = chat(ASKED);
+    body["max_tokens"] = json!(50);
+    // A strict budget promises the answer its bytes and its maximum; what is left is less than the bytes of the question.
+    let bound = body.to_string().len() as u64 + 50;
+    let client = with_budget(&stack, json!({ "type": "tokens", "credit_limit": bound + 10, "strict": true })).await;
+    assert_eq!(status(&ask(&client, &body).await), "MISS");
+    assert!(embedder.requests().is_empty(), "nobody was asked for a vector");
+}
+
+#[tokio::test]
+async fn a_strict_budget_promises_a_vector_and_takes_back_what_was_not_used() {
+    let embedder = Mock::start(mock::Options::default());
+    let stack = remote(&embedder, "10000").await;
+    let client = with_budget(&stack, json!({ "type": "tokens", "credit_limit": 10_000, "strict": true })).await;
+    let mut body = chat(ASKED);
+    body["max_tokens"] = json!(50);
+    embedder.script(json!([{ "body": vector(&[1.0, 0.0, 0.0]) }, { "no_answer": true, "times": 4 }])).unwrap();
+    assert_eq!(status(&ask(&client, &body).await), "SEMANTIC MISS");
+    body["messages"][0]["content"] = json!("Please tell me how I end my plan");
+    assert_eq!(status(&ask(&client, &body).await), "SEMANTIC MISS", "nobody answered");
+    settled(&stack, "tokens", 4).await;
+    const OPEN: &str = "SELECT count(*) FROM limit_intents";
+    let database = stack.database.client().await;
+    let none_open = async || database.query_one(OPEN, &[]).await.unwrap().get::<_, i64>(0) == 0;
+    stack.until("no promise is left", none_open).await;
 }

@@ -5,6 +5,7 @@ mod attempts;
 mod budgets;
 pub mod fairness;
 mod fetched_media;
+mod free_calls;
 mod integrations;
 mod leases;
 mod lost;
@@ -22,6 +23,7 @@ mod tenants;
 mod together;
 mod tokens;
 mod unconfirmed;
+mod verified;
 mod walk;
 
 use harness::{Client, Stack};

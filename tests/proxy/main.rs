@@ -16,6 +16,7 @@ mod cache_semantic_pgvector;
 mod capabilities;
 mod chat;
 mod codec_costs;
+mod cost_headers;
 mod dashboards;
 mod deployments;
 mod explain;

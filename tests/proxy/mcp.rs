@@ -13,6 +13,7 @@ mod faults;
 mod foreign_tokens;
 mod guard_headers;
 mod judged;
+mod listeners;
 mod merged;
 mod newest;
 mod people;

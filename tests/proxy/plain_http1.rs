@@ -9,8 +9,15 @@ const CHAT: &str = "/v1/chat/completions";
 /// Not plain: it is served, and takes its connection to Pingora.
 const UNUSUAL: &str = "GET / HTTP/1.1\r\nHost: gateway.test\r\n\r\n";
 /// Of each request, or of its time.
-const OWN: &[&str] =
-    &["date", "x-gateway-request-id", "x-gateway-trace-id", "x-request-id", "server-timing", "traceparent"];
+const OWN: &[&str] = &[
+    "date",
+    "x-gateway-request-id",
+    "x-gateway-trace-id",
+    "x-request-id",
+    "server-timing",
+    "traceparent",
+    "x-gateway-overhead-ms",
+];
 
 struct Case {
     name: &'static str,

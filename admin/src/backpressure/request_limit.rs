@@ -10,7 +10,7 @@ use uuid::Uuid;
 const TOO_OFTEN: &str = "This credential calls the control plane more often than allowed (ADMIN_REQUESTS_PER_MINUTE)";
 const MINUTE: i64 = 60;
 /// Counted apart within one minute; who comes later is counted together with others who do.
-const MOST: usize = 100_000;
+const MAX_CALLERS: usize = 100_000;
 
 pub struct RequestLimit {
     /// 0 is no limit.
@@ -40,7 +40,7 @@ impl RequestLimit {
         if counted.minute != seconds.div_euclid(MINUTE) {
             *counted = MinuteCounts { minute: seconds.div_euclid(MINUTE), requests: HashMap::new() };
         }
-        let is_counted = counted.requests.len() < MOST || counted.requests.contains_key(&credential);
+        let is_counted = counted.requests.len() < MAX_CALLERS || counted.requests.contains_key(&credential);
         let requests = counted.requests.entry(if is_counted { credential } else { Uuid::nil() }).or_default();
         if *requests >= self.per_minute {
             let retry_after = (MINUTE - seconds.rem_euclid(MINUTE)).unsigned_abs();
@@ -72,9 +72,10 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded() {
         let limit = RequestLimit::new(2);
-        let taken = (0..3 * MOST as u128).filter(|n| limit.take(Uuid::from_u128(n + 1), DateTime::UNIX_EPOCH).is_ok());
-        assert_eq!(taken.count(), MOST + 2);
-        assert_eq!(limit.counted.lock().unwrap().requests.len(), MOST + 1);
+        let taken =
+            (0..3 * MAX_CALLERS as u128).filter(|n| limit.take(Uuid::from_u128(n + 1), DateTime::UNIX_EPOCH).is_ok());
+        assert_eq!(taken.count(), MAX_CALLERS + 2);
+        assert_eq!(limit.counted.lock().unwrap().requests.len(), MAX_CALLERS + 1);
     }
 
     #[test]

@@ -131,6 +131,19 @@ pub enum LimitsCommand {
         #[arg(long, value_enum)]
         verdict: Verdict,
     },
+    /// Compare every budget of keys, tokens, workspaces, providers, integrations and policies, in its running period, and the
+    /// totals of today with the sum of its logs. Tells each that differs, by how much and why: expired or erased logs, calls
+    /// and batches that were under way when the period began, a policy that was changed. Rates are not compared: their
+    /// windows end too soon. Ends with status 1 when differences are left that nothing explains.
+    Verify {
+        /// Of this organisation alone.
+        #[arg(long, value_name = "UUID")]
+        organisation: Option<Uuid>,
+        /// Set counters with an unexplained difference to what the logs add up to, while everything runs. Each is recorded in
+        /// the audit trail.
+        #[arg(long)]
+        mend: bool,
+    },
 }
 
 #[derive(Debug, clap::Subcommand)]

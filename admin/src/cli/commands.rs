@@ -6,6 +6,7 @@ use crate::audit::verify::{self, ChainReport};
 use crate::backpressure::db_queue::DbQueue;
 use crate::cli::leases::{self, Holder};
 use crate::cli::unconfirmed::{self, Unconfirmed, Verdict};
+use crate::cli::verify_limits::{self, Finding, Verified};
 use crate::logs::erase::{self, Erased, ErasureMode, ErasureSubject};
 use crate::settings::Settings;
 use anyhow::Context as _;
@@ -143,6 +144,17 @@ pub async fn unconfirmed_charges(settings: &Settings) -> anyhow::Result<Vec<Unco
 /// Settles what such a call was charged.
 pub async fn reconcile_charges(settings: &Settings, request: Uuid, verdict: Verdict) -> anyhow::Result<u64> {
     unconfirmed::reconcile(&mut db::connect(&settings.database).await?, request, verdict).await
+}
+
+/// Compares counters with logs, and sets those right that differ if asked to.
+pub async fn verify_limits(
+    settings: &Settings,
+    organisation: Option<Uuid>,
+    is_mending: bool,
+    tell: &mut dyn FnMut(&Finding),
+) -> anyhow::Result<Verified> {
+    let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
+    verify_limits::verify(&mut db::connect(&unbounded).await?, organisation, is_mending, tell).await
 }
 
 fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {

@@ -34,6 +34,7 @@ fn within(field: &str, sent: i64, range: RangeInclusive<i64>) -> Result<i64, Api
 #[serde(expecting = "struct Sent", default, deny_unknown_fields)]
 pub struct SentTenantSettings {
     debug_log: Field<BoolOrBit>,
+    cost_in_answers: Field<BoolOrBit>,
     user_api_key_ttl: Field<i64>,
     user_api_key_max_ttl: Field<i64>,
     user_api_key_count: Field<i64>,
@@ -67,6 +68,7 @@ impl SentTenantSettings {
         let most = self.user_api_key_count.try_map(|sent| count("settings.user_api_key_count", sent))?;
         let mut merged = stored.as_object().cloned().unwrap_or_default();
         put(&mut merged, "debug_log", self.debug_log, |flag| i64::from(flag.0).into());
+        put(&mut merged, "cost_in_answers", self.cost_in_answers, |flag| i64::from(flag.0).into());
         put(&mut merged, "user_api_key_ttl", ttl, Value::from);
         put(&mut merged, "user_api_key_max_ttl", longest, Value::from);
         put(&mut merged, "user_api_key_count", most, Value::from);
@@ -90,8 +92,13 @@ fn put<T>(settings: &mut Map<String, Value>, name: &str, sent: Field<T>, write: 
     }
 }
 
-static DEFAULTS: &[(&str, i64)] =
-    &[("debug_log", 1), ("user_api_key_ttl", 0), ("user_api_key_max_ttl", 0), ("user_api_key_count", -1)];
+static DEFAULTS: &[(&str, i64)] = &[
+    ("debug_log", 1),
+    ("cost_in_answers", 1),
+    ("user_api_key_ttl", 0),
+    ("user_api_key_max_ttl", 0),
+    ("user_api_key_count", -1),
+];
 
 /// The value that counts: the workspace's, else the organisation's, else the default.
 pub fn number(name: &str, workspace: &Value, organisation: &Value) -> i64 {
@@ -114,6 +121,7 @@ pub fn docs() -> (Schema, Schema) {
     let switch = || schema::either([schema::bit(), schema::flag(), schema::nothing()]);
     let sent = schema::object("WorkspaceSettingsChange")
         .may("debug_log", switch().says("Whether bodies are logged."))
+        .may("cost_in_answers", switch())
         .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null().says("In seconds; 0 is for ever."))
         .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
         .may(
@@ -125,6 +133,7 @@ pub fn docs() -> (Schema, Schema) {
     let number = |example: i64| schema::whole(-1..=i64::MAX).eg(example);
     let shown = schema::object("WorkspaceSettings")
         .need("debug_log", schema::bit())
+        .need("cost_in_answers", schema::bit())
         .need("user_api_key_ttl", number(86400))
         .need("user_api_key_max_ttl", number(604_800))
         .need("user_api_key_count", number(10))

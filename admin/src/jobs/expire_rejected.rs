@@ -11,8 +11,8 @@ pub const JOB: Job =
     Job { name: "expire_rejected", every: Duration::from_secs(15 * 60), work: |app, tx| work(app, tx).boxed() };
 
 /// Where logs are kept for ever, these are not: somebody should have looked by then.
-const LONGEST_DAYS: u32 = 90;
-const MOST: i64 = 100_000;
+const MAX_DAYS: u32 = 90;
+const MAX_ROWS_PER_RUN: i64 = 100_000;
 const AT_ONCE: i64 = 10_000;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
@@ -21,12 +21,12 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const BOUND: &str = "DELETE FROM rejected_records WHERE id IN (SELECT id FROM rejected_records
         ORDER BY rejected_at DESC OFFSET $1 LIMIT $2)";
     let days = match app.retention.log_retention_display {
-        0 => LONGEST_DAYS,
-        days => days.min(LONGEST_DAYS),
+        0 => MAX_DAYS,
+        days => days.min(MAX_DAYS),
     };
     let days = i32::try_from(days).unwrap_or(i32::MAX);
     let expired = tx.execute(EXPIRE, &[&days, &AT_ONCE]).await?;
-    let beyond = tx.execute(BOUND, &[&MOST, &AT_ONCE]).await?;
+    let beyond = tx.execute(BOUND, &[&MAX_ROWS_PER_RUN, &AT_ONCE]).await?;
     let at_once = AT_ONCE.unsigned_abs();
     Ok(JobRun { items: expired + beyond, is_all: expired < at_once && beyond < at_once })
 }

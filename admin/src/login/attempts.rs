@@ -17,8 +17,8 @@ use uuid::Uuid;
 pub const MINUTES: i32 = 10;
 /// Attempts of one organisation at once, and of one network among them; anybody may begin one. For one more the oldest
 /// goes, of the same network, or of the one that has most: whoever floods a sign-in pushes out none but themselves.
-const MOST: i64 = 10_000;
-const MOST_OF_NETWORK: i64 = 100;
+const MAX_ATTEMPTS: i64 = 10_000;
+const MAX_ATTEMPTS_PER_NETWORK: i64 = 100;
 
 pub struct NewAttempt<'a> {
     pub organisation_id: Uuid,
@@ -66,10 +66,10 @@ async fn make_room(db: &impl GenericClient, organisation: Uuid, network: &str) -
                 SELECT network FROM login_attempts WHERE organisation_id = $1
                 GROUP BY network ORDER BY count(*) DESC, network LIMIT 1)
             ORDER BY expires_at, state_hash LIMIT $2)";
-    db.execute(OF_NETWORK, &[&organisation, &network, &(MOST_OF_NETWORK - 1)]).await?;
-    let open: i64 = db.query_one(COUNT, &[&organisation, &(2 * MOST)]).await?.try_get(0)?;
-    if open >= MOST {
-        db.execute(OF_LARGEST, &[&organisation, &(open - MOST + 1)]).await?;
+    db.execute(OF_NETWORK, &[&organisation, &network, &(MAX_ATTEMPTS_PER_NETWORK - 1)]).await?;
+    let open: i64 = db.query_one(COUNT, &[&organisation, &(2 * MAX_ATTEMPTS)]).await?.try_get(0)?;
+    if open >= MAX_ATTEMPTS {
+        db.execute(OF_LARGEST, &[&organisation, &(open - MAX_ATTEMPTS + 1)]).await?;
     }
     Ok(())
 }

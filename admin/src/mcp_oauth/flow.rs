@@ -1,8 +1,8 @@
-//! The way of a person to their tokens, in three steps. `begin` gives a link that serves once. The page behind it says
-//! who would be connected with what; only who agrees there is sent on (`agree`), with a cookie, and only the browser with
-//! that cookie may come back (`finish`). So a link that is passed on connects nobody without asking them, and an answer
-//! that was caught elsewhere is of no use: it is bound to the browser, the person, the MCP server, the client and, by the
-//! code verifier that never leaves the gateway, to the request that was sent.
+//! The way of a person to their tokens, in three steps. `begin` gives a link that serves once. The page behind it
+//! serves a browser that is signed in as that person. `agree` redirects it to the authorisation server and sets a cookie;
+//! only the browser with that cookie may come back (`finish`). A forwarded link therefore connects nobody, and an
+//! intercepted answer is of no use: it is bound to the browser, the person, the MCP server, the client and, by the code
+//! verifier that never leaves the gateway, to the request that was sent.
 
 use super::access::may_use;
 use super::client::{self, OAuthClient, of_integration};
@@ -33,6 +33,8 @@ const OPEN: i64 = 10;
 pub enum FlowError {
     #[error("This link is not valid, or no longer, or belongs to another browser. Ask for a new one.")]
     Unknown,
+    #[error("This link belongs to another person than the one who is signed in here, so nothing was connected.")]
+    OtherPerson,
     #[error("You did not agree, so nothing was connected.")]
     Denied,
     #[error("The authorisation server refused, so nothing was connected.")]
@@ -106,16 +108,24 @@ pub async fn begin(app: &App, owner: Owner, integration: &OAuthIntegration) -> R
 /// What the page says before somebody agrees.
 #[derive(Debug)]
 pub struct Question {
+    pub person_id: Uuid,
+    pub organisation_id: Uuid,
     pub person: String,
     pub server: String,
     pub organisation: String,
     pub asked: String,
 }
 
+impl Question {
+    pub fn is_for(&self, organisation: Uuid, person: Uuid) -> bool {
+        (self.organisation_id, self.person_id) == (organisation, person)
+    }
+}
+
 /// Whom a link would connect with what.
 pub async fn question(app: &App, state: &str) -> Result<Question, FlowError> {
     const FIND: &str =
-        "SELECT u.email, s.name AS server, o.name AS organisation, c.metadata ->> 'authorization_endpoint' AS asked
+        "SELECT t.user_id, t.organisation_id, u.email, s.name AS server, o.name AS organisation, c.metadata ->> 'authorization_endpoint' AS asked
         FROM mcp_oauth_states t JOIN users u ON u.id = t.user_id AND u.status = 'active'
         JOIN mcp_servers s ON s.id = t.server_id AND s.status = 'active'
         JOIN organisations o ON o.id = t.organisation_id JOIN mcp_clients c ON c.id = t.client_row
@@ -125,6 +135,8 @@ pub async fn question(app: &App, state: &str) -> Result<Question, FlowError> {
     let endpoint: Option<&str> = row.try_get("asked")?;
     let asked = endpoint.and_then(|url| Url::parse(url).ok()).map(|url| url.origin().ascii_serialization());
     Ok(Question {
+        person_id: row.try_get("user_id")?,
+        organisation_id: row.try_get("organisation_id")?,
         person: row.try_get("email")?,
         server: row.try_get("server")?,
         organisation: row.try_get("organisation")?,
@@ -132,13 +144,20 @@ pub async fn question(app: &App, state: &str) -> Result<Question, FlowError> {
     })
 }
 
-/// Somebody agreed in the browser that is given this cookie: where it is sent.
-pub async fn agree(app: &App, state: &str, cookie: &str) -> Result<String, FlowError> {
+/// Binds the link to the browser with this cookie, and answers where to redirect it. A link of another person stays unused.
+pub async fn agree(
+    app: &App,
+    (organisation, person): (Uuid, Uuid),
+    state: &str,
+    cookie: &str,
+) -> Result<String, FlowError> {
     const BIND: &str = "UPDATE mcp_oauth_states SET browser_hash = $2
-        WHERE state_hash = $1 AND expires_at > now() AND browser_hash IS NULL
+        WHERE state_hash = $1 AND expires_at > now() AND browser_hash IS NULL AND organisation_id = $3 AND user_id = $4
         RETURNING id, organisation_id, workspace_id, server_id, user_id, client_row, verifier";
     let db = app.db.get().await?;
-    let row = db.query_opt(BIND, &[&hash(state).as_slice(), &hash(cookie).as_slice()]).await?;
+    let (state_hash, browser_hash) = (hash(state), hash(cookie));
+    let values: [&(dyn ToSql + Sync); 4] = [&state_hash.as_slice(), &browser_hash.as_slice(), &organisation, &person];
+    let row = db.query_opt(BIND, &values).await?;
     let open = OpenState::read(app, &*db, &row.ok_or(FlowError::Unknown)?).await?;
     let url = authorization_url(&open.client, state, open.verifier()?);
     url.ok_or(FlowError::Internal)

@@ -173,6 +173,7 @@ impl Resource for ApiKeyRow {
             "metadata": self.defaults["metadata"],
             "config_id": self.defaults["config_id"],
             "allow_config_override": may_override,
+            "cost_in_answers": self.defaults["cost_in_answers"].as_bool().unwrap_or(true),
         });
         shown["allow_config_override"] = i64::from(may_override).into();
         shown["api_key_defaults_id"] = Value::Null;

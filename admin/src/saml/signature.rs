@@ -17,9 +17,9 @@ use openssl::sign::Verifier;
 pub const DSIG: &str = "http://www.w3.org/2000/09/xmldsig#";
 const ENVELOPED: &str = "http://www.w3.org/2000/09/xmldsig#enveloped-signature";
 /// Inside of `SignedInfo`, which has about ten.
-const MOST_ELEMENTS: usize = 64;
+const MAX_SIGNED_INFO_ELEMENTS: usize = 64;
 /// Names in one `PrefixList`, which has one or two.
-const MOST_PREFIXES: usize = 32;
+const MAX_PREFIXES: usize = 32;
 const INCOMPLETE: BadSignature = BadSignature("The signature is not complete");
 
 /// Why a signature does not hold, in words for the log and the audit trail.
@@ -41,7 +41,7 @@ pub fn verified(
     let only = |name| document.only(signature, DSIG, name).ok_or(INCOMPLETE);
     let (signed_info, value) = (only("SignedInfo")?, only("SignatureValue")?);
     // Whoever sent it is not known yet: nothing is worked out of it that a real signature would not have.
-    if !document.has_at_most(signed_info, MOST_ELEMENTS) {
+    if !document.has_at_most(signed_info, MAX_SIGNED_INFO_ELEMENTS) {
         return Err(BadSignature("The signature has too many elements"));
     }
     let announced = SignedInfo::read(document, signed_info)?;
@@ -152,8 +152,8 @@ impl SignedInfo {
 fn inclusive(document: &Document, of: ElementId) -> Result<Vec<String>, BadSignature> {
     let list = document.only(of, EXCLUSIVE, "InclusiveNamespaces");
     let list = list.and_then(|list| document.attribute(list, "PrefixList")).unwrap_or_default();
-    let names: Vec<String> = list.split_ascii_whitespace().take(MOST_PREFIXES + 1).map(str::to_owned).collect();
-    if names.len() > MOST_PREFIXES {
+    let names: Vec<String> = list.split_ascii_whitespace().take(MAX_PREFIXES + 1).map(str::to_owned).collect();
+    if names.len() > MAX_PREFIXES {
         return Err(BadSignature("The signature names too many prefixes"));
     }
     Ok(names)

@@ -10,7 +10,7 @@ use crate::resources::accepted::{self, Accepted};
 use shared::routes::Method;
 
 /// Parameters that are told to be unknown: as many as somebody reads.
-const MOST_UNKNOWN: usize = 50;
+const MAX_UNKNOWN_NAMES: usize = 50;
 
 /// Runs before the handler, and after everything that decides whether there may be one.
 pub fn conform(origin: &RequestOrigin) -> Result<(), ApiError> {
@@ -42,7 +42,7 @@ pub fn conform(origin: &RequestOrigin) -> Result<(), ApiError> {
 fn in_query<'a>(origin: &'a RequestOrigin, accepted: &'a Accepted) -> impl Iterator<Item = FieldFault> + 'a {
     let unknown = origin.query.names().filter(|name| !accepted.reads_parameter(name));
     // Each is compared with every name that is known, and strangers send queries too.
-    unknown.take(MOST_UNKNOWN).map(|name| {
+    unknown.take(MAX_UNKNOWN_NAMES).map(|name| {
         let shown: String = name.chars().take(100).collect();
         FieldFault::unknown(shown, name, "a parameter of this operation", accepted.parameters())
     })

@@ -91,10 +91,7 @@ pub async fn decide(State(app): State<App>, headers: HeaderMap, body: Bytes) -> 
         Ok(None) => return page(StatusCode::FORBIDDEN, "Sign in", &sign_in(raw)),
         Err(fault) => return failed(&fault),
     };
-    let token = form.text("csrf_token").unwrap_or_default();
-    let is_same =
-        token.len() == session.csrf_token.len() && openssl::memcmp::eq(token.as_bytes(), session.csrf_token.as_bytes());
-    if !is_same || !is_own_form(&headers, &app.public_url) {
+    if !has_csrf_token(form.text("csrf_token"), &session) || !is_own_form(&headers, &app.public_url) {
         return page(StatusCode::FORBIDDEN, "Not logged in", STALE);
     }
     let url = match form.text("choice") {
@@ -152,7 +149,10 @@ fn told(bad: BadLogin) -> Response {
 }
 
 /// The person behind the browser's cookie; none when they must sign in first.
-async fn signed_in(app: &App, headers: &HeaderMap) -> Result<Option<(Person, Arc<CallerSession>)>, ApiError> {
+pub(super) async fn signed_in(
+    app: &App,
+    headers: &HeaderMap,
+) -> Result<Option<(Person, Arc<CallerSession>)>, ApiError> {
     let Some(token) = app.cookies.sent(headers, Cookie::Session) else { return Ok(None) };
     // A form repeats the token against other sites in a field; `decide` compares it.
     let request = CookieRequest {
@@ -222,8 +222,18 @@ async fn granted(app: &App, person: Person, request: &LoginRequest) -> Result<St
     Ok(request.granted(&code, &app.public_url))
 }
 
+/// Whether a form carries the CSRF token of the session, which no other site knows.
+pub(super) fn has_csrf_token(sent: Option<&str>, session: &CallerSession) -> bool {
+    let (sent, own) = (sent.unwrap_or_default().as_bytes(), session.csrf_token.as_bytes());
+    sent.len() == own.len() && openssl::memcmp::eq(sent, own)
+}
+
 fn sign_in(raw: &str) -> String {
-    let back = format!("/oauth/authorize?{raw}");
+    sign_in_form(&format!("/oauth/authorize?{raw}"))
+}
+
+/// The form for a browser that is not signed in. After sign-in it returns to this path.
+pub(super) fn sign_in_form(back: &str) -> String {
     if back.len() > LONGEST_RETURN {
         return "<p>Sign in to the gateway first, then begin again.</p>".into();
     }
@@ -231,7 +241,7 @@ fn sign_in(raw: &str) -> String {
         "<p>Sign in to the gateway first. You come back here.</p><form method=\"get\" action=\"/v1/auth/login\">\
          <label>E-mail address <input name=\"email\" type=\"email\" required></label>\
          <input type=\"hidden\" name=\"return_to\" value=\"{}\"><button type=\"submit\">Sign in</button></form>",
-        escaped(&back)
+        escaped(back)
     )
 }
 
@@ -249,7 +259,7 @@ fn answer(status: StatusCode, body: Value) -> Response {
     (status, [(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()
 }
 
-fn with_cookie(mut response: Response, session: &CallerSession) -> Response {
+pub(super) fn with_cookie(mut response: Response, session: &CallerSession) -> Response {
     if let Some(cookie) = &session.renewed {
         response.headers_mut().append(header::SET_COOKIE, cookie.clone());
     }

@@ -1,11 +1,12 @@
 //! The pages on which a person connects to an MCP server: `/mcp-oauth/start` asks whether they mean it,
 //! `/mcp-oauth/callback` is where authorisation servers send them back to. What they decide is in `mcp_oauth::flow`; here
-//! is the browser's part: the cookie that binds both pages to one browser, and the refusal of forms that another site
-//! submitted. Nothing that came from outside is shown but names, and those escaped.
+//! is the browser's part: its session must be the person's of the link, a cookie binds both pages to one browser, and forms
+//! that another site submitted are refused. Pages contain nothing from outside but names, and those escaped.
 
 use crate::app::App;
 use crate::http::Query;
 use crate::mcp_oauth::flow::{self, FlowError, LIFE, Question, Return};
+use crate::server::mcp_login_pages::{has_csrf_token, sign_in_form, signed_in, with_cookie};
 use crate::server::plain_page::{escaped, is_own_form, page};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -17,12 +18,21 @@ use sha2::{Digest as _, Sha256};
 const LONGEST_FORM: usize = 4096;
 
 /// `GET /mcp-oauth/start?state=…`
-pub async fn start(State(app): State<App>, RawQuery(query): RawQuery) -> Response {
+pub async fn start(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let query = Query::parse(query.as_deref()).unwrap_or_default();
     let state = query.text("state").unwrap_or_default();
-    match flow::question(&app, state).await {
-        Ok(question) => page(StatusCode::OK, "Connect", &asked(&question, state)),
-        Err(fault) => told(&fault),
+    let question = match flow::question(&app, state).await {
+        Ok(question) => question,
+        Err(fault) => return told(&fault),
+    };
+    match signed_in(&app, &headers).await {
+        Ok(None) => page(StatusCode::OK, "Sign in", &sign_in(state)),
+        Ok(Some((person, session))) if question.is_for(person.organisation, person.user) => {
+            with_cookie(page(StatusCode::OK, "Connect", &asked(&question, state, &session.csrf_token)), &session)
+        }
+        // The page does not name the person of the link.
+        Ok(Some((_, session))) => with_cookie(told(&FlowError::OtherPerson), &session),
+        Err(fault) => told(&fault.into()),
     }
 }
 
@@ -33,11 +43,20 @@ pub async fn agree(State(app): State<App>, headers: HeaderMap, body: Bytes) -> R
     }
     let form = std::str::from_utf8(&body).ok().and_then(|form| Query::parse(Some(form)).ok()).unwrap_or_default();
     let state = form.text("state").unwrap_or_default();
+    let (person, session) = match signed_in(&app, &headers).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return page(StatusCode::FORBIDDEN, "Sign in", &sign_in(state)),
+        Err(fault) => return told(&fault.into()),
+    };
+    if !has_csrf_token(form.text("csrf_token"), &session) {
+        return told(&FlowError::Unknown);
+    }
     let cookie = flow::random();
-    match flow::agree(&app, state, &cookie).await {
+    let answer = match flow::agree(&app, (person.organisation, person.user), state, &cookie).await {
         Ok(url) => sent_on(&app, state, &cookie, &url),
         Err(fault) => told(&fault),
-    }
+    };
+    with_cookie(answer, &session)
 }
 
 /// `GET /mcp-oauth/callback`
@@ -88,16 +107,20 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     pairs.find(|(one, _)| *one == name).map(|(_, value)| value)
 }
 
-fn asked(question: &Question, state: &str) -> String {
-    let Question { person, server, organisation, asked } = question;
-    let texts: [&str; 5] = [person, server, organisation, asked, state];
-    let [person, server, organisation, asked, state] = texts.map(escaped);
+fn sign_in(state: &str) -> String {
+    sign_in_form(&format!("/mcp-oauth/start?state={state}"))
+}
+
+fn asked(question: &Question, state: &str, csrf: &str) -> String {
+    let Question { person, server, organisation, asked, .. } = question;
+    let texts: [&str; 6] = [person, server, organisation, asked, state, csrf];
+    let [person, server, organisation, asked, state, csrf] = texts.map(escaped);
     format!(
         "<p>This connects <strong>{person}</strong> of <strong>{organisation}</strong> with the MCP server \
          <strong>{server}</strong>. You will be asked by <strong>{asked}</strong>.</p>\
-         <p>Go on only if this is you, and you asked for it: whoever is named here will be able to use the account with \
-         which you sign in there.</p>\
+         <p>Go on only if you requested this: the gateway will use the account with which you sign in there on your behalf.</p>\
          <form method=\"post\" action=\"start\"><input type=\"hidden\" name=\"state\" value=\"{state}\">\
+         <input type=\"hidden\" name=\"csrf_token\" value=\"{csrf}\">\
          <button type=\"submit\">Go on</button></form>"
     )
 }
@@ -106,7 +129,7 @@ fn told(fault: &FlowError) -> Response {
     let status = match fault {
         FlowError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         FlowError::Failed(_) => StatusCode::BAD_GATEWAY,
-        FlowError::NoAccess => StatusCode::FORBIDDEN,
+        FlowError::NoAccess | FlowError::OtherPerson => StatusCode::FORBIDDEN,
         _ => StatusCode::BAD_REQUEST,
     };
     page(status, "Not connected", &format!("<p>{}</p>", escaped(&fault.to_string())))
@@ -115,6 +138,7 @@ fn told(fault: &FlowError) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uuid::Uuid;
 
     #[test]
     fn a_cookie_is_found_among_others() {
@@ -126,12 +150,14 @@ mod tests {
     #[test]
     fn names_are_shown_as_text() {
         let question = Question {
+            person_id: Uuid::nil(),
+            organisation_id: Uuid::nil(),
             person: "<script>@x.test".into(),
             server: "\"A\"".into(),
             organisation: "B&C".into(),
             asked: "https://as.example".into(),
         };
-        let shown = asked(&question, "'><script>");
+        let shown = asked(&question, "'><script>", "'><script>");
         assert!(!shown.contains("<script>") && shown.contains("B&amp;C") && shown.contains("&quot;A&quot;"), "{shown}");
     }
 }

@@ -9,12 +9,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use std::time::Duration;
 
-const LONGEST: usize = 16 << 10;
+const MAX_BODY_LENGTH: usize = 16 << 10;
 const TIME: Duration = Duration::from_secs(10);
 
 pub async fn small_body(request: Request, next: Next) -> Response {
     let (parts, incoming) = request.into_parts();
-    match body::receive_within(incoming, &parts.headers, LONGEST, TIME).await {
+    match body::receive_within(incoming, &parts.headers, MAX_BODY_LENGTH, TIME).await {
         Ok(whole) => next.run(Request::from_parts(parts, Body::from(whole))).await,
         Err(refused) => refused.into_response(),
     }

@@ -42,7 +42,8 @@ async fn main() -> anyhow::Result<()> {
         }
         _ => None,
     };
-    let options = Options { host: arguments.host, port: arguments.port, tls, remember: arguments.remember };
+    let options =
+        Options { host: arguments.host, port: arguments.port, tls, remember: arguments.remember, bills: false };
     let mock = Mock::try_start(options).with_context(|| format!("cannot serve on port {}", arguments.port))?;
     println!("mock provider listening on {}", mock.url());
     if let Some(url) = mock.tls_url() {

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use serde_json::Value;
 
 use super::ask::Ask;
+use super::bill::{self, BillKey, Billed};
 use super::body::{Abort, Ending, Outgoing};
 use super::counts::Outcome;
 use super::fault::{BadFault, Fault};
@@ -46,10 +47,13 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
     if !is_authenticated(&head, endpoint) {
         return Ok(refusal(&head, endpoint, 401, "Incorrect API key provided.", serving, link));
     }
+    let key = link.state.bill.as_ref().and_then(|_| BillKey::find(&head.headers, &received.kept));
     let Reaction { fault, status, payload } = match react(&head, endpoint, early, &received, serving.id, &link) {
         Ok(reaction) => reaction,
         Err((status, message)) => return Ok(refusal(&head, endpoint, status, &message, serving, link)),
     };
+    let key = key.filter(|_| status < 400);
+    bill_reading(&link, key.as_ref(), endpoint, &received, &payload);
     if let Some(latency) = fault.latency() {
         tokio::time::sleep(latency).await;
     }
@@ -63,7 +67,42 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
     if endpoint == Endpoint::Realtime && status == 200 {
         return Ok(websocket::upgrade(head, link, serving));
     }
-    Ok(respond(&head, &fault, status, payload, serving, link))
+    let written = key.filter(|_| is_billed(endpoint));
+    if let (Some(key), Some(bill), Payload::Whole(body)) = (&written, &link.state.bill, &payload) {
+        let told = bill::reported(&serde_json::from_slice(body).unwrap_or_default());
+        bill.add(key, Billed { completion: told.completion, ..Billed::default() });
+    }
+    let written = written.filter(|_| matches!(payload, Payload::Events(_)));
+    Ok(respond_billed(&head, &fault, status, payload, serving, link, written))
+}
+
+/// What is paid for by tokens.
+fn is_billed(endpoint: Endpoint) -> bool {
+    matches!(
+        endpoint,
+        Endpoint::Chat | Endpoint::Completions | Endpoint::Embeddings | Endpoint::Messages | Endpoint::Responses
+    )
+}
+
+/// What a request reads is paid for from now on, whatever becomes of its answer. Rows of a batch are run at once.
+fn bill_reading(link: &Link, key: Option<&BillKey>, endpoint: Endpoint, received: &Received, payload: &Payload) {
+    let (Some(key), Some(bill)) = (key, &link.state.bill) else { return };
+    match endpoint {
+        Endpoint::Mcp => {
+            let asked: Value = serde_json::from_slice(&received.kept).unwrap_or_default();
+            if asked["method"] == "tools/call" {
+                bill.add(key, Billed { calls: 1, ..Billed::default() });
+            }
+        }
+        _ if is_billed(endpoint) => {
+            let prompt = match payload {
+                Payload::Whole(body) => bill::reported(&serde_json::from_slice(body).unwrap_or_default()).prompt,
+                _ => Ask::parse(&received.kept).map_or(0, |ask| ask.prompt_tokens()),
+            };
+            bill.add(key, Billed { calls: 1, prompt, ..Billed::default() });
+        }
+        _ => {}
+    }
 }
 
 fn fault_of_head(head: &Parts, link: &Link) -> Result<Option<Fault>, BadFault> {
@@ -161,7 +200,8 @@ fn react(
         Endpoint::Responses => responses::response(&ask, &fault, id),
         Endpoint::Objects => {
             let path = canonical(head.uri.path());
-            let kept = link.state.shelf.answer(&head.method, path, &received.kept, id);
+            let account = link.state.bill.as_ref().map(|bill| (bill, &head.headers));
+            let kept = link.state.shelf.answer(&head.method, path, &received.kept, id, account);
             kept.unwrap_or_else(|| objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault)))
         }
         Endpoint::Buckets => {
@@ -195,6 +235,19 @@ fn respond(
     serving: Serving,
     link: Arc<Link>,
 ) -> Response<Outgoing> {
+    respond_billed(head, fault, status, payload, serving, link, None)
+}
+
+/// The words of its stream are billed under this key as they leave.
+fn respond_billed(
+    head: &Parts,
+    fault: &Fault,
+    status: u16,
+    payload: Payload,
+    serving: Serving,
+    link: Arc<Link>,
+    billed: Option<BillKey>,
+) -> Response<Outgoing> {
     let is_stream = matches!(payload, Payload::Events(_) | Payload::Pieces(..));
     let content_type = match &payload {
         _ if fault.content_type.is_some() => header(fault.content_type.as_deref().unwrap_or_default()),
@@ -208,6 +261,7 @@ fn respond(
     let mut ending = Ending::plain(link.clone(), Some(serving), outcome);
     (ending.resets, ending.closes, ending.stamps) = (fault.reset, fault.close_idle, fault.stamp);
     ending.tag = fault.tag.clone().map(|tag| (tag, 0));
+    ending.billed = billed.map(|key| (key, 0));
     let payload = match payload {
         Payload::Whole(mut body) if fault.bad_json => Payload::Whole(body.split_to(body.len() / 2)),
         payload => payload,

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
+use super::bill::{Bill, BillKey, reported};
 use super::openai::{self, CREATED};
 use super::shape::Payload;
 
@@ -42,7 +43,14 @@ struct KeptBatch {
 
 impl Shelf {
     /// None for what was not kept here.
-    pub fn answer(&self, method: &Method, path: &str, body: &[u8], id: u64) -> Option<Payload> {
+    pub fn answer(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &[u8],
+        id: u64,
+        account: Option<(&Bill, &HeaderMap)>,
+    ) -> Option<Payload> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         let mut kept = self.lock();
         let answer = match (method.as_str(), &segments[..]) {
@@ -58,7 +66,7 @@ impl Shelf {
                 kept.files.remove(*file)?;
                 json!({ "id": file, "object": "file", "deleted": true })
             }
-            ("POST", ["batches"]) => kept.start(body, id)?,
+            ("POST", ["batches"]) => kept.start(body, id, account)?,
             ("GET", ["batches"]) if !kept.batches.is_empty() => kept.list(),
             ("GET", ["batches", batch]) => kept.look(batch)?,
             ("POST", ["batches", batch, "cancel"]) => kept.cancel(batch)?,
@@ -87,7 +95,7 @@ impl Kept {
         Some(object)
     }
 
-    fn start(&mut self, body: &[u8], id: u64) -> Option<Value> {
+    fn start(&mut self, body: &[u8], id: u64, account: Option<(&Bill, &HeaderMap)>) -> Option<Value> {
         let asked: Map<String, Value> = serde_json::from_slice(body).ok()?;
         let input = self.files.get(asked.get("input_file_id")?.as_str()?)?.bytes.clone();
         let (output, errors) = (format!("file-out-{id:016}"), format!("file-err-{id:016}"));
@@ -96,7 +104,7 @@ impl Kept {
         let facts = json!({ "id": id, "object": "batch", "created_at": CREATED, "status": "validating", "errors": null,
             "output_file_id": null, "error_file_id": null });
         object.extend(facts.as_object().cloned().unwrap_or_default());
-        match run(&input) {
+        match run(&input, account) {
             Err(line) => {
                 let error = json!({ "code": "invalid_json_line", "message": "This line is not parseable as valid JSON.",
                     "param": null, "line": line });
@@ -168,7 +176,7 @@ impl KeptBatch {
 }
 
 /// The rows of the output and of the errors, or the line that is no row.
-fn run(input: &[u8]) -> Result<(String, String), usize> {
+fn run(input: &[u8], account: Option<(&Bill, &HeaderMap)>) -> Result<(String, String), usize> {
     let (mut good, mut bad) = (String::new(), String::new());
     for (number, line) in input.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
@@ -176,6 +184,11 @@ fn run(input: &[u8]) -> Result<(String, String), usize> {
         }
         let row: Value = serde_json::from_slice(line).map_err(|_| number + 1)?;
         let (status, body) = answered(&row, number as u64);
+        if let Some((bill, headers)) = account.filter(|_| status < 400)
+            && let Some(key) = BillKey::find(headers, line)
+        {
+            bill.add(&key, reported(&body));
+        }
         let rows = if status < 400 { &mut good } else { &mut bad };
         let answer = json!({ "id": format!("batch_req_{number:08}"), "custom_id": row["custom_id"],
             "response": { "status_code": status, "request_id": format!("req_{number:08}"), "body": body }, "error": null });
@@ -255,20 +268,20 @@ mod tests {
             "--b\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; \
              name=\"file\"; filename=\"x.jsonl\"\r\n\r\n{rows}\r\n--b--\r\n"
         );
-        let file = text(shelf.answer(&Method::POST, "/files", form.as_bytes(), 1));
+        let file = text(shelf.answer(&Method::POST, "/files", form.as_bytes(), 1, None));
         assert_eq!(file["bytes"], rows.len(), "{file}");
         let asked = json!({ "input_file_id": file["id"], "endpoint": "/v1/chat/completions" }).to_string();
-        let batch = text(shelf.answer(&Method::POST, "/batches", asked.as_bytes(), 2));
+        let batch = text(shelf.answer(&Method::POST, "/batches", asked.as_bytes(), 2, None));
         let path = format!("/batches/{}", batch["id"].as_str().unwrap());
-        let looks: Vec<Value> = (0..2).map(|_| text(shelf.answer(&Method::GET, &path, b"", 3))).collect();
+        let looks: Vec<Value> = (0..2).map(|_| text(shelf.answer(&Method::GET, &path, b"", 3, None))).collect();
         assert_eq!(
             [&batch["status"], &looks[0]["status"], &looks[1]["status"]],
             ["validating", "in_progress", "completed"]
         );
         assert_eq!(looks[1]["request_counts"], json!({ "total": 2, "completed": 1, "failed": 1 }));
         let output = format!("/files/{}/content", looks[1]["output_file_id"].as_str().unwrap());
-        let output = text(shelf.answer(&Method::GET, &output, b"", 4));
+        let output = text(shelf.answer(&Method::GET, &output, b"", 4, None));
         assert!(output.as_str().unwrap().contains("\"custom_id\":\"a\""), "{output}");
-        assert!(shelf.answer(&Method::GET, "/batches/other", b"", 5).is_none());
+        assert!(shelf.answer(&Method::GET, "/batches/other", b"", 5, None).is_none());
     }
 }

@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
+use super::bill::{BillKey, Billed};
 use super::counts::Outcome;
 use super::openai::STAMP;
 use super::reply::words_of;
@@ -51,11 +52,13 @@ pub struct Ending {
     pub stamps: bool,
     /// Under which name the words that leave are noted, and how many did.
     pub tag: Option<(String, u64)>,
+    /// The same of words that are billed as they leave.
+    pub billed: Option<(BillKey, u64)>,
 }
 
 impl Ending {
     pub fn plain(link: Arc<Link>, serving: Option<Serving>, outcome: Outcome) -> Self {
-        Self { link, serving, outcome, resets: false, closes: false, stamps: false, tag: None }
+        Self { link, serving, outcome, resets: false, closes: false, stamps: false, tag: None, billed: None }
     }
 }
 
@@ -63,6 +66,9 @@ impl Drop for Ending {
     fn drop(&mut self) {
         if let Some((tag, words)) = &self.tag {
             self.link.state.note_said(tag, *words);
+        }
+        if let (Some((key, words)), Some(bill)) = (&self.billed, &self.link.state.bill) {
+            bill.add(key, Billed { completion: *words, ..Billed::default() });
         }
         if self.closes {
             self.link.close();
@@ -115,6 +121,9 @@ impl Outgoing {
 
     fn send(&mut self, bytes: Bytes) -> Bytes {
         if let Some((_, words)) = &mut self.ending.tag {
+            *words += words_of(&bytes);
+        }
+        if let Some((_, words)) = &mut self.ending.billed {
             *words += words_of(&bytes);
         }
         if self.ending.stamps { stamped(bytes) } else { bytes }

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::batches::Shelf;
+use super::bill::Bill;
 use super::buckets::Buckets;
 use super::counts::{Counters, Counts, Outcome};
 use super::fault::Fault;
@@ -20,6 +21,8 @@ pub struct State {
     pub counters: Counters,
     /// The answer of `POST /fixed`.
     pub fixed: Bytes,
+    /// What calls cost, where somebody wants to know.
+    pub bill: Option<Bill>,
     /// Files and batches.
     pub shelf: Shelf,
     /// The same where they are kept in buckets.
@@ -36,8 +39,9 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(remember: usize) -> Self {
+    pub fn new(remember: usize, bills: bool) -> Self {
         Self {
+            bill: bills.then(Bill::default),
             counters: Counters::default(),
             fixed: super::openai::fixed(),
             shelf: Shelf::default(),
@@ -115,6 +119,7 @@ impl State {
         lock(&self.queue).clear();
         lock(&self.said).clear();
         self.shelf.clear();
+        self.bill.iter().for_each(Bill::clear);
         self.buckets.clear();
         self.queued.store(0, Relaxed);
         self.announce();

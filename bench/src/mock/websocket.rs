@@ -9,8 +9,10 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::bill::{BillKey, reported};
 use super::body::{Ending, Outgoing};
 use super::counts::Outcome;
 use super::state::Serving;
@@ -33,10 +35,22 @@ pub fn upgrade(mut head: Parts, link: Arc<Link>, mut serving: Serving) -> Respon
         *response.status_mut() = StatusCode::UPGRADE_REQUIRED;
         return response;
     };
+    let state = link.state.clone();
     let mut response = Response::new(Outgoing::whole(Bytes::new(), Ending::plain(link, None, Outcome::Ok)));
+    let asked = head.headers;
+    // Of what the client lets the mock say, each end of a response is billed.
+    let bill = move |payload: &[u8]| {
+        if let Some(bill) = &state.bill
+            && let Ok(event) = serde_json::from_slice::<Value>(payload)
+            && event["type"] == "response.done"
+            && let Some(key) = BillKey::find(&asked, payload)
+        {
+            bill.add(&key, reported(&event));
+        }
+    };
     tokio::spawn(async move {
         if let Ok(upgraded) = upgrade.await
-            && echo(TokioIo::new(upgraded)).await.is_ok()
+            && echo(TokioIo::new(upgraded), bill).await.is_ok()
         {
             serving.ends(Outcome::Ok);
         }
@@ -60,9 +74,10 @@ fn accept(key: &[u8]) -> String {
 }
 
 /// Ends well only with a close frame.
-async fn echo(mut io: impl AsyncRead + AsyncWrite + Unpin) -> std::io::Result<()> {
+async fn echo(mut io: impl AsyncRead + AsyncWrite + Unpin, heard: impl Fn(&[u8])) -> std::io::Result<()> {
     loop {
         let (first, mut payload) = read_frame(&mut io).await?;
+        heard(&payload);
         let opcode = first & 0x0F;
         let first = if opcode == PING { (first & 0xF0) | PONG } else { first };
         let mut frame = frame_head(first, payload.len() as u64);
@@ -125,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn frames_come_back_unmasked_until_the_close() {
         let (mut client, server) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(echo(server));
+        let serving = tokio::spawn(echo(server, |_: &[u8]| {}));
         let masked = |first: u8, payload: &[u8]| {
             let mut frame = frame_head(first, payload.len() as u64);
             frame[1] |= 0x80;

@@ -76,15 +76,21 @@ impl Caller {
 
     /// The bytes of a request that is sent many times.
     pub fn post_bytes(&self, path: &str, body: &str) -> Bytes {
-        let mut bytes = format!("POST {path} HTTP/1.1\r\nhost: {}\r\n", self.address).into_bytes();
+        let mut bytes = self.head_bytes("POST", path);
+        let end = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        bytes.extend_from_slice(end.as_bytes());
+        bytes.into()
+    }
+
+    /// The beginning of a request: its first line and the caller's headers.
+    pub fn head_bytes(&self, method: &str, path: &str) -> Vec<u8> {
+        let mut bytes = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address).into_bytes();
         for (name, value) in &self.headers {
             bytes.extend_from_slice(format!("{name}: ").as_bytes());
             bytes.extend_from_slice(value.as_bytes());
             bytes.extend_from_slice(b"\r\n");
         }
-        let end = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        bytes.extend_from_slice(end.as_bytes());
-        bytes.into()
+        bytes
     }
 
     /// The status of one GET on a connection of its own.

@@ -55,26 +55,63 @@ const PIECE: usize = 256 << 10;
 /// Writes them all. The statistics that plans rest on are taken afterwards, as autovacuum would.
 pub async fn write(client: &Client, logs: &Logs<'_>) -> anyhow::Result<()> {
     client.batch_execute("SET maintenance_work_mem = '256MB'").await?;
+    let columns = Columns::of(client).await?;
     for (number, day) in (0..).zip(logs.days) {
         let first = number * logs.per_day();
-        write_day(client, logs, *day, first..logs.rows.min(first + logs.per_day())).await?;
+        write_day(client, logs, &columns, *day, first..logs.rows.min(first + logs.per_day())).await?;
     }
     client.batch_execute("ANALYZE request_logs").await?;
     Ok(())
 }
 
+/// Which of our columns the table has: in the schema of an earlier release some are missing.
+struct Columns {
+    names: Vec<&'static str>,
+    is_there: Vec<bool>,
+}
+
+impl Columns {
+    async fn of(client: &Client) -> anyhow::Result<Self> {
+        const EXISTING: &str =
+            "SELECT attname::text FROM pg_attribute WHERE attrelid = 'request_logs'::regclass AND NOT attisdropped";
+        let rows = client.query(EXISTING, &[]).await?;
+        let existing = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+        let ours: Vec<&str> = COLUMNS.split(',').map(str::trim).collect();
+        let is_there: Vec<bool> = ours.iter().map(|name| existing.iter().any(|there| there == name)).collect();
+        let names = ours.into_iter().zip(&is_there).filter(|(_, is_there)| **is_there).map(|(name, _)| name).collect();
+        Ok(Self { names, is_there })
+    }
+
+    /// The fields of a line that belong to columns of the table.
+    fn select(&self, line: &str) -> String {
+        if self.names.len() == self.is_there.len() {
+            return line.to_owned();
+        }
+        let fields = line.trim_end_matches('\n').split('\t').zip(&self.is_there);
+        let fields: Vec<&str> = fields.filter(|(_, is_there)| **is_there).map(|(field, _)| field).collect();
+        fields.join("\t") + "\n"
+    }
+}
+
 /// A day that is not there yet is filled before it has indexes and becomes a part of the logs then, which is much quicker.
-async fn write_day(client: &Client, logs: &Logs<'_>, day: NaiveDate, numbers: Range<u64>) -> anyhow::Result<()> {
+async fn write_day(
+    client: &Client,
+    logs: &Logs<'_>,
+    columns: &Columns,
+    day: NaiveDate,
+    numbers: Range<u64>,
+) -> anyhow::Result<()> {
+    let names = columns.names.join(", ");
     let table = format!("request_logs_{}", day.format("%Y%m%d"));
     let is_there: bool = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await?.try_get(0)?;
     if is_there {
-        return copy(client, logs, &format!("COPY {table} ({COLUMNS}) FROM STDIN"), numbers).await;
+        return copy(client, logs, columns, &format!("COPY {table} ({names}) FROM STDIN"), numbers).await;
     }
     let next = day.checked_add_days(Days::new(1)).context("there is no such day")?;
     client
         .batch_execute(&format!("BEGIN; CREATE TABLE {table} (LIKE request_logs INCLUDING ALL EXCLUDING INDEXES)"))
         .await?;
-    copy(client, logs, &format!("COPY {table} ({COLUMNS}) FROM STDIN (FREEZE)"), numbers).await?;
+    copy(client, logs, columns, &format!("COPY {table} ({names}) FROM STDIN (FREEZE)"), numbers).await?;
     let attach = format!(
         "ALTER TABLE request_logs ATTACH PARTITION {table} FOR VALUES FROM ('{day} 00:00:00+00') TO ('{next} 00:00:00+00');
          COMMIT"
@@ -82,14 +119,20 @@ async fn write_day(client: &Client, logs: &Logs<'_>, day: NaiveDate, numbers: Ra
     Ok(client.batch_execute(&attach).await?)
 }
 
-async fn copy(client: &Client, logs: &Logs<'_>, sql: &str, numbers: Range<u64>) -> anyhow::Result<()> {
+async fn copy(
+    client: &Client,
+    logs: &Logs<'_>,
+    columns: &Columns,
+    sql: &str,
+    numbers: Range<u64>,
+) -> anyhow::Result<()> {
     let sink: CopyInSink<Bytes> = client.copy_in(sql).await?;
     pin_mut!(sink);
     let (mut piece, mut line) = (BytesMut::with_capacity(PIECE * 2), String::new());
     for n in numbers {
         line.clear();
         row(logs, n, &mut line).context("there is no such day")?;
-        piece.put_slice(line.as_bytes());
+        piece.put_slice(columns.select(&line).as_bytes());
         if piece.len() >= PIECE {
             sink.send(piece.split().freeze()).await?;
         }

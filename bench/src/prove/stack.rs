@@ -72,13 +72,22 @@ impl Stack {
 
     /// The same, with a provider that remembers so many requests.
     pub async fn remembering(settings: &[(&'static str, &str)], remember: usize) -> anyhow::Result<Self> {
+        Self::with_provider(settings, Options { remember, ..Options::default() }).await
+    }
+
+    /// The same, with a provider that keeps a bill.
+    pub async fn billing(settings: &[(&'static str, &str)]) -> anyhow::Result<Self> {
+        Self::with_provider(settings, Options { remember: 0, bills: true, ..Options::default() }).await
+    }
+
+    async fn with_provider(settings: &[(&'static str, &str)], provider: Options) -> anyhow::Result<Self> {
         let place = tempfile::Builder::new().prefix("portcullis-prove-").tempdir()?;
         // Postgres may run as another user: it may walk through, but not look around.
         fs::set_permissions(place.path(), Permissions::from_mode(0o711))?;
         let options = postgres::Options::new(place.path().join("postgres"), Purpose::Run);
         let server = tokio::task::spawn_blocking(move || Server::start(&options)).await??;
         server.create_database(DATABASE).await?;
-        let mock = Mock::try_start(Options { remember, ..Options::default() })?;
+        let mock = Mock::try_start(provider)?;
         let ports = [Reservation::any()?, Reservation::any()?, Reservation::any()?];
         let mut environment = environment(&server.url(DATABASE), &ports);
         environment.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
@@ -102,11 +111,11 @@ impl Stack {
 
     /// The application with the known key, whose provider is another mock.
     pub fn caller_to(&self, provider: &Mock) -> anyhow::Result<Caller> {
-        application(self.ports[0].port(), &self.key, provider)
+        application(self.ports[0].port(), &self.key, &provider.url())
     }
 
     fn application(&self, port: u16, key: &str) -> anyhow::Result<Caller> {
-        application(port, key, &self.mock)
+        application(port, key, &self.mock.url())
     }
 
     /// An application that calls a provider of the catalogue.
@@ -165,8 +174,7 @@ impl Stack {
         arguments: &[&str],
         settings: &[(&'static str, String)],
     ) -> anyhow::Result<Outcome> {
-        let executable = std::env::current_exe()?.with_file_name("gateway-admin");
-        let mut command = Command::new(executable);
+        let mut command = Command::new(executable("gateway-admin")?);
         command
             .args(arguments)
             .env_clear()
@@ -236,10 +244,20 @@ impl Program {
         environment: &[(&'static str, String)],
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let executable = std::env::current_exe()?.with_file_name(name);
+        Self::start_at(&executable(name)?, arguments, environment, folder)
+    }
+
+    /// Starts a program of any release.
+    pub(super) fn start_at(
+        executable: &Path,
+        arguments: &[&str],
+        environment: &[(&'static str, String)],
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let name = executable.file_name().unwrap_or_default().to_string_lossy();
         let path = folder.join(format!("{name}.log"));
         let log = File::options().create(true).append(true).open(&path)?;
-        let mut command = Command::new(&executable);
+        let mut command = Command::new(executable);
         // Nothing of the developer's settings: a proof is about ours.
         command.args(arguments).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
@@ -249,7 +267,7 @@ impl Program {
     }
 
     /// Waits until an address of the program answers 200.
-    async fn until_ready(&mut self, port: &Reservation, path: &str) -> anyhow::Result<()> {
+    pub(super) async fn until_ready(&mut self, port: &Reservation, path: &str) -> anyhow::Result<()> {
         let caller = Caller::at(port.port());
         let end = Instant::now() + READY_WITHIN;
         while caller.status_of(path).await.ok() != Some(StatusCode::OK) {
@@ -309,7 +327,12 @@ impl Program {
     }
 }
 
-fn environment(url: &str, [proxy, admin, metrics]: &[Reservation; 3]) -> Vec<(&'static str, String)> {
+/// Where one of our programs stands: beside this one.
+pub(super) fn executable(name: &str) -> anyhow::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name(name))
+}
+
+pub(super) fn environment(url: &str, [proxy, admin, metrics]: &[Reservation; 3]) -> Vec<(&'static str, String)> {
     vec![
         ("DATABASE_URL", url.to_owned()),
         ("PROXY_HOST", "127.0.0.1".to_owned()),
@@ -326,11 +349,11 @@ fn environment(url: &str, [proxy, admin, metrics]: &[Reservation; 3]) -> Vec<(&'
     ]
 }
 
-fn application(port: u16, key: &str, provider: &Mock) -> anyhow::Result<Caller> {
+pub(super) fn application(port: u16, key: &str, provider: &str) -> anyhow::Result<Caller> {
     Caller::at(port)
         .with("x-gateway-api-key", key)?
         .with("x-gateway-provider", "openai")?
-        .with("x-gateway-custom-host", &provider.url())?
+        .with("x-gateway-custom-host", provider)?
         .with("authorization", "Bearer sk-mock")
 }
 

@@ -37,6 +37,8 @@ pub struct Used<'u> {
     pub item: Item<'u>,
     /// What the call costs by itself, in nano-cents, where no list has its price; 0 where its outcome makes nothing due.
     pub own_price: Option<u64>,
+    /// What was worked out before, for whoever got the answer.
+    pub priced: Option<u64>,
 }
 
 impl Admission {
@@ -186,6 +188,7 @@ impl Admission {
         let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
         let nano_cents = match costs && !usage.is_nothing() {
             _ if used_up.own_price.is_some() => used_up.own_price.unwrap_or(0),
+            true if used_up.priced.is_some() => used_up.priced.unwrap_or(0),
             true => {
                 let prices = self.tariff.sources.known(used_up.item.service);
                 self.tariff.nano_cents(&usage, &used_up.item, prices.as_deref()).unwrap_or(0)

@@ -2,9 +2,10 @@
 //! are those that are known in memory; the journal works the exact ones out.
 
 use super::expected::Expected;
-use crate::limits::{Limit, LimitKind, Unit};
+use super::expected_units::ExpectedUnits;
+use crate::limits::{Limit, LimitKind, Spent, Unit};
 use crate::snapshot::Snapshot;
-use shared::cost::{Entry, OwnPrices, PriceMode, Terms, Usage, nano_cents};
+use shared::cost::{Entry, OwnPrices, PriceMode, PricingConfig, Terms, Usage, nano_cents};
 use shared::id::IntegrationId;
 use shared::prices::Sources;
 use shared::prices::sources::Document;
@@ -58,8 +59,23 @@ impl Tariff {
         self.sources.learn(service, PATIENCE).await
     }
 
-    /// None when the price is not known.
+    /// What is known of a price; none when nothing is.
     pub fn nano_cents(&self, usage: &Usage, item: &Item<'_>, prices: Option<&Document>) -> Option<u64> {
+        self.priced(usage, item, prices).map(|(nano_cents, _)| nano_cents)
+    }
+
+    /// The same, and whether everything that is used has a rate.
+    pub fn priced(&self, usage: &Usage, item: &Item<'_>, prices: Option<&Document>) -> Option<(u64, bool)> {
+        self.with_price(item, prices, |entry, terms| nano_cents(usage, entry, terms))
+    }
+
+    /// Looks at the price of a call, if it has one.
+    fn with_price<T>(
+        &self,
+        item: &Item<'_>,
+        prices: Option<&Document>,
+        look: impl FnOnce(&Entry, &Terms<'_>) -> Option<T>,
+    ) -> Option<T> {
         let listed = |base: Option<&str>| {
             let names = [item.answered, item.requested, base].into_iter().flatten();
             let found = prices.and_then(Document::as_prices)?.find_any(item.service, names)?;
@@ -67,7 +83,7 @@ impl Tariff {
         };
         let mode = item.tier.map_or(PriceMode::Standard, PriceMode::of_service_tier);
         let Some(id) = item.integration else {
-            return nano_cents(usage, listed(None)?, &Terms { mode, ..Terms::default() });
+            return look(listed(None)?, &Terms { mode, ..Terms::default() });
         };
         let integration = self.snapshot.integration(&id);
         let model = item.requested.and_then(|model| self.snapshot.integration_model(id, model));
@@ -81,15 +97,51 @@ impl Tariff {
             None => return None,
         };
         let region = integration.as_ref().and_then(|integration| integration.region());
-        nano_cents(usage, entry, &own.terms(region, mode))
+        look(entry, &own.terms(region, mode))
+    }
+
+    /// What a call used, by the prices that are in memory.
+    pub fn spent(&self, usage: &Usage, item: &Item<'_>) -> Spent {
+        let prices = self.sources.known(item.service);
+        Spent {
+            requests: 1,
+            tokens: usage.prompt_tokens().saturating_add(usage.completion_tokens()),
+            nano_cents: self.nano_cents(usage, item, prices.as_deref()).unwrap_or(0),
+        }
     }
 
     /// What a request is expected to cost; for strict budgets also at most.
-    pub async fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>, is_strict: bool) {
+    pub async fn price(
+        &self,
+        amounts: &mut Amounts,
+        expected: &Expected,
+        units: &ExpectedUnits,
+        item: &Item<'_>,
+        is_strict: bool,
+    ) {
         let prices = self.learn(item.service).await;
-        let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
-        let plain = Usage { input: expected.input, output: expected.output, ..Usage::default() };
-        amounts.nano_cents = nano_cents(&plain);
+        let complete = |usage: &Usage| {
+            self.priced(usage, item, prices.as_deref()).filter(|(_, is_complete)| *is_complete).map(|(price, _)| price)
+        };
+        let plain = Usage { input: expected.input, output: expected.output, units: units.fees(), ..Usage::default() };
+        let by_token = || {
+            // An answer has a price too, however long it may be.
+            let answer = Usage { output: 1, ..Usage::default() };
+            complete(&plain).filter(|_| expected.output > 0 || !units.has_answer || complete(&answer).is_some())
+        };
+        // What is paid by the piece may be paid by tokens of its own kind.
+        let has_tokens = || {
+            let Some(key) = units.token_rate() else { return !units.is_by_piece() };
+            let lists = |config: &PricingConfig| {
+                config.pay_as_you_go.as_ref().is_some_and(|rates| rates.tokens.contains_key(key))
+            };
+            let is_listed = |entry: &Entry, terms: &Terms<'_>| {
+                lists(terms.own_price.unwrap_or(&entry.pricing_config)).then_some(())
+            };
+            self.with_price(item, prices.as_deref(), is_listed).is_some()
+        };
+        let by_piece = units.pieces().and_then(|pieces| complete(&pieces));
+        amounts.nano_cents = by_piece.or_else(|| by_token().filter(|_| has_tokens()));
         if !is_strict {
             return;
         }
@@ -97,10 +149,12 @@ impl Tariff {
         // Reading for the first time may cost more when it is kept for the next, and a provider that does not know the tier
         // that is asked for bills its usual one.
         let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
+        let kept_for_hours = [(expected.most_input, 0), (0, expected.most_input)]
+            .map(|(cache_write_1h, cache_write_12h)| Usage { cache_write_1h, cache_write_12h, ..kept.clone() });
         let plain = Item { tier: None, ..*item };
         let most_of = |item: &Item<'_>| {
             let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
-            nano_cents(&most).max(nano_cents(&kept))
+            kept_for_hours.iter().map(nano_cents).fold(nano_cents(&most).max(nano_cents(&kept)), Ord::max)
         };
         let dearest = most_of(item).zip(most_of(&plain)).map(|(one, other)| one.max(other));
         amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);

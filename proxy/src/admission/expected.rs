@@ -44,7 +44,7 @@ impl<'s> SentBody<'s> {
 
     pub fn service_tier(&self) -> Option<String> {
         let mut tier = None;
-        self.each(|key, value| {
+        self.each_field(|key, value| {
             if key == "service_tier" {
                 tier = serde_json::from_slice::<String>(value).ok();
             }
@@ -53,7 +53,7 @@ impl<'s> SentBody<'s> {
     }
 
     /// Every field as it will be sent, also those of the same name.
-    fn each(&self, mut look: impl FnMut(&str, &[u8])) {
+    pub fn each_field(&self, mut look: impl FnMut(&str, &[u8])) {
         match self.edits {
             Some(edits) => edits.each_sent(self.fields, look),
             None => self.fields.each(|key, value| look(key, value)),
@@ -65,7 +65,7 @@ impl Expected {
     /// `is_strict`: whether the bounds are wanted, which takes a look at everything that is said.
     pub fn estimate(family: Family, sent: &SentBody<'_>, is_strict: bool) -> Self {
         let mut found = FieldTotals { times: 1, prompts: 1, is_native: sent.is_native, ..FieldTotals::default() };
-        sent.each(|key, value| found.look(family, key, value, is_strict));
+        sent.each_field(|key, value| found.look(family, key, value, is_strict));
         let times = found.times.saturating_mul(found.prompts);
         let output = found.maximum.map(|most| most.saturating_mul(times));
         let (output, has_bound) = match family {
@@ -131,6 +131,8 @@ impl FieldTotals {
             }
             // Those of a vendor's own route stand together with other settings.
             "generationConfig" | "generation_config" | "inferenceConfig" if self.is_native => self.nested(value),
+            // Its answer comes when nobody waits for it, and says then what it used.
+            "background" if value == b"true" => self.is_unbounded = true,
             // Each of several is answered.
             "prompt" if family == Family::Complete => self.prompts = self.prompts.max(prompts(value)),
             _ if is_strict && !self.is_unbounded => {
@@ -341,6 +343,8 @@ mod tests {
             ),
             (Family::Responses, "previous_response_id", json!("resp_1"), false),
             (Family::Responses, "previous_response_id", Value::Null, true),
+            (Family::Responses, "background", json!(false), true),
+            (Family::Responses, "background", json!(true), false),
             (Family::Responses, "prompt", json!({ "id": "pmpt_1" }), false),
             (
                 Family::Responses,

@@ -24,6 +24,7 @@ fn caller() -> Principal {
         status: Status::Active,
         metadata: None,
         is_metrics_only: false,
+        hides_costs: false,
         limits: limits(20),
         priority: 10,
         guardrails: Default::default(),

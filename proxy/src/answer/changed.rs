@@ -1,7 +1,7 @@
 //! A plain answer that steps have changed. It is whole, and its length is its own: the provider's would cut it or leave
 //! the client waiting. Usage is read from what the provider sent, and what is logged is what the client gets.
 
-use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head};
+use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head, tell_cost};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::visit::{PaidAnswer, Visit};
@@ -23,6 +23,7 @@ pub async fn deliver(
 ) -> Result<Ended, Ended> {
     visit.answer.pulse.every = None;
     let ChangedBody { read, passed, .. } = body;
+    tell_cost(&read, Some(&passed), source.head().status.as_u16(), visit).await;
     let framed = steps.framed_body(passed.clone());
     client.write_head(client_head(source.take_head(), Some(framed.len()), steps, visit)).await?;
     if visit.observer.keeper.is_some() {

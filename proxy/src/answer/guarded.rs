@@ -19,6 +19,7 @@ use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::request::sse;
 use crate::runtime::heavy::SMALL;
+use crate::runtime::tenant_share::Tenant;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -29,7 +30,6 @@ use serde_json::Value;
 use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use std::sync::Arc;
 use stream::GuardedStream;
-use uuid::Uuid;
 
 pub struct Guarded {
     call: Arc<GuardedCall>,
@@ -267,8 +267,8 @@ impl ResponseStep for Guarded {
         self.asking.is_some()
     }
 
-    fn workspace(&self) -> Option<Uuid> {
-        Some(self.call.workspace)
+    fn tenant(&self) -> Tenant {
+        self.call.tenant
     }
 
     fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {

@@ -181,7 +181,7 @@ async fn changed_aside(
     // It is read into a tree beside the text.
     share.grow(read.len()).map_err(no_room)?;
     let (mut taken, body) = (std::mem::take(steps), read.clone());
-    let done = heavy(Some(room.workspace), move || {
+    let done = heavy(room.tenant, move || {
         let made = taken.body(body);
         (taken, made, share)
     });
@@ -309,6 +309,9 @@ fn too_late(target: &Target) -> Ended {
 }
 
 fn failed(error: &UpstreamError, provider: &str) -> Ended {
+    if let Some(why) = error.lacks_room() {
+        return no_room(why);
+    }
     let refusal = Refusal::invalid_upstream_response(provider, error);
     Ended::Failed(AnswerFailure::new(refusal, Some(Outcome::Failed(error.class()))))
 }

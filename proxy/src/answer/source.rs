@@ -147,7 +147,10 @@ impl AnswerFrames {
 impl FramedAnswer {
     async fn read_events(&mut self) -> Result<Option<Bytes>, UpstreamError> {
         while let Some(piece) = self.upstream.read_body().await? {
-            let events = self.frames.push(&piece).map_err(|why| UpstreamError::protocol(why.to_string()))?;
+            let events = self.frames.push(&piece).map_err(|why| match why {
+                BadFrame::NoRoom(why) => UpstreamError::no_room(why),
+                why => UpstreamError::protocol(why.to_string()),
+            })?;
             if !events.is_empty() {
                 return Ok(Some(events));
             }

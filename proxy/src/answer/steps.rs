@@ -14,12 +14,12 @@ use crate::guardrails::SideResult;
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::runtime::heavy::heavy;
+use crate::runtime::tenant_share::Tenant;
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use http::response::Parts;
 use pingora_http::ResponseHeader;
 use std::borrow::Cow;
-use uuid::Uuid;
 
 /// A plain answer that a step changes is gathered up to this size. A larger one is a failed attempt: it is neither cut
 /// nor passed on unchanged.
@@ -64,9 +64,9 @@ pub trait ResponseStep: Send {
         false
     }
 
-    /// For whom it works, where that is known. Of the last step only.
-    fn workspace(&self) -> Option<Uuid> {
-        None
+    /// For whom it works. Of the last step only.
+    fn tenant(&self) -> Tenant {
+        Tenant::GATEWAY
     }
 
     /// Who is asked, once.
@@ -137,6 +137,11 @@ impl Steps {
     /// The client takes streams in these frames.
     pub fn frame_as(&mut self, frames: StreamFrames) {
         self.framer = Some(Box::new(Framer::new(frames)));
+    }
+
+    /// Whether the client takes streams in frames that are no events.
+    pub fn is_framed(&self) -> bool {
+        self.framer.is_some()
     }
 
     /// Whether bodies pass as they came.
@@ -245,8 +250,8 @@ impl Steps {
     /// `events`, beside the threads that carry requests.
     pub async fn heavy_events(&mut self, whole: Bytes, is_end: bool) -> Result<Bytes, Unusable> {
         let mut taken = std::mem::take(self);
-        let workspace = taken.steps.last().and_then(|step| step.workspace());
-        let done = heavy(workspace, move || {
+        let tenant = taken.steps.last().map_or(Tenant::GATEWAY, |step| step.tenant());
+        let done = heavy(tenant, move || {
             let passed = taken.events(&whole, is_end);
             (taken, passed)
         });

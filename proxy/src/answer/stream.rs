@@ -2,9 +2,11 @@
 //! should it break off or end without having said that it is over.
 
 use super::heartbeat::beside;
-use super::{AnswerFailure, AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, next};
+use super::{
+    AnswerFailure, AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, learn_prices, next,
+};
 use crate::metrics::Outcome;
-use crate::net::dial::{Class, UpstreamError};
+use crate::net::dial::UpstreamError;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::sse::Unheld;
@@ -21,6 +23,9 @@ pub async fn deliver(
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     let HeldStream { first, mut splitter, mut ending } = held;
+    if visit.request.includes_cost {
+        learn_prices(visit.prices_to_learn()).await;
+    }
     let mut head = None;
     if !visit.answer.pulse.has_begun {
         let mut new = client_head(source.take_head(), None, steps, visit);
@@ -84,7 +89,10 @@ pub async fn deliver(
                 visit.keeps(steps.kept());
             }
             visit.events(&whole, &passed, is_end);
-            let passed = steps.framed(passed, is_end);
+            let mut passed = steps.framed(passed, is_end);
+            if visit.answer.cost.is_some() && !steps.is_framed() {
+                passed = visit.with_cost(passed);
+            }
             match head.take() {
                 // Nothing of it may be seen yet.
                 Some(waiting) if passed.is_empty() && !is_end && steps.hold() => head = Some(waiting),
@@ -117,7 +125,7 @@ pub async fn deliver(
             Err(why) => {
                 let broken = match why {
                     Unheld::TooLarge => Broken::from_upstream(&UpstreamError::protocol(why.to_string()), visit),
-                    Unheld::NoRoom(why) => Broken { class: Class::Protocol, refusal: why.into() },
+                    Unheld::NoRoom(why) => why.into(),
                 };
                 let is_begun = has_begun(head.as_ref(), steps, visit);
                 return Box::pin(fail(client, visit, steps, broken, is_begun)).await;

@@ -7,7 +7,8 @@ use crate::catalog::providers::Providers;
 use crate::catalog::target::{Credential, Target};
 use crate::net::dial::lab::dialer;
 use crate::net::downstream::lab::LabClient;
-use crate::request::receive::{BodyMemory, MemoryOwner};
+use crate::request::receive::{MemoryOwner, body_memory};
+use crate::runtime::tenant_share::Tenant;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -61,8 +62,8 @@ fn source(kind: &str, pieces: Vec<Bytes>) -> AnswerSource {
 async fn pass_in(target: &Target, visit: &mut Visit, mut source: AnswerSource, mut steps: Steps) -> (LabClient, Ended) {
     let mut client = LabClient::post("/v1/chat/completions", "{}", &[]);
     let limit = Instant::now() + target.timeout;
-    let memory = BodyMemory::new(64 << 20);
-    let room = MemoryOwner { memory: &memory, workspace: uuid::Uuid::nil() };
+    let memory = body_memory(64 << 20);
+    let room = MemoryOwner { memory: &memory, tenant: Tenant::test(1, 1) };
     let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit, room, &mut Bytes::new()).await {
         Ok(held) => deliver(&mut client, &mut source, held, &mut steps, visit).await,
         Err(ended) => ended,
@@ -180,7 +181,7 @@ async fn a_stream_that_breaks_off_ends_in_an_error_event_and_is_not_finished() {
     for steps in [Steps::default(), upper_case()] {
         let is_changed = !steps.is_empty();
         let (client, ended) = pass(source("text/event-stream", pieces(&[STRASSE, "data: {\"cho"])), steps).await;
-        assert!(matches!(ended, Ended::BrokenOff(Class::Protocol)) && client.is_ended, "{ended:?}");
+        assert!(matches!(ended, Ended::BrokenOff(Some(Class::Protocol))) && client.is_ended, "{ended:?}");
         let text = client.text();
         assert_eq!(text.contains("STRASSE"), is_changed, "{text}");
         assert!(!text.contains("in capitals"), "{text}");
@@ -198,7 +199,7 @@ async fn what_cannot_be_changed_fails_before_the_first_byte_and_breaks_off_after
     assert!(client.answer.is_none() && client.pieces.is_empty() && !visit.answer.pulse.has_begun);
 
     let (client, ended) = pass(source("text/event-stream", pieces(&[STRASSE, &unspeakable, DONE])), upper_case()).await;
-    assert!(matches!(ended, Ended::BrokenOff(Class::Protocol)), "{ended:?}");
+    assert!(matches!(ended, Ended::BrokenOff(Some(Class::Protocol))), "{ended:?}");
     assert!(client.text().contains("STRASSE") && !client.text().contains(UNSPEAKABLE), "{}", client.text());
     assert_eq!(error_code(&client.text()), "invalid_upstream_response");
 
@@ -244,8 +245,8 @@ async fn an_answer_that_is_gathered_counts_while_it_is_held_and_one_without_room
     let text = json!({ "choices": [{ "message": { "content": "a".repeat(300 << 10) } }] }).to_string();
     let target = target();
     for (limit, has_room) in [(64 << 20, true), (200 << 10, false)] {
-        let memory = BodyMemory::new(limit);
-        let room = MemoryOwner { memory: &memory, workspace: uuid::Uuid::nil() };
+        let memory = body_memory(limit);
+        let room = MemoryOwner { memory: &memory, tenant: Tenant::test(1, 1) };
         let (mut source, mut steps) = (source("application/json", pieces(&[&text])), upper_case());
         let until = Instant::now() + target.timeout;
         match hold(&mut source, &target, WireDialect::OpenAi, &mut steps, until, room, &mut Bytes::new()).await {

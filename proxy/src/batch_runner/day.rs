@@ -93,6 +93,7 @@ impl BatchRunner {
                 Ok(wait)
             }
             DayStep::Failed(errors) => {
+                self.engine.delete_day_files(&caller, &batch).await;
                 self.fail(batch, errors).await?;
                 Ok(Duration::ZERO)
             }
@@ -115,8 +116,31 @@ impl BatchRunner {
             batch.become_status(next, Utc::now());
         }
         match self.save(&batch, before).await {
-            true => self.finish(&batch).await,
+            true => self.finish_day(&batch).await,
             false => Ok(Duration::ZERO),
+        }
+    }
+
+    /// Writes what there is, and deletes what the provider has of it.
+    pub(super) async fn finish_day(&self, batch: &BatchRecord) -> Result<Duration, StepFailure> {
+        // All results are stored by now, and nobody reads them at the provider again.
+        if batch.status == BatchStatus::Finalizing {
+            self.delete_leftovers(batch).await;
+        }
+        let wait = self.finish(batch).await?;
+        // Those of one that is cancelled are read again until it is over.
+        if batch.status == BatchStatus::Cancelling && wait.is_zero() {
+            self.delete_leftovers(batch).await;
+        }
+        Ok(wait)
+    }
+
+    async fn delete_leftovers(&self, batch: &BatchRecord) {
+        let authenticator = &self.engine.authenticator;
+        let holder = authenticator.holder(batch.api_key, Utc::now()).ok();
+        match holder.or_else(|| authenticator.former_holder(batch.api_key)) {
+            Some(caller) => self.engine.delete_day_files(&caller, batch).await,
+            None => tracing::warn!(batch = %batch.id, "nobody is left to delete files of a batch at its provider"),
         }
     }
 

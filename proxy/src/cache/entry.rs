@@ -1,6 +1,7 @@
 //! An answer that is kept, and what it is found by. Entries also leave the process (a shared store), so they have a form
 //! in bytes that says its version: one of another version, or a damaged one, is no entry.
 
+use crate::runtime::tenant_share::Tenant;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 /// Whose answer, and to what. No credential is part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CacheKey {
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     pub digest: [u8; 32],
 }
 

@@ -66,10 +66,10 @@ impl Follower {
 mod tests {
     use super::*;
     use crate::cache::entry::tests::entry;
-    use uuid::Uuid;
+    use crate::runtime::tenant_share::Tenant;
 
     fn key() -> CacheKey {
-        CacheKey { workspace: Uuid::from_u128(1), digest: [1; 32] }
+        CacheKey { tenant: Tenant::test(1, 1), digest: [1; 32] }
     }
 
     fn first(flights: &Arc<Flights>) -> Flight {

@@ -9,6 +9,7 @@ mod canonical;
 #[cfg(test)]
 use super::entry::CacheKey;
 use super::entry::Tags;
+use crate::runtime::tenant_share::Tenant;
 use canonical::canonical;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -38,7 +39,7 @@ impl BodyDigest {
 /// Everything that decides which answer a request gets.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyInputs<'k> {
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     /// The route, which is also the form of the answer.
     pub endpoint: &'k str,
     pub provider: &'k str,
@@ -75,14 +76,14 @@ pub enum Partition<'k> {
 /// Everything that decides which answer a request gets, as one text.
 #[derive(Debug)]
 pub struct KeyText {
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     parts: Parts,
 }
 
 impl KeyText {
     /// None of metadata that has no one spelling: it is nested too deep.
     pub fn new(inputs: &KeyInputs<'_>) -> Option<Self> {
-        Some(Self { workspace: inputs.workspace, parts: parts(inputs)? })
+        Some(Self { tenant: inputs.tenant, parts: parts(inputs)? })
     }
 
     /// Without the workspace.
@@ -97,7 +98,7 @@ impl KeyText {
 
 #[cfg(test)]
 fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
-    KeyText::new(inputs).map(|text| CacheKey { workspace: text.workspace, digest: text.digest() })
+    KeyText::new(inputs).map(|text| CacheKey { tenant: text.tenant, digest: text.digest() })
 }
 
 fn parts(inputs: &KeyInputs<'_>) -> Option<Parts> {

@@ -1,10 +1,11 @@
-//! Entries in this process: weighed by their bytes, bounded, and fair between workspaces.
+//! Entries in this process: weighed by their bytes, bounded, and fair between organisations and their workspaces.
 //!
-//! When there is no room, the workspace that uses the most gives up its oldest entry that was not asked for lately. So
-//! one that uses no more than an equal part loses nothing, however much another one writes; and while others need
+//! When there is no room, the organisation that uses the most gives up the oldest entry of its largest workspace that was not
+//! asked for lately. So one that uses no more than an equal part loses nothing, however much another one writes; and while others need
 //! nothing, one may use it all. Shards are chosen by the key, and the rule holds in each of them.
 
 use super::entry::{CacheKey, Entry};
+use crate::runtime::tenant_share::Tenant;
 use parking_lot::RwLock;
 use std::collections::hash_map::Entry as Place;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -51,7 +52,7 @@ impl Memory {
         counts: impl FnOnce(&Entry) -> bool,
     ) -> Option<Arc<Entry>> {
         let shard = self.shard(key)?.read();
-        let slot = shard.rooms.get(&key.workspace)?.slots.get(&key.digest)?;
+        let slot = shard.rooms.get(&key.tenant)?.slots.get(&key.digest)?;
         if slot.entry.is_expired(now_ms) {
             return None;
         }
@@ -73,7 +74,7 @@ impl Memory {
         let Some(shard) = self.shard(&key) else { return };
         let mut shard = shard.write();
         if entry.weight() > self.largest {
-            shard.remove(key.workspace, &key.digest);
+            shard.remove(key.tenant, &key.digest);
             return;
         }
         let replaced = shard.insert(key, entry);
@@ -116,8 +117,16 @@ impl Memory {
 struct Shard {
     bound: usize,
     bytes: usize,
-    rooms: HashMap<Uuid, Room, foldhash::fast::RandomState>,
-    /// Workspaces by what they use, so that the largest is at hand.
+    rooms: HashMap<Tenant, Room, foldhash::fast::RandomState>,
+    organisations: HashMap<Uuid, OrganisationUse, foldhash::fast::RandomState>,
+    /// Organisations by what they use, so that the largest is at hand.
+    by_use: BTreeSet<(usize, Uuid)>,
+}
+
+#[derive(Default)]
+struct OrganisationUse {
+    bytes: usize,
+    /// Its workspaces by what they use.
     by_use: BTreeSet<(usize, Uuid)>,
 }
 
@@ -146,7 +155,7 @@ impl Shard {
     /// Returns what it replaces.
     fn insert(&mut self, key: CacheKey, entry: Arc<Entry>) -> Option<Slot> {
         let weight = entry.weight();
-        let room = self.rooms.entry(key.workspace).or_default();
+        let room = self.rooms.entry(key.tenant).or_default();
         let before = room.bytes;
         let counted_in = AtomicU64::new(UNCOUNTED);
         let slot = Slot { entry, weight, is_wanted: AtomicBool::new(false), counted_in };
@@ -160,42 +169,48 @@ impl Shard {
         };
         room.bytes = room.bytes + weight - replaced.as_ref().map_or(0, |slot| slot.weight);
         let after = room.bytes;
-        self.changed(key.workspace, before, after);
+        self.changed(key.tenant, before, after);
         replaced
     }
 
-    fn remove(&mut self, workspace: Uuid, digest: &Digest) {
-        let Some(room) = self.rooms.get_mut(&workspace) else { return };
+    fn remove(&mut self, tenant: Tenant, digest: &Digest) {
+        let Some(room) = self.rooms.get_mut(&tenant) else { return };
         let Some(slot) = room.slots.remove(digest) else { return };
         room.order.retain(|other| other != digest);
         let before = room.bytes;
         room.bytes -= slot.weight;
         let after = room.bytes;
-        self.changed(workspace, before, after);
+        self.changed(tenant, before, after);
     }
 
     /// Returns how many entries had to go.
     fn make_room(&mut self, now_ms: i64) -> u64 {
         let mut evicted = 0;
         while self.bytes > self.bound {
-            let Some((before, workspace)) = self.by_use.last().copied() else { break };
-            let Some(room) = self.rooms.get_mut(&workspace) else { break };
+            let Some((before, tenant)) = self.heaviest() else { break };
+            let Some(room) = self.rooms.get_mut(&tenant) else { break };
             evicted += u64::from(room.give_up(now_ms));
             let after = room.bytes;
             if after == before {
                 break;
             }
-            self.changed(workspace, before, after);
+            self.changed(tenant, before, after);
         }
         evicted
     }
 
+    fn heaviest(&self) -> Option<(usize, Tenant)> {
+        let (_, organisation) = *self.by_use.last()?;
+        let (bytes, workspace) = *self.organisations.get(&organisation)?.by_use.last()?;
+        Some((bytes, Tenant { organisation, workspace }))
+    }
+
     fn retain(&mut self, keep: &impl Fn(Uuid, &Entry) -> bool) {
         let mut changes = Vec::new();
-        for (workspace, room) in &mut self.rooms {
+        for (tenant, room) in &mut self.rooms {
             let before = room.bytes;
             room.slots.retain(|_, slot| {
-                let is_kept = keep(*workspace, &slot.entry);
+                let is_kept = keep(tenant.workspace, &slot.entry);
                 room.bytes -= if is_kept { 0 } else { slot.weight };
                 is_kept
             });
@@ -203,25 +218,34 @@ impl Shard {
                 room.order.retain(|digest| room.slots.contains_key(digest));
                 room.slots.shrink_to_fit();
                 room.order.shrink_to_fit();
-                changes.push((*workspace, before, room.bytes));
+                changes.push((*tenant, before, room.bytes));
             }
         }
-        for (workspace, before, after) in changes {
-            self.changed(workspace, before, after);
+        for (tenant, before, after) in changes {
+            self.changed(tenant, before, after);
         }
     }
 
     /// Keeps the sums in step.
-    fn changed(&mut self, workspace: Uuid, before: usize, after: usize) {
+    fn changed(&mut self, tenant: Tenant, before: usize, after: usize) {
         if before == after {
             return;
         }
         self.bytes = self.bytes + after - before;
-        self.by_use.remove(&(before, workspace));
+        let Tenant { organisation, workspace } = tenant;
+        let own = self.organisations.entry(organisation).or_default();
+        self.by_use.remove(&(own.bytes, organisation));
+        own.bytes = own.bytes + after - before;
+        own.by_use.remove(&(before, workspace));
         if after == 0 {
-            self.rooms.remove(&workspace);
+            self.rooms.remove(&tenant);
         } else {
-            self.by_use.insert((after, workspace));
+            own.by_use.insert((after, workspace));
+        }
+        if own.bytes == 0 {
+            self.organisations.remove(&organisation);
+        } else {
+            self.by_use.insert((own.bytes, organisation));
         }
     }
 }

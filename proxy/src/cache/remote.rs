@@ -10,7 +10,7 @@
 mod breaker;
 mod meters;
 mod sealed;
-mod writes;
+pub(crate) mod writes;
 
 pub use meters::RemoteMeters;
 
@@ -29,7 +29,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
-use writes::{LeavingWrite, PendingWrite, WriteQueue};
+use writes::{PendingWrite, QueuedWrite, WriteQueue};
 
 /// A longer entry is not stored, and none is unpacked to more.
 pub const LARGEST: usize = 4 << 20;
@@ -135,7 +135,7 @@ impl RemoteStore {
             return self.sealed.open(organisation, &key, &stored);
         }
         let sealed = self.sealed.clone();
-        heavy(Some(key.workspace), move || sealed.open(organisation, &key, &stored)).await.flatten()
+        heavy(key.tenant, move || sealed.open(organisation, &key, &stored)).await.flatten()
     }
 
     /// What was found was no entry after all: of another version, most likely.
@@ -167,10 +167,7 @@ impl RemoteStore {
     pub async fn write(self: Arc<Self>) {
         let link = self.reached().await;
         let (store, link) = (&self, &link);
-        let each = |write: PendingWrite| async move {
-            let leaving = LeavingWrite { queue: &store.queue, write };
-            store.write_one(link, &leaving.write).await;
-        };
+        let each = |queued: QueuedWrite| async move { store.write_one(link, &queued.write).await };
         self.queue.waiting().for_each_concurrent(AT_ONCE, each).await;
     }
 
@@ -243,7 +240,7 @@ impl RemoteStore {
 /// No hash tag: the answers of a workspace spread over the nodes of a Cluster.
 fn name(key: &CacheKey) -> String {
     let mut name = String::with_capacity(120);
-    let _ = write!(name, "portcullis:cache:v1:{}:", key.workspace.simple());
+    let _ = write!(name, "portcullis:cache:v1:{}:", key.tenant.workspace.simple());
     name.push_str(&hex::encode(key.digest));
     name
 }

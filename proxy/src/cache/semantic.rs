@@ -12,18 +12,21 @@
 pub mod embedder;
 pub mod index;
 pub mod lexical;
+mod paid_call;
 mod partition;
 mod rest;
 mod text;
 
 pub use embedder::EmbeddingCall;
 pub use index::Partition;
+pub use paid_call::PaidCall;
 pub use partition::partition;
 pub use text::{AskedRoute, asked_text};
 
 use super::CacheKey;
 use crate::net::dial::Dialer;
 use crate::runtime::heavy::heavy;
+use crate::runtime::tenant_share::Tenant;
 use anyhow::Context as _;
 use embedder::{Embedded, Embedder, HttpEmbedder, LocalEmbedder, NotEmbedded};
 use index::{AskedVector, MemoryIndex, Nearness, PgVectorIndex, VectorIndex};
@@ -55,7 +58,7 @@ impl Question {
     pub fn read(route: AskedRoute, body: &Value, around: &CacheKey, similarity: Option<f32>) -> Option<Self> {
         let text = asked_text(route, body)?;
         let digest = partition(route, body, &around.digest);
-        Some(Self { partition: Partition { workspace: around.workspace, digest }, text, similarity })
+        Some(Self { partition: Partition { tenant: around.tenant, digest }, text, similarity })
     }
 }
 
@@ -67,8 +70,6 @@ pub struct Searched {
     threshold: f32,
     /// Keys of answers to questions that are near, the nearest first.
     pub near: Vec<CacheKey>,
-    /// The call for a vector, if one was answered.
-    pub call: Option<EmbeddingCall>,
 }
 
 pub struct Semantic {
@@ -77,6 +78,8 @@ pub struct Semantic {
     /// For the vector and the search together.
     wait: Duration,
     threshold: f32,
+    /// No budget of a tenant pays for its calls.
+    is_paid_by_operator: bool,
     rest: Rest,
 }
 
@@ -104,7 +107,8 @@ impl Semantic {
             }
         };
         let threshold = settings.semantic_cache_similarity_threshold;
-        Ok(Some(Self::new(embedder, index, wait, threshold)))
+        let is_paid_by_operator = settings.semantic_cache_paid_by == "operator";
+        Ok(Some(Self { is_paid_by_operator, ..Self::new(embedder, index, wait, threshold) }))
     }
 
     pub fn new(
@@ -114,7 +118,7 @@ impl Semantic {
         threshold: Option<f32>,
     ) -> Self {
         let threshold = threshold.unwrap_or_else(|| embedder.threshold());
-        Self { embedder, index, wait, threshold, rest: Rest::default() }
+        Self { embedder, index, wait, threshold, is_paid_by_operator: false, rest: Rest::default() }
     }
 
     /// The least cosine of a question in other words, as the operator says it.
@@ -127,18 +131,28 @@ impl Semantic {
         self.embedder.billed_as()
     }
 
-    /// Waits no longer than the setting says. With `is_refresh` everything near is named, not only the nearest.
-    pub async fn search(&self, question: &Question, now_ms: i64, is_refresh: bool) -> Searched {
+    pub fn is_paid_by_operator(&self) -> bool {
+        self.is_paid_by_operator
+    }
+
+    /// Whether a search would ask the embedder now, or leave it alone for a while.
+    pub fn is_resting(&self, now_ms: i64) -> bool {
+        self.rest.is_resting(now_ms)
+    }
+
+    /// Waits no longer than the setting says. With `is_refresh` everything near is named, not only the nearest. `paid` has the
+    /// call that was made, also when this is dropped before its end.
+    pub async fn search(&self, question: &Question, now_ms: i64, is_refresh: bool, paid: &PaidCall) -> Searched {
         let mut threshold = question.similarity.unwrap_or(self.threshold);
         if is_refresh {
             // What is found then is answered otherwise for everybody, so one request alone cannot call the far near.
             threshold = threshold.max(self.threshold);
         }
-        let mut searched = Searched { asked: None, threshold, near: Vec::new(), call: None };
+        let mut searched = Searched { asked: None, threshold, near: Vec::new() };
         if self.rest.is_resting(now_ms) {
             return searched;
         }
-        let work = self.look(question, now_ms, is_refresh, &mut searched);
+        let work = self.look(question, now_ms, is_refresh, &mut searched, paid);
         match tokio::time::timeout(self.wait, work).await {
             Ok(Ok(())) => self.rest.worked(),
             Ok(Err(NotSearched::Unfit)) => {}
@@ -154,14 +168,16 @@ impl Semantic {
         now_ms: i64,
         is_refresh: bool,
         searched: &mut Searched,
+        paid: &PaidCall,
     ) -> Result<(), NotSearched> {
+        paid.begin();
         let values = match self.embedder.embed(&question.text).await {
             Ok(Embedded { values, call }) => {
-                searched.call = call;
+                paid.end(call);
                 values
             }
             Err(NotEmbedded { reason, call, is_of_text }) => {
-                searched.call = call;
+                paid.end(call);
                 return Err(if is_of_text { NotSearched::Unfit } else { NotSearched::Failed(reason) });
             }
         };
@@ -216,7 +232,7 @@ async fn marks_of(text: &str) -> Option<LexicalMarks> {
         return Some(LexicalMarks::read(text));
     }
     let text = text.to_owned();
-    heavy(None, move || LexicalMarks::read(&text)).await
+    heavy(Tenant::GATEWAY, move || LexicalMarks::read(&text)).await
 }
 
 /// What is to be learnt of an answer once it is kept: to which question it is one.

@@ -73,7 +73,7 @@ impl Cache {
     pub async fn find(&self, organisation: OrganisationId, key: &CacheKey) -> Found {
         // Read before the purges are: those that come meanwhile are looked at the next time.
         let version = self.purges.as_ref().map_or(0, Purges::version);
-        let entry = self.memory.find(key, now_ms(), version, |entry| self.counts(key.workspace, entry));
+        let entry = self.memory.find(key, now_ms(), version, |entry| self.counts(key.tenant.workspace, entry));
         match (entry, &self.remote) {
             (Some(entry), _) => Found::Entry(entry),
             (None, None) => Found::Absent,
@@ -90,13 +90,13 @@ impl Cache {
         };
         let decoded = match encoded.len() <= SMALL_ENTRY {
             true => Entry::decode(encoded),
-            false => heavy(Some(key.workspace), move || Entry::decode(encoded)).await.flatten(),
+            false => heavy(key.tenant, move || Entry::decode(encoded)).await.flatten(),
         };
         let Some(entry) = decoded else {
             remote.found_unreadable();
             return Found::Absent;
         };
-        if entry.is_expired(now_ms()) || !self.counts(key.workspace, &entry) {
+        if entry.is_expired(now_ms()) || !self.counts(key.tenant.workspace, &entry) {
             return Found::Absent;
         }
         let entry = Arc::new(entry);
@@ -131,7 +131,7 @@ impl Cache {
         if known.is_none() && is_repeated {
             self.known_keys.remember(text.as_bytes(), digest);
         }
-        CacheKey { workspace: text.workspace, digest }
+        CacheKey { tenant: text.tenant, digest }
     }
 
     /// To ask for what is not there, or to wait for somebody who does.

@@ -89,7 +89,7 @@ fn find_unchecked(
         }
         let locked = caller.key.defaults.as_deref().filter(|defaults| defaults.locks_config());
         return match (is_inline, locked) {
-            (true, None) => inline.plan(workspace.id.uuid(), text).map(|plan| carried(plan, ConfigSource::Inline)),
+            (true, None) => inline.plan((&**workspace).into(), text).map(|plan| carried(plan, ConfigSource::Inline)),
             (true, Some(_)) => Err(Refusal::invalid_config(LOCKED.into())),
             (false, _) => {
                 let config = saved(snapshot, caller, text)?;
@@ -114,7 +114,7 @@ fn find_unchecked(
         None => Ok(carried(Plan::of_nothing().clone(), ConfigSource::Nobody)),
         // With a budget of the workspace's own.
         Some(count) => {
-            let plan = inline.plan(workspace.id.uuid(), &retrying(count).to_string())?;
+            let plan = inline.plan((&**workspace).into(), &retrying(count).to_string())?;
             Ok(carried(plan, ConfigSource::Nobody))
         }
     }

@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, Version, header};
 use pingora_core::protocols::http::date::get_cached_date;
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
-use proxy::net::downstream::{ClientGone, Downstream};
+use proxy::net::downstream::{ClientGone, Contention, Downstream, MAX_UNREAD_CONTENDED};
 use proxy::net::head_lines::HeadLines;
 use std::future::Future;
 use std::pin::pin;
@@ -27,11 +27,13 @@ pub struct Client<'s> {
     is_chunked: bool,
     /// When the request must be over.
     deadline: Option<Instant>,
+    /// Of HTTP/2 alone: a connection of HTTP/1.1 watches over its one client itself.
+    contention: Option<Contention>,
 }
 
 impl<'s> Client<'s> {
     pub fn new(session: &'s mut Session) -> Self {
-        Self { session, is_chunked: false, deadline: None }
+        Self { session, is_chunked: false, deadline: None, contention: None }
     }
 
     /// An answer without a length needs chunks in HTTP/1.1, the end of the connection in HTTP/1.0, and nothing in
@@ -68,6 +70,24 @@ pub(super) async fn by<T, E>(
     written.map_err(|_| ClientGone)
 }
 
+/// The same; it is also given up when it has waited for long and somebody waits for what the request holds.
+async fn by_or_contended<T, E>(
+    deadline: Option<Instant>,
+    contention: Option<&Contention>,
+    write: impl Future<Output = Result<T, E>> + Unpin,
+) -> Result<T, ClientGone> {
+    let Some(contention) = contention else { return by(deadline, write).await };
+    let contended = async {
+        tokio::time::sleep(MAX_UNREAD_CONTENDED).await;
+        contention().await;
+    };
+    tokio::select! {
+        biased;
+        written = by(deadline, write) => written,
+        () = contended => Err(ClientGone),
+    }
+}
+
 impl Downstream for Client<'_> {
     fn head(&self) -> &RequestHeader {
         self.session.req_header()
@@ -75,6 +95,13 @@ impl Downstream for Client<'_> {
 
     fn end_by(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
+    }
+
+    fn yield_under(&mut self, contention: Contention) {
+        match self.session.downstream_session.is_http2() {
+            true => self.contention = Some(contention),
+            false => ClientConnection::yield_under(self.session.downstream_session.stream(), contention),
+        }
     }
 
     async fn read_body(&mut self) -> Result<Option<Bytes>, ClientGone> {
@@ -125,7 +152,7 @@ impl Downstream for Client<'_> {
         if end && !bytes.is_empty() && self.is_chunked {
             ClientConnection::set_more(session.stream(), true);
         }
-        by(self.deadline, pin!(session.write_response_body(bytes, end))).await
+        by_or_contended(self.deadline, self.contention.as_ref(), pin!(session.write_response_body(bytes, end))).await
     }
 
     async fn gone(&mut self) {

@@ -15,6 +15,7 @@ use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
     UniqueID, UniqueIDType,
 };
+use proxy::net::downstream::Contention;
 use proxy::visit::Visit;
 use proxy::walk::NextStep;
 use std::fmt;
@@ -116,6 +117,17 @@ impl ClientConnection {
         Self::from_stream(stream).is_some_and(|joining| joining.is_answered.load(Relaxed))
     }
 
+    /// A client that does not read is given up sooner under this contention, until the next request.
+    pub fn yield_under(stream: Option<&Stream>, contention: Contention) {
+        if let Some(connection) = Self::from_stream(stream) {
+            connection.set_contention(Some(contention));
+        }
+    }
+
+    pub fn set_contention(&self, contention: Option<Contention>) {
+        self.write_stall.set_contention(contention);
+    }
+
     /// A request has come.
     pub fn begins(stream: Option<&Stream>) {
         if let Some(connection) = Self::from_stream(stream) {
@@ -142,6 +154,7 @@ impl ClientConnection {
     }
 
     pub fn end_request(&self, now: Instant) {
+        self.write_stall.set_contention(None);
         self.idle.begin(now);
     }
 

@@ -1,8 +1,14 @@
 //! How long a client may leave an answer unread. A connection has some patience: it is used up while a write waits, and
 //! what the client takes earns it back, so that neither one who stops reading nor one who reads a byte now and then
 //! holds what a request holds. A write that need not wait costs one comparison.
+//!
+//! Where somebody waits for what the request holds, a client that takes nothing has `MAX_UNREAD_CONTENDED` alone.
 
 use crate::gateway::idle_timeout::LONGEST;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use proxy::net::downstream::{Contention, MAX_UNREAD_CONTENDED};
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +18,6 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// A second of patience for so many bytes.
 const BYTES_PER_SECOND: f64 = 1024.0;
 
-#[derive(Debug)]
 pub struct WriteStall {
     /// The most patience there is.
     limit: Duration,
@@ -20,12 +25,26 @@ pub struct WriteStall {
     /// Since when a write waits.
     since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
+    contention: Mutex<Option<Contention>>,
+    /// Of the write that waits: resolves when it has waited for long enough and somebody else waits.
+    contended: Mutex<Option<BoxFuture<'static, ()>>>,
+}
+
+impl fmt::Debug for WriteStall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteStall").field("limit", &self.limit).field("left", &self.left).finish_non_exhaustive()
+    }
 }
 
 impl WriteStall {
     pub fn new(limit: Duration) -> Self {
         let limit = limit.min(LONGEST);
-        Self { limit, left: limit, since: None, timer: None }
+        Self { limit, left: limit, since: None, timer: None, contention: Mutex::default(), contended: Mutex::default() }
+    }
+
+    /// Who may wait for what the present request holds.
+    pub fn set_contention(&self, contention: Option<Contention>) {
+        *self.contention.lock() = contention;
     }
 
     /// The outcome of a write of so many bytes, unless it has waited for too long.
@@ -51,10 +70,23 @@ impl WriteStall {
         if timer.deadline() != over {
             timer.as_mut().reset(over);
         }
-        timer.as_mut().poll(cx).is_ready()
+        timer.as_mut().poll(cx).is_ready() || self.is_contended(cx)
+    }
+
+    fn is_contended(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(contention) = self.contention.get_mut() else { return false };
+        let contended = self.contended.get_mut().get_or_insert_with(|| {
+            let contention = contention.clone();
+            Box::pin(async move {
+                tokio::time::sleep(MAX_UNREAD_CONTENDED).await;
+                contention().await;
+            })
+        });
+        contended.as_mut().poll(cx).is_ready()
     }
 
     fn go_on(&mut self, bytes: usize) {
+        *self.contended.get_mut() = None;
         if let Some(since) = self.since.take() {
             self.left = self.left.saturating_sub(since.elapsed());
         }
@@ -67,6 +99,8 @@ impl WriteStall {
 mod tests {
     use super::*;
     use std::future::poll_fn;
+    use std::sync::Arc;
+    use tokio::sync::Notify;
     use tokio::time::{advance, timeout};
 
     const LIMIT: Duration = Duration::from_secs(10);
@@ -100,6 +134,25 @@ mod tests {
             takes(&mut stall, 1).await;
         }
         assert!(is_given_up(&mut stall, 2 * SECOND).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up_as_soon_as_somebody_waits() {
+        let mut stall = WriteStall::new(LIMIT);
+        let waits = Arc::new(Notify::new());
+        let waiting = waits.clone();
+        stall.set_contention(Some(Arc::new(move || {
+            let waiting = waiting.clone();
+            Box::pin(async move { waiting.notified().await })
+        })));
+        assert!(!is_given_up(&mut stall, 5 * SECOND).await, "nobody waits");
+        takes(&mut stall, 64 << 10).await;
+        waits.notify_one();
+        assert!(!is_given_up(&mut stall, SECOND).await, "it took something a moment ago");
+        assert!(is_given_up(&mut stall, 2 * SECOND).await);
+        stall.set_contention(None);
+        takes(&mut stall, 64 << 10).await;
+        assert!(!is_given_up(&mut stall, 5 * SECOND).await, "the next request holds nothing that others wait for");
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A stream that says more cannot be judged as a whole.
-const LONGEST: usize = 16 << 20;
+const MAX_HELD_BYTES: usize = 16 << 20;
 /// More choices and calls than any answer has.
-const MOST_CHANNELS: usize = 1024;
+const MAX_CHANNELS: usize = 1024;
 
 pub struct HeldBack {
     hooks: Vec<Arc<CompiledHook>>,
@@ -60,7 +60,7 @@ struct Channel {
 }
 
 /// `\u0034`.
-const LONGEST_ESCAPE: usize = 6;
+const MAX_ESCAPE_LENGTH: usize = 6;
 
 /// What becomes of events.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl HeldBack {
                     }
                     if is_new {
                         self.length += said.len() + 1;
-                        if self.length > LONGEST || !self.keep_whole(said, text.is_repeated) {
+                        if self.length > MAX_HELD_BYTES || !self.keep_whole(said, text.is_repeated) {
                             match self.is_enforced {
                                 true => return Release::TooLong,
                                 false => break,
@@ -199,7 +199,7 @@ impl HeldBack {
                 }
                 self.length += said.len();
                 // Whoever only reports has seen enough.
-                let grown = if self.length > LONGEST { None } else { self.grow(&text.channel, said) };
+                let grown = if self.length > MAX_HELD_BYTES { None } else { self.grow(&text.channel, said) };
                 let Some(channel) = grown else {
                     match self.is_enforced {
                         true => return Release::TooLong,
@@ -346,7 +346,7 @@ impl HeldBack {
         let known = self.channels.iter().position(|channel| channel.name == name);
         let at = match known {
             Some(at) => at,
-            None if self.channels.len() == MOST_CHANNELS => return None,
+            None if self.channels.len() == MAX_CHANNELS => return None,
             None => {
                 self.channels.push(Channel { name: name.to_owned(), text: String::new(), has_escapes: false });
                 self.channels.len() - 1
@@ -387,7 +387,7 @@ impl Channel {
 
     /// How far behind the last text an event of it is released. Escapes of JSON take up to six bytes for one.
     fn window(&self, window: usize) -> usize {
-        if self.has_escapes { window * LONGEST_ESCAPE } else { window }
+        if self.has_escapes { window * MAX_ESCAPE_LENGTH } else { window }
     }
 }
 

@@ -5,7 +5,7 @@
 //! Who calls is behind `RemoteAsker`; this room knows no socket.
 
 mod answers;
-mod room;
+pub(crate) mod room;
 mod side;
 
 pub use answers::RemoteAnswers;

@@ -5,6 +5,7 @@ use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::text_bounds::{self, cut};
+use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use http::HeaderValue;
@@ -20,6 +21,13 @@ pub struct Principal {
     pub workspace: Arc<Workspace>,
     /// What the token says, if it was one: limits and defaults of its own. `key` is then what the token stands for.
     pub token: Option<Arc<VerifiedToken>>,
+}
+
+impl Principal {
+    /// By whom what is bounded for all is shared out.
+    pub fn tenant(&self) -> Tenant {
+        (&*self.workspace).into()
+    }
 }
 
 /// Whom the headers name.

@@ -120,7 +120,8 @@ fn acting_key(token: &VerifiedToken, workspace: &Workspace, hash: KeyHash) -> Ap
 
 fn defaults(token: &VerifiedToken) -> Option<Arc<KeyDefaults>> {
     let metadata = token.metadata.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-    let defaults = KeyDefaults { config: token.config_id.clone(), metadata, allow_config_override: None };
+    let defaults =
+        KeyDefaults { config: token.config_id.clone(), metadata, allow_config_override: None, cost_in_answers: None };
     (defaults != KeyDefaults::default()).then(|| Arc::new(defaults))
 }
 

@@ -5,41 +5,43 @@
 //! some were under way is left where it is until they are done, and others are sent meanwhile.
 //!
 //! What waits is bounded, and so is the time of each: what there was no room or no time for is logged as skipped, and counted.
-//! Each workspace has a share of the room, of the places and of the time, so that one whose services hang costs itself its
-//! results, and not everybody their logs.
+//! Room, places and time are shared out between organisations and their workspaces (`tenant_share`), so that a tenant whose
+//! services hang costs itself its results, and not everybody their logs.
 
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 /// Calls that wait, and the bytes that they keep in memory.
-const MOST: usize = 10_000;
-const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MAX_WAITING: usize = 10_000;
+const MAX_BYTES: usize = 64 << 20;
 /// Of one workspace.
-const MOST_EACH: usize = MOST / 4;
-const MOST_BYTES_EACH: usize = MOST_BYTES / 2;
+const MAX_WAITING_OF_WORKSPACE: usize = MAX_WAITING / 4;
 /// Results that wait for their records to be stored. Those that were skipped need no room above.
-const MOST_DONE: usize = 4 * MOST;
+const MAX_DONE: usize = 4 * MAX_WAITING;
 /// Under way at a time. Those that compute take turns on one thread; those that wait for somebody wait together.
 const AT_ONCE: usize = 64;
 const AT_ONCE_EACH: usize = 16;
 /// The longest from the end of a call to the end of its hooks.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_DURATION: Duration = Duration::from_secs(10);
 /// A file waits for hooks no longer than this, should they never be heard of again.
-pub(super) const LONGEST_FILE_WAIT: Duration = Duration::from_secs(12);
-/// How long files wait for one workspace in each period; when that is used up, only briefly.
+pub(super) const MAX_FILE_WAIT: Duration = Duration::from_secs(12);
+/// How long files wait for one workspace and for one organisation in each period; when that is used up, only briefly.
 const PERIOD: Duration = Duration::from_secs(60);
-const LONGEST_EACH: Duration = Duration::from_secs(15);
+const MAX_OF_WORKSPACE: Duration = Duration::from_secs(15);
+const MAX_OF_ORGANISATION: Duration = Duration::from_secs(30);
 const BRIEF: Duration = Duration::from_millis(250);
 /// Longer results are logged without what was found.
-const LONGEST_RESULTS: usize = 64 << 10;
+const MAX_RESULTS_LENGTH: usize = 64 << 10;
 
 /// What is to be logged of hooks: what those said that the call waited for, as JSON, and the rest as work that is still to be done.
 pub struct HookLog {
@@ -49,8 +51,8 @@ pub struct HookLog {
 
 /// Hooks that are run when their call is over.
 pub trait LateWork: Send + Sync {
-    /// The workspace whose share it uses.
-    fn owner(&self) -> Uuid;
+    /// Whose share it uses.
+    fn tenant(&self) -> Tenant;
 
     /// Bytes that it keeps in memory.
     fn weight(&self) -> usize;
@@ -68,27 +70,48 @@ pub struct HookLists {
     pub after: Vec<String>,
 }
 
-#[derive(Default)]
 pub struct LateWorks {
     queue: Mutex<LateQueue>,
     arrived: Notify,
+    /// How many wait or run, their bytes, and the places of those that run.
+    count: Arc<TenantShare>,
+    bytes: Arc<TenantShare>,
+    places: Arc<TenantShare>,
+}
+
+impl Default for LateWorks {
+    fn default() -> Self {
+        let count = ShareRule { least: 1, workspace: MAX_WAITING_OF_WORKSPACE, ..ShareRule::REFUSING };
+        Self {
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+            count: TenantShare::new(MAX_WAITING, count),
+            bytes: TenantShare::new(MAX_BYTES, ShareRule::REFUSING),
+            places: TenantShare::new(AT_ONCE, ShareRule::WAITING),
+        }
+    }
+}
+
+/// One that waits, and the room that it takes.
+struct WaitingWork {
+    came: Instant,
+    work: Box<dyn LateWork>,
+    room: [Holding; 2],
 }
 
 #[derive(Default)]
 struct LateQueue {
-    /// By the id of the record, with when it came.
-    waiting: BTreeMap<Uuid, (Instant, Box<dyn LateWork>)>,
+    /// By the id of the record.
+    waiting: BTreeMap<Uuid, WaitingWork>,
     /// Those that wait or run, the oldest first.
     unfinished: BTreeSet<(Instant, Uuid)>,
-    bytes: usize,
-    /// The same by workspace: how many, and their bytes.
-    held: BTreeMap<Uuid, (usize, usize)>,
+    /// By workspace, and by organisation.
     waited: BTreeMap<Uuid, WaitedFor>,
     done: BTreeMap<Uuid, HookLists>,
     skipped: u64,
 }
 
-/// How long the hooks of a workspace took since this period began.
+/// How long the hooks of a workspace or organisation took since this period began.
 struct WaitedFor {
     began: Instant,
     total: Duration,
@@ -97,12 +120,11 @@ struct WaitedFor {
 impl LateWorks {
     /// To be called before the record can be shipped.
     pub fn put(&self, id: Uuid, work: Box<dyn LateWork>) {
-        let (weight, now) = (work.weight(), Instant::now());
+        let (room, came) = (self.room(&*work), Instant::now());
         let mut queue = self.queue.lock();
-        if queue.has_room(work.owner(), weight) {
-            queue.hold(work.owner(), weight);
-            queue.unfinished.insert((now, id));
-            queue.waiting.insert(id, (now, work));
+        if let Some(room) = room {
+            queue.unfinished.insert((came, id));
+            queue.waiting.insert(id, WaitingWork { came, work, room });
             drop(queue);
             self.arrived.notify_one();
             return;
@@ -111,23 +133,27 @@ impl LateWorks {
         queue.finish(id, work.skipped());
     }
 
+    fn room(&self, work: &dyn LateWork) -> Option<[Holding; 2]> {
+        let tenant = work.tenant();
+        Some([self.count.hold(tenant, 1).ok()?, self.bytes.hold(tenant, work.weight()).ok()?])
+    }
+
     /// Runs what comes for as long as the process does, and tells `skipped` of how many had to be skipped. Those of one workspace
     /// run in rounds; each workspace has its own.
     pub async fn run(&self, skipped: impl Fn(u64)) {
-        let places = Semaphore::new(AT_ONCE);
         let (mut rounds, mut busy) = (FuturesUnordered::new(), BTreeSet::new());
         loop {
-            for (owner, ids, until) in self.queue.lock().by_owner(Instant::now()) {
-                if busy.insert(owner) {
-                    let round = self.run_owner(owner, ids, until, &places);
+            for (tenant, ids, until) in self.queue.lock().by_tenant(Instant::now()) {
+                if busy.insert(tenant) {
+                    let round = self.run_tenant(tenant, ids, until);
                     rounds.push(async move {
                         round.await;
-                        owner
+                        tenant
                     });
                 }
             }
             tokio::select! {
-                Some(owner) = rounds.next() => drop(busy.remove(&owner)),
+                Some(tenant) = rounds.next() => drop(busy.remove(&tenant)),
                 () = self.arrived.notified() => {}
             }
             let count = std::mem::take(&mut self.queue.lock().skipped);
@@ -138,21 +164,21 @@ impl LateWorks {
     }
 
     /// What waits of one workspace. So few of it are under way or in line for a place that others get theirs in turn.
-    async fn run_owner(&self, owner: Uuid, ids: Vec<Uuid>, until: Instant, places: &Semaphore) {
-        let runs = ids.into_iter().map(|id| self.run_one(id, until, places));
+    async fn run_tenant(&self, tenant: Tenant, ids: Vec<Uuid>, until: Instant) {
+        let runs = ids.into_iter().map(|id| self.run_one(id, until));
         let took: Vec<Duration> = futures::stream::iter(runs).buffer_unordered(AT_ONCE_EACH).collect().await;
         let longest = took.iter().copied().max().unwrap_or_default();
         let together = took.iter().sum::<Duration>() / AT_ONCE_EACH as u32;
-        self.queue.lock().note_waited(owner, longest.max(together));
+        self.queue.lock().note_waited(tenant, longest.max(together));
     }
 
     /// How long it took, once it had a place.
-    async fn run_one(&self, id: Uuid, until: Instant, places: &Semaphore) -> Duration {
-        let Some((came, work)) = self.queue.lock().waiting.remove(&id) else { return Duration::ZERO };
-        let skipped = Some(work.skipped());
-        let mut running = RunningWork { works: self, id, came, owner: work.owner(), weight: work.weight(), skipped };
-        let until = until.min(came + LONGEST);
-        let place = tokio::time::timeout_at(until, places.acquire()).await;
+    async fn run_one(&self, id: Uuid, until: Instant) -> Duration {
+        let Some(waiting) = self.queue.lock().waiting.remove(&id) else { return Duration::ZERO };
+        let WaitingWork { came, work, room } = waiting;
+        let mut running = RunningWork { works: self, id, came, skipped: Some(work.skipped()), _room: room };
+        let until = until.min(came + MAX_DURATION);
+        let place = tokio::time::timeout_at(until, self.places.acquire(work.tenant(), 1)).await;
         let began = Instant::now();
         if place.is_ok()
             && began < until
@@ -196,9 +222,8 @@ struct RunningWork<'w> {
     works: &'w LateWorks,
     id: Uuid,
     came: Instant,
-    owner: Uuid,
-    weight: usize,
     skipped: Option<HookLists>,
+    _room: [Holding; 2],
 }
 
 impl RunningWork<'_> {
@@ -211,7 +236,6 @@ impl RunningWork<'_> {
 impl Drop for RunningWork<'_> {
     fn drop(&mut self) {
         let mut queue = self.works.queue.lock();
-        queue.let_go(self.owner, self.weight);
         queue.unfinished.remove(&(self.came, self.id));
         if let Some(skipped) = self.skipped.take() {
             queue.skipped += 1;
@@ -221,50 +245,33 @@ impl Drop for RunningWork<'_> {
 }
 
 impl LateQueue {
-    fn has_room(&self, owner: Uuid, weight: usize) -> bool {
-        let (count, bytes) = self.held.get(&owner).copied().unwrap_or_default();
-        let has_share = count < MOST_EACH && bytes + weight <= MOST_BYTES_EACH;
-        has_share && self.waiting.len() < MOST && self.bytes + weight <= MOST_BYTES
-    }
-
-    fn hold(&mut self, owner: Uuid, weight: usize) {
-        self.bytes += weight;
-        let held = self.held.entry(owner).or_default();
-        *held = (held.0 + 1, held.1 + weight);
-    }
-
-    fn let_go(&mut self, owner: Uuid, weight: usize) {
-        self.bytes = self.bytes.saturating_sub(weight);
-        if let Some(held) = self.held.get_mut(&owner) {
-            *held = (held.0.saturating_sub(1), held.1.saturating_sub(weight));
-            if held.0 == 0 {
-                self.held.remove(&owner);
-            }
-        }
-    }
-
-    /// What waits by workspace, and until when each is waited for.
-    fn by_owner(&mut self, now: Instant) -> Vec<(Uuid, Vec<Uuid>, Instant)> {
+    /// What waits by tenant, and until when each is waited for.
+    fn by_tenant(&mut self, now: Instant) -> Vec<(Tenant, Vec<Uuid>, Instant)> {
         self.waited.retain(|_, waited| now.saturating_duration_since(waited.began) < PERIOD);
-        let mut by_owner: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
-        for (id, (_, work)) in &self.waiting {
-            by_owner.entry(work.owner()).or_default().push(*id);
+        let mut by_tenant: BTreeMap<Tenant, Vec<Uuid>> = BTreeMap::new();
+        for (id, waiting) in &self.waiting {
+            by_tenant.entry(waiting.work.tenant()).or_default().push(*id);
         }
-        let until = |owner: &Uuid| {
-            let waited = self.waited.get(owner).map(|waited| waited.total).unwrap_or_default();
-            now + LONGEST_EACH.saturating_sub(waited).clamp(BRIEF, LONGEST)
+        let left = |id: &Uuid, max: Duration| {
+            max.saturating_sub(self.waited.get(id).map(|waited| waited.total).unwrap_or_default())
         };
-        by_owner.into_iter().map(|(owner, ids)| (owner, ids, until(&owner))).collect()
+        let until = |tenant: &Tenant| {
+            let of_workspace = left(&tenant.workspace, MAX_OF_WORKSPACE);
+            now + of_workspace.min(left(&tenant.organisation, MAX_OF_ORGANISATION)).clamp(BRIEF, MAX_DURATION)
+        };
+        by_tenant.into_iter().map(|(tenant, ids)| (tenant, ids, until(&tenant))).collect()
     }
 
-    fn note_waited(&mut self, owner: Uuid, took: Duration) {
-        let fresh = || WaitedFor { began: Instant::now(), total: Duration::ZERO };
-        self.waited.entry(owner).or_insert_with(fresh).total += took;
+    fn note_waited(&mut self, tenant: Tenant, took: Duration) {
+        for id in [tenant.workspace, tenant.organisation] {
+            let fresh = || WaitedFor { began: Instant::now(), total: Duration::ZERO };
+            self.waited.entry(id).or_insert_with(fresh).total += took;
+        }
     }
 
     fn finish(&mut self, id: Uuid, lists: HookLists) {
         self.done.insert(id, lists);
-        if self.done.len() > MOST_DONE {
+        if self.done.len() > MAX_DONE {
             self.done.pop_first();
         }
     }
@@ -285,7 +292,7 @@ fn join(results: Option<&str>, late: HookLists) -> String {
 
 /// Verdicts without what was found, rather than nothing, where checks found too much.
 pub fn bounded_results(results: String) -> String {
-    if results.len() <= LONGEST_RESULTS {
+    if results.len() <= MAX_RESULTS_LENGTH {
         return results;
     }
     let mut results: Value = serde_json::from_str(&results).unwrap_or_default();
@@ -305,14 +312,14 @@ mod tests {
 
     /// Hooks that say one word, at once or never.
     struct Word {
-        owner: u128,
+        organisation: u128,
         weight: usize,
         is_stuck: bool,
     }
 
     impl LateWork for Word {
-        fn owner(&self) -> Uuid {
-            Uuid::from_u128(self.owner)
+        fn tenant(&self) -> Tenant {
+            Tenant::test(self.organisation, 1000 + self.organisation)
         }
 
         fn weight(&self) -> usize {
@@ -335,7 +342,7 @@ mod tests {
 
     fn put(works: &LateWorks, id: u128, weight: usize, is_stuck: bool) -> Uuid {
         let id = Uuid::from_u128(id);
-        works.put(id, Box::new(Word { owner: 1, weight, is_stuck }));
+        works.put(id, Box::new(Word { organisation: 1, weight, is_stuck }));
         id
     }
 
@@ -365,14 +372,14 @@ mod tests {
                 put(&works, 1000 * round + id, 10, true);
             }
             let other = Uuid::from_u128(1000 * round + 999);
-            works.put(other, Box::new(Word { owner: 2, weight: 10, is_stuck: false }));
+            works.put(other, Box::new(Word { organisation: 2, weight: 10, is_stuck: false }));
             let began = Instant::now();
             assert_eq!(run_all(&works).await, 200);
             waits.push(began.elapsed().as_secs());
             assert!(works.joined(other, None).unwrap().contains("said"));
         }
         assert_eq!(waits[2..], [0, 0], "{waits:?}");
-        assert!(works.queue.lock().held.is_empty());
+        assert_eq!((works.count.used(), works.bytes.used()), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -382,7 +389,7 @@ mod tests {
         let later = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             let other = Uuid::from_u128(2);
-            works.put(other, Box::new(Word { owner: 2, weight: 10, is_stuck: false }));
+            works.put(other, Box::new(Word { organisation: 2, weight: 10, is_stuck: false }));
             tokio::time::sleep(Duration::from_millis(1)).await;
             assert!(works.joined(other, None).unwrap().contains("said"));
             assert!(works.joined(Uuid::from_u128(1), None).is_none(), "it still hangs");
@@ -399,7 +406,7 @@ mod tests {
         let stuck = put(&works, 1, 10, true);
         assert!(tokio::time::timeout(Duration::from_secs(1), works.run(|_| {})).await.is_err());
         assert!(works.joined(stuck, None).unwrap().contains("skipped"));
-        assert!(works.is_done_until(Instant::now()) && works.queue.lock().held.is_empty());
+        assert!(works.is_done_until(Instant::now()) && works.count.used() == 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -413,24 +420,24 @@ mod tests {
         assert_eq!(joined["before_request_hooks"], json!(["sync", "said"]));
         assert!(works.joined(stuck, None).unwrap().contains("skipped"));
         works.forget(quick);
-        assert_eq!((works.joined(quick, None), works.queue.lock().bytes), (None, 0));
+        assert_eq!((works.joined(quick, None), works.bytes.used()), (None, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_waits_is_bounded_and_what_has_no_room_is_told_so() {
         let works = LateWorks::default();
         for id in 0..5 {
-            put(&works, id, MOST_BYTES_EACH / 4, false);
+            put(&works, id, MAX_BYTES / 8, false);
         }
-        assert_eq!(works.queue.lock().waiting.len(), 4);
+        assert_eq!(works.queue.lock().waiting.len(), 3);
         assert!(works.joined(Uuid::from_u128(4), None).unwrap().contains("skipped"));
-        assert_eq!(run_all(&works).await, 1);
-        assert!(works.joined(Uuid::from_u128(3), None).unwrap().contains("said"));
+        assert_eq!(run_all(&works).await, 2);
+        assert!(works.joined(Uuid::from_u128(2), None).unwrap().contains("said"));
     }
 
     #[test]
     fn results_that_are_too_long_keep_their_verdicts() {
-        let check = json!({ "verdict": false, "data": "x".repeat(LONGEST_RESULTS) });
+        let check = json!({ "verdict": false, "data": "x".repeat(MAX_RESULTS_LENGTH) });
         let long = json!({ "before_request_hooks": [{ "verdict": false, "checks": [check] }] }).to_string();
         let kept: Value = serde_json::from_str(&bounded_results(long)).unwrap();
         assert_eq!(kept.pointer("/before_request_hooks/0/checks/0"), Some(&json!({ "verdict": false, "data": null })));

@@ -2,18 +2,18 @@
 //! knows. Counted when they are noted, each by provider and path.
 //!
 //! Callers choose the paths of the second kind, so a path is counted by its form: what looks like a name of something is
-//! `*`, and beyond `MOST` pairs all others are `other`.
+//! `*`, and beyond `MAX_SERIES` pairs all others are `other`.
 
 use parking_lot::Mutex;
 use prometheus::{IntCounterVec, Opts, Registry};
 use std::collections::HashSet;
 
 /// Most pairs of provider and path that have series of their own.
-const MOST: usize = 200;
+const MAX_SERIES: usize = 200;
 const OTHER: &str = "other";
 /// Deeper and longer paths are no endpoints that anybody would list.
-const DEEPEST: usize = 6;
-const LONGEST_WORD: usize = 24;
+const MAX_PATH_DEPTH: usize = 6;
+const MAX_WORD_LENGTH: usize = 24;
 
 pub struct PaidMeters {
     untold: IntCounterVec,
@@ -51,7 +51,7 @@ impl PaidMeters {
         let is_known = {
             let mut known = self.known.lock();
             let pair = (provider.to_owned(), form);
-            let is_known = known.contains(&pair) || known.len() < MOST;
+            let is_known = known.contains(&pair) || known.len() < MAX_SERIES;
             if is_known {
                 known.insert(pair.clone());
             }
@@ -65,15 +65,15 @@ impl PaidMeters {
 fn form_of(path: &str) -> String {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let is_word = |segment: &str| {
-        segment.len() <= LONGEST_WORD
+        segment.len() <= MAX_WORD_LENGTH
             && (is_version(segment) || segment.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte)))
     };
     let mut form = String::new();
-    for segment in segments.iter().take(DEEPEST) {
+    for segment in segments.iter().take(MAX_PATH_DEPTH) {
         form.push('/');
         form.push_str(if is_word(segment) { segment } else { "*" });
     }
-    if segments.len() > DEEPEST {
+    if segments.len() > MAX_PATH_DEPTH {
         form.push_str("/…");
     }
     form
@@ -109,7 +109,7 @@ mod tests {
                 meters.count_unpriced("p", &format!("/{}{}", char::from(first), char::from(second)));
             }
         }
-        assert_eq!(meters.known.lock().len(), MOST);
-        assert_eq!(meters.unpriced.with_label_values(&["p", OTHER]).get(), 26 * 26 - MOST as u64);
+        assert_eq!(meters.known.lock().len(), MAX_SERIES);
+        assert_eq!(meters.unpriced.with_label_values(&["p", OTHER]).get(), 26 * 26 - MAX_SERIES as u64);
     }
 }

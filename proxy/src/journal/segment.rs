@@ -19,7 +19,7 @@ const DAMAGED: &str = "damaged";
 /// As long as erasures of logs are repeated: nobody who was erased is in one for longer.
 const DAMAGED_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// A file is set aside when sending it has panicked so often: what stands behind it must not wait for ever.
-pub const MOST_PANICS: u32 = 3;
+pub const MAX_PANICS: u32 = 3;
 /// Of a process, not of records.
 const MARK: &str = "boot";
 

@@ -3,8 +3,8 @@
 //! a log store that hangs holds up bodies alone, and Postgres records alone.
 
 use super::Journal;
-use super::late_results::LONGEST_FILE_WAIT;
-use super::segment::{ClosedSegment, MOST_PANICS, Mark, sync_folder};
+use super::late_results::MAX_FILE_WAIT;
+use super::segment::{ClosedSegment, MAX_PANICS, Mark, sync_folder};
 use super::ship::{Shipped, Shipper, Unshipped};
 use super::upload::Uploader;
 use crate::runtime::background::compute;
@@ -21,14 +21,14 @@ use tokio::sync::watch;
 const ADOPT_EVERY: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A file that is being written while others are sent is closed at this age at the latest.
-const LONGEST_OPEN: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+const MAX_OPEN: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(15);
 /// A leaving process tries this long to send the last of its logs. What is left waits on disk for the next one.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Files of a leaving process wait so long for hooks of their calls.
 const LEAVING_FILE_WAIT: Duration = Duration::from_secs(2);
 /// The longest that a shipment waits for tokens to be counted.
-const LONGEST_COUNT: Duration = Duration::from_secs(60);
+const MAX_COUNT_WAIT: Duration = Duration::from_secs(60);
 /// And so long for its traces, which nobody keeps.
 const TRACED: Duration = Duration::from_secs(2);
 
@@ -57,7 +57,7 @@ impl Journal {
             }
             // While there is enough to send only what has waited for long is closed: fuller files are cheaper to send. What
             // cannot be sent is not divided further.
-            let age = if self.closed.lock().is_empty() { Duration::ZERO } else { LONGEST_OPEN };
+            let age = if self.closed.lock().is_empty() { Duration::ZERO } else { MAX_OPEN };
             if age.is_zero() || failures == 0 {
                 self.harvest(age);
             }
@@ -70,7 +70,7 @@ impl Journal {
             if shipped && self.has_ready() {
                 continue;
             }
-            let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(LONGEST_WAIT.max(interval));
+            let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(MAX_WAIT.max(interval));
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = self.wake.notified() => {}
@@ -127,7 +127,7 @@ impl Journal {
 
     fn is_ready(&self, held: &ClosedSegment) -> bool {
         let Some(closed) = held.closed else { return true };
-        let wait = if self.is_leaving.load(Relaxed) { LEAVING_FILE_WAIT } else { LONGEST_FILE_WAIT };
+        let wait = if self.is_leaving.load(Relaxed) { LEAVING_FILE_WAIT } else { MAX_FILE_WAIT };
         closed.elapsed() >= wait || self.late.is_done_until(closed.into())
     }
 
@@ -167,7 +167,7 @@ impl Journal {
     async fn count_untold(&self) {
         if self.untold.has_texts() {
             let untold = self.untold.clone();
-            let _ = tokio::time::timeout(LONGEST_COUNT, compute(move || untold.count())).await;
+            let _ = tokio::time::timeout(MAX_COUNT_WAIT, compute(move || untold.count())).await;
         }
     }
 
@@ -268,7 +268,7 @@ impl Drop for ShippingFile<'_> {
     fn drop(&mut self) {
         let Some(mut held) = self.file.take() else { return };
         held.panics += u32::from(std::thread::panicking());
-        if held.panics >= MOST_PANICS {
+        if held.panics >= MAX_PANICS {
             self.journal.note_lost(&held);
             self.journal.set_aside(held, "sending it panicked each time");
             return;

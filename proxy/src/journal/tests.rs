@@ -3,6 +3,7 @@
 use super::reader::Reader;
 use super::*;
 use crate::journal::logged_body::captured::CapturedBody;
+use crate::runtime::tenant_share::Tenant;
 use bytes::Bytes;
 use shared::settings::journal::Journal as Settings;
 use std::path::Path;
@@ -369,8 +370,8 @@ fn promises_are_kept_whatever_is_dropped() {
 struct Hangs;
 
 impl LateWork for Hangs {
-    fn owner(&self) -> Uuid {
-        Uuid::from_u128(1)
+    fn tenant(&self) -> Tenant {
+        Tenant::test(1, 1)
     }
 
     fn weight(&self) -> usize {
@@ -415,11 +416,11 @@ fn a_file_that_panics_each_time_is_set_aside_and_what_stands_behind_it_is_not() 
     let journal = open(Settings { journal_segment_bytes: 1, ..settings(folder.path()) });
     journal.append(&record(1));
     journal.append(&record(2));
-    for round in 1..=segment::MOST_PANICS {
+    for round in 1..=segment::MAX_PANICS {
         let shipping =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| journal.panic_while_shipping_for_test()));
         assert!(shipping.is_err());
-        let left = if round < segment::MOST_PANICS { vec![1, 2] } else { vec![2] };
+        let left = if round < segment::MAX_PANICS { vec![1, 2] } else { vec![2] };
         assert_eq!(ids(&journal), left, "round {round}");
     }
     assert_eq!((journal.meters.lost.get(), journal.meters.rejected.get()), (1, 1));

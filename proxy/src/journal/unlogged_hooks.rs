@@ -61,14 +61,15 @@ impl Drop for UnloggedCall {
 mod tests {
     use super::super::late_results::HookLists;
     use super::*;
+    use crate::runtime::tenant_share::Tenant;
     use futures::future::BoxFuture;
     use tokio::sync::mpsc;
 
     struct Says(u8, mpsc::UnboundedSender<u8>);
 
     impl LateWork for Says {
-        fn owner(&self) -> Uuid {
-            Uuid::from_u128(1)
+        fn tenant(&self) -> Tenant {
+            Tenant::test(1, 1)
         }
 
         fn weight(&self) -> usize {

@@ -13,7 +13,7 @@ use super::frame::{FrameKind, Tail};
 use super::pace::ShipPace;
 use super::reader::Reader;
 use super::record::{Record, Undecodable};
-use super::segment::{ClosedSegment, MOST_PANICS};
+use super::segment::{ClosedSegment, MAX_PANICS};
 use crate::journal::logged_body::object::object;
 use crate::runtime::background::compute;
 use bytes::Bytes;
@@ -162,7 +162,7 @@ impl Journal {
     fn blame_bodies(&self, group: &mut VecDeque<ClosedSegment>, index: usize) {
         let Some(held) = group.get_mut(index) else { return };
         held.panics += 1;
-        if held.panics >= MOST_PANICS
+        if held.panics >= MAX_PANICS
             && let Some(held) = group.remove(index)
         {
             let calls = held.reader(held.uploaded).and_then(|mut rest| rest.count(FrameKind::Body)).unwrap_or(1);

@@ -7,11 +7,13 @@
 
 pub mod audio;
 mod estimate;
+mod hosted_tools;
 pub mod images;
 pub mod invoked;
 pub mod native_model;
 mod outermost;
 mod report;
+pub mod requested_units;
 mod scan;
 pub mod stream_options;
 
@@ -20,6 +22,7 @@ pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
 use crate::framing::end_markers;
 use crate::request::sse::events;
 use crate::request::text_bounds;
+use hosted_tools::ToolCounts;
 use memchr::memmem;
 use outermost::{OuterField, OutermostScan};
 use report::{Report, has_tool_objects};
@@ -35,9 +38,13 @@ static MODEL_VERSION: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\
 /// Reka's; others keep other things there.
 static METADATA: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"metadata\""));
 static META: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"meta\""));
+/// Mistral's, of pages.
+static USAGE_INFO: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usage_info\""));
 
 /// Longest object that is taken for usage.
-const LONGEST: usize = 8 << 10;
+const MAX_USAGE_LENGTH: usize = 8 << 10;
+/// Usage objects that are read in one event, which has one or two: each one costs a search for its end.
+const MAX_REPORTS: usize = 64;
 /// What is kept of the text of a stream, for the case that it never says how long it was.
 const MOST_TEXT: usize = 256 << 10;
 
@@ -60,9 +67,14 @@ pub struct UsageReader {
     /// Which of the fields that may hold usage it stood in: the first of them counts.
     usage_field: Option<OuterField>,
     is_begun: bool,
+    /// Calls of the provider's own tools that the answer shows.
+    tools: ToolCounts,
     /// Whether a stream has said everything about its usage.
     pub is_final: bool,
 }
+
+/// The tier of service of a fast mode.
+const FAST: &str = "fast";
 
 impl UsageReader {
     /// A piece of a plain answer.
@@ -77,10 +89,17 @@ impl UsageReader {
             self.reported(piece);
             return;
         }
-        let beginning = &piece[..piece.len().min(LONGEST)];
+        let beginning = &piece[..piece.len().min(MAX_USAGE_LENGTH)];
         self.model = scan::name_after(beginning, &MODEL, text_bounds::MODEL);
         self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD);
         self.note_last(piece);
+        // What is counted at a glance holds no texts.
+        if !self.is_counted
+            && let Some(tier) = self.usage.last().and_then(|usage| hosted_tools::tier_of_usage(usage.as_bytes()))
+        {
+            self.service_tier = Some(tier.to_owned());
+        }
+        self.uses_tools(hosted_tools::in_response(piece));
     }
 
     /// One of several: whether tool calls are in the others is not known.
@@ -155,6 +174,9 @@ impl UsageReader {
         if is_forgeable {
             self.reported(data);
         }
+        let mut reports = 0;
+        let mut tools = ToolCounts::default();
+        let was_final = self.is_final;
         for (key, value) in scan::keys(data) {
             match (key, value) {
                 (b"delta", ScannedValue::Text(text)) if is_response => self.says(text),
@@ -163,18 +185,60 @@ impl UsageReader {
                     | b"arguments" | b"refusal" | b"generation" | b"outputText" | b"completion",
                     ScannedValue::Text(text),
                 ) if !is_response => self.says(text),
-                (b"usage" | b"usageMetadata" | b"model" | b"modelVersion" | b"service_tier", _) if is_forgeable => {}
-                (b"usage" | b"usageMetadata", ScannedValue::Object(object)) => self.note(object),
+                (b"usage" | b"usageMetadata" | b"model" | b"modelVersion" | b"service_tier" | b"speed", _)
+                    if is_forgeable => {}
+                (b"trafficType" | hosted_tools::QUERIES, _) if is_forgeable => {}
+                (b"usage" | b"usageMetadata", ScannedValue::Object(object)) if reports < MAX_REPORTS => {
+                    reports += 1;
+                    if let Some(object) = object.whole(MAX_USAGE_LENGTH) {
+                        self.note(object);
+                    }
+                }
                 (b"model" | b"modelVersion", ScannedValue::Text(text)) if self.model.is_none() => {
                     self.model = scan::name(text, text_bounds::MODEL);
                 }
-                (b"service_tier", ScannedValue::Text(text)) => self.service_tier = scan::name(text, text_bounds::WORD),
-                (b"type", ScannedValue::Text(kind)) => self.is_final |= end_markers::is_end(kind),
+                // Answers name a fast mode in a field of its own.
+                (b"speed", ScannedValue::Text(b"fast")) => self.service_tier = Some(FAST.to_owned()),
+                (b"service_tier" | b"trafficType", ScannedValue::Text(text))
+                    if self.service_tier.as_deref() != Some(FAST) =>
+                {
+                    self.service_tier = scan::name(text, text_bounds::WORD);
+                }
+                (hosted_tools::QUERIES, _) if reports < MAX_REPORTS => {
+                    reports += 1;
+                    tools = hosted_tools::grounding(data);
+                }
+                (b"type", ScannedValue::Text(kind)) => {
+                    self.is_final |= end_markers::is_end(kind);
+                    if let Some(unit) = hosted_tools::unit_of_item(kind).filter(|_| is_response) {
+                        tools[unit] += 1;
+                    }
+                }
                 // Gemini's streams end without a word of their own, Converse's with how long they took.
                 (b"finishReason", ScannedValue::Text(_)) | (b"latencyMs", ScannedValue::Other) => self.is_final = true,
-                (invoked::METRICS, ScannedValue::Object(object)) => self.invoked(object),
+                (invoked::METRICS, ScannedValue::Object(object)) if reports < MAX_REPORTS => {
+                    reports += 1;
+                    if let Some(object) = object.whole(MAX_USAGE_LENGTH) {
+                        self.invoked(object);
+                    }
+                }
                 _ => {}
             }
+        }
+        // The last event of a response repeats all its items.
+        if !is_response || (self.is_final && !was_final) {
+            self.uses_tools(tools);
+        }
+    }
+
+    /// Calls of the provider's own tools, which it does not count itself.
+    fn uses_tools(&mut self, tools: ToolCounts) {
+        if tools.iter().any(|count| *count > 0) {
+            self.tools = tools;
+        }
+        if let Some(last) = self.usage.last_mut().filter(|_| self.tools.iter().any(|count| *count > 0)) {
+            hosted_tools::note(last, &self.tools);
+            self.is_counted = false;
         }
     }
 
@@ -214,21 +278,26 @@ impl UsageReader {
             is_counted = end.is_some();
             end
         };
-        if let Some(object) = scan::last_object(bytes, &USAGE, LONGEST, quick) {
+        if let Some(object) = scan::last_object(bytes, &USAGE, MAX_USAGE_LENGTH, quick) {
             self.replace(object);
             self.is_counted = is_counted;
-        } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, LONGEST, |_| None) {
+        } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, MAX_USAGE_LENGTH, |_| None) {
             self.replace(object);
+            self.uses_tools(hosted_tools::grounding(bytes));
             if self.model.is_none() {
                 self.model = scan::name_after(bytes, &MODEL_VERSION, text_bounds::MODEL);
             }
-        } else if let Some(object) = scan::last_object(bytes, &META, LONGEST, |_| None)
+        } else if let Some(object) = scan::last_object(bytes, &META, MAX_USAGE_LENGTH, |_| None)
             // Cohere's; others keep other things there.
             && memmem::find(object, b"\"billed_units\"").is_some()
         {
             self.replace(object);
-        } else if let Some(object) = scan::last_object(bytes, &METADATA, LONGEST, |_| None)
+        } else if let Some(object) = scan::last_object(bytes, &METADATA, MAX_USAGE_LENGTH, |_| None)
             && memmem::find(object, b"\"generated_tokens\"").is_some()
+        {
+            self.replace(object);
+        } else if let Some(object) = scan::last_object(bytes, &USAGE_INFO, MAX_USAGE_LENGTH, |_| None)
+            && memmem::find(object, b"\"pages_processed\"").is_some()
         {
             self.replace(object);
         }
@@ -241,7 +310,7 @@ impl UsageReader {
 
     fn note(&mut self, object: &[u8]) {
         let Ok(text) = str::from_utf8(object) else { return };
-        if text.len() > LONGEST || text == "{}" {
+        if text.len() > MAX_USAGE_LENGTH || text == "{}" {
             return;
         }
         self.usage.truncate(1);

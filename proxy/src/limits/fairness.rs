@@ -11,14 +11,17 @@ mod meters;
 pub use fair_queue::QueuedCaller;
 pub use meters::{FairnessMeters, Shed};
 
+use crate::net::downstream::Contention;
 use fair_queue::{Entered, FairQueue};
 use parking_lot::{Mutex, RwLock};
 use shared::id::{IntegrationId, WorkspaceId};
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Every queue that is in use.
 pub struct Fairness {
@@ -29,6 +32,10 @@ pub struct Fairness {
 struct Queue {
     /// Held for as long as a decision takes; never while anybody waits.
     line: Mutex<FairQueue<oneshot::Sender<QueueVerdict>>>,
+    /// Tells those who hold a place that somebody waits for one.
+    joined: Notify,
+    /// Calls that are about to give their places back to those who wait. Changed under the lock of `line`.
+    yielding: AtomicUsize,
     meters: Arc<FairnessMeters>,
 }
 
@@ -42,6 +49,8 @@ enum QueueVerdict {
 pub struct Permit {
     queue: Arc<Queue>,
     workspace: WorkspaceId,
+    /// Whether it counts in `Queue::yielding`.
+    yields: Arc<AtomicBool>,
 }
 
 /// The place of a call that has just come.
@@ -96,7 +105,14 @@ impl Fairness {
         let mut queues = self.queues.write();
         // Nobody holds a place in those, so nothing is forgotten with them.
         queues.retain(|_, queue| Arc::strong_count(queue) > 1);
-        let queue = || Arc::new(Queue { line: Mutex::default(), meters: self.meters.clone() });
+        let queue = || {
+            Arc::new(Queue {
+                line: Mutex::default(),
+                joined: Notify::new(),
+                yielding: AtomicUsize::new(0),
+                meters: self.meters.clone(),
+            })
+        };
         queues.entry(integration).or_insert_with(queue).clone()
     }
 }
@@ -121,6 +137,7 @@ impl Queue {
         match (entered, verdict) {
             (Entered::Waits(number), Some(verdict)) => {
                 self.meters.waiting.inc();
+                self.joined.notify_waiters();
                 let (queue, workspace) = (self.clone(), asker.workspace);
                 QueuePlace::InLine(QueueWait { queue, workspace, number, verdict, is_over: false })
             }
@@ -132,7 +149,35 @@ impl Queue {
     /// Of a place that the queue has given away already.
     fn permit(self: &Arc<Self>, workspace: WorkspaceId) -> Permit {
         self.meters.in_use.inc();
-        Permit { queue: self.clone(), workspace }
+        Permit { queue: self.clone(), workspace, yields: Arc::default() }
+    }
+}
+
+impl Permit {
+    /// Resolves when somebody waits for a place that nobody else is about to give back.
+    pub fn contention(&self) -> Contention {
+        let (queue, yields) = (self.queue.clone(), self.yields.clone());
+        Arc::new(move || Box::pin(contended(queue.clone(), yields.clone())))
+    }
+}
+
+async fn contended(queue: Arc<Queue>, yields: Arc<AtomicBool>) {
+    loop {
+        let mut joined = pin!(queue.joined.notified());
+        // Before the look, or whoever joins meanwhile would be missed.
+        joined.as_mut().enable();
+        {
+            let line = queue.line.lock();
+            if yields.load(Relaxed) {
+                return;
+            }
+            if line.waiting() > queue.yielding.load(Relaxed) {
+                yields.store(true, Relaxed);
+                queue.yielding.fetch_add(1, Relaxed);
+                return;
+            }
+        }
+        joined.await;
     }
 }
 
@@ -184,6 +229,9 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.queue.meters.in_use.dec();
         let mut line = self.queue.line.lock();
+        if self.yields.load(Relaxed) {
+            self.queue.yielding.fetch_sub(1, Relaxed);
+        }
         call(line.leave(self.workspace), QueueVerdict::Passes);
     }
 }

@@ -13,8 +13,8 @@ use uuid::Uuid;
 /// Threads that serve seldom meet at the same part.
 const PARTS: usize = 16;
 /// Windows that wait in one part, and of one organisation among them.
-const MOST: usize = 8192;
-const MOST_EACH: usize = MOST / 2;
+const MAX_WINDOWS: usize = 8192;
+const MAX_WINDOWS_PER_ORGANISATION: usize = MAX_WINDOWS / 2;
 
 #[derive(Debug, Default)]
 pub struct Corrections {
@@ -38,13 +38,13 @@ impl Corrections {
     pub fn add(&self, organisation: Uuid, key: String, more: i64) {
         let index = self.hasher.hash_one(organisation) as usize % PARTS;
         let mut part = self.parts[index].lock();
-        let is_full = part.windows >= MOST;
+        let is_full = part.windows >= MAX_WINDOWS;
         let sums = part.organisations.entry(organisation).or_default();
         if let Some(sum) = sums.get_mut(&key) {
             *sum = sum.saturating_add(more);
             return;
         }
-        if is_full || sums.len() >= MOST_EACH {
+        if is_full || sums.len() >= MAX_WINDOWS_PER_ORGANISATION {
             self.dropped.fetch_add(1, Relaxed);
             return;
         }
@@ -90,18 +90,18 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_one_organisation_leaves_room_for_others() {
         let corrections = Corrections::default();
-        for window in 0..MOST {
+        for window in 0..MAX_WINDOWS {
             corrections.add(Uuid::from_u128(1), window.to_string(), 1);
         }
-        for organisation in 0..2 * (PARTS * MOST) as u128 {
+        for organisation in 0..2 * (PARTS * MAX_WINDOWS) as u128 {
             corrections.add(Uuid::from_u128(2 + organisation), "one".into(), 1);
         }
         let taken = corrections.take();
         let windows = |sums: &Sums| sums.len();
-        assert_eq!(taken.iter().map(|(_, sums)| windows(sums)).max(), Some(MOST_EACH));
-        assert!(taken.iter().map(|(_, sums)| windows(sums)).sum::<usize>() <= PARTS * MOST);
-        assert!(taken.len() > PARTS * MOST / 2);
+        assert_eq!(taken.iter().map(|(_, sums)| windows(sums)).max(), Some(MAX_WINDOWS_PER_ORGANISATION));
+        assert!(taken.iter().map(|(_, sums)| windows(sums)).sum::<usize>() <= PARTS * MAX_WINDOWS);
+        assert!(taken.len() > PARTS * MAX_WINDOWS / 2);
         let dropped = corrections.take_dropped() as usize;
-        assert!(dropped >= MOST_EACH + PARTS * MOST, "{dropped}");
+        assert!(dropped >= MAX_WINDOWS_PER_ORGANISATION + PARTS * MAX_WINDOWS, "{dropped}");
     }
 }

@@ -1,65 +1,42 @@
 //! What sessions of the older transport hold of what servers said, until their clients read it: bounded for a session, and in
-//! all. No organisation may hold more than is left for all others: one that is alone may take half, two a third each.
+//! all, shared out between tenants (`tenant_share`).
 
-use parking_lot::Mutex;
-use std::collections::HashMap;
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use uuid::Uuid;
 
-const MOST: usize = 256 << 20;
+pub(crate) const MAX_BYTES: usize = 256 << 20;
 /// No less than the longest answer.
-const MOST_OF_SESSION: usize = super::LONGEST_ANSWER + (1 << 20);
+const MAX_OF_SESSION: usize = super::LONGEST_ANSWER + (1 << 20);
 
-#[derive(Debug, Default)]
-pub struct BridgeMemory(Mutex<HeldByOrganisations>);
+#[derive(Debug)]
+pub struct BridgeMemory(Arc<TenantShare>);
 
-#[derive(Debug, Default)]
-struct HeldByOrganisations {
-    all: usize,
-    each: HashMap<Uuid, usize>,
+impl Default for BridgeMemory {
+    fn default() -> Self {
+        Self(TenantShare::new(MAX_BYTES, ShareRule::REFUSING))
+    }
 }
 
 impl BridgeMemory {
-    fn grow(&self, organisation: Uuid, bytes: usize) -> bool {
-        let mut held = self.0.lock();
-        let (all, own) = (held.all + bytes, held.each.get(&organisation).copied().unwrap_or(0) + bytes);
-        if own > MOST.saturating_sub(all) {
-            return false;
-        }
-        held.all = all;
-        held.each.insert(organisation, own);
-        true
-    }
-
-    fn shrink(&self, organisation: Uuid, bytes: usize) {
-        let mut held = self.0.lock();
-        held.all -= bytes;
-        if let Some(own) = held.each.get_mut(&organisation) {
-            *own -= bytes;
-            if *own == 0 {
-                held.each.remove(&organisation);
-            }
-        }
+    pub fn session(&self, tenant: Tenant) -> SessionMemory {
+        SessionMemory { share: self.0.clone(), tenant, held: Arc::default() }
     }
 }
 
 /// What one session holds.
 #[derive(Debug, Clone)]
 pub struct SessionMemory {
-    memory: Arc<BridgeMemory>,
-    organisation: Uuid,
+    share: Arc<TenantShare>,
+    tenant: Tenant,
     held: Arc<AtomicUsize>,
 }
 
 impl SessionMemory {
-    pub fn new(memory: Arc<BridgeMemory>, organisation: Uuid) -> Self {
-        Self { memory, organisation, held: Arc::default() }
-    }
-
-    /// None when that is too much, for the session or for its organisation.
+    /// None when that is too much, for the session or for its tenant.
     pub fn hold(&self, bytes: usize) -> Option<HeldBytes> {
-        let mut held = HeldBytes { session: self.clone(), bytes: 0 };
+        let room = Holding::none(self.share.clone(), self.tenant);
+        let mut held = HeldBytes { room, session: self.held.clone() };
         held.resize(bytes).then_some(held)
     }
 }
@@ -67,24 +44,25 @@ impl SessionMemory {
 /// Bytes that are held until this is dropped.
 #[derive(Debug)]
 pub struct HeldBytes {
-    session: SessionMemory,
-    bytes: usize,
+    room: Holding,
+    /// Of all of the session.
+    session: Arc<AtomicUsize>,
 }
 
 impl HeldBytes {
     /// False when that is too much; what was held stays so.
     pub fn resize(&mut self, bytes: usize) -> bool {
-        let SessionMemory { memory, organisation, held } = &self.session;
-        if let Some(more) = bytes.checked_sub(self.bytes) {
-            if held.fetch_add(more, Relaxed) + more > MOST_OF_SESSION || !memory.grow(*organisation, more) {
-                held.fetch_sub(more, Relaxed);
+        let before = self.room.amount();
+        if let Some(more) = bytes.checked_sub(before) {
+            let of_session = self.session.fetch_add(more, Relaxed) + more;
+            if of_session > MAX_OF_SESSION || self.room.try_grow(more).is_err() {
+                self.session.fetch_sub(more, Relaxed);
                 return false;
             }
         } else {
-            held.fetch_sub(self.bytes - bytes, Relaxed);
-            memory.shrink(*organisation, self.bytes - bytes);
+            self.session.fetch_sub(before - bytes, Relaxed);
+            self.room.shrink(before - bytes);
         }
-        self.bytes = bytes;
         true
     }
 }
@@ -101,32 +79,27 @@ mod tests {
 
     #[test]
     fn a_session_holds_so_much_and_no_more() {
-        let session = SessionMemory::new(Arc::default(), Uuid::from_u128(1));
-        let mut first = session.hold(MOST_OF_SESSION).unwrap();
+        let memory = BridgeMemory::default();
+        let session = memory.session(Tenant::test(1, 1));
+        let mut first = session.hold(MAX_OF_SESSION).unwrap();
         assert!(session.hold(1).is_none());
-        assert!(!first.resize(MOST_OF_SESSION + 1));
-        assert!(first.resize(MOST_OF_SESSION - 1));
+        assert!(!first.resize(MAX_OF_SESSION + 1));
+        assert!(first.resize(MAX_OF_SESSION - 1));
         assert!(session.hold(1).is_some());
         drop(first);
-        assert!(session.hold(MOST_OF_SESSION).is_some());
-        assert_eq!(session.memory.0.lock().all, 0);
-        assert!(session.memory.0.lock().each.is_empty());
+        assert!(session.hold(MAX_OF_SESSION).is_some());
+        assert_eq!((memory.0.used(), memory.0.held(Tenant::test(1, 1))), (0, (0, 0)));
     }
 
     #[test]
     fn an_organisation_leaves_room_for_others() {
-        let memory = Arc::<BridgeMemory>::default();
+        let memory = BridgeMemory::default();
         let fill = |organisation: u128| {
-            let mut held = Vec::new();
-            while let Some(more) =
-                SessionMemory::new(memory.clone(), Uuid::from_u128(organisation)).hold(MOST_OF_SESSION / 4)
-            {
-                held.push(more);
-            }
-            held
+            let more = |own: u128| memory.session(Tenant::test(organisation, own)).hold(MAX_OF_SESSION / 4);
+            (0..64).filter_map(more).collect::<Vec<_>>()
         };
         let [first, second, third] = [fill(1), fill(2), fill(3)];
-        assert!(first.len() * (MOST_OF_SESSION / 4) <= MOST / 2);
+        assert!(first.len() * (MAX_OF_SESSION / 4) <= MAX_BYTES / 2);
         assert!(!second.is_empty() && !third.is_empty());
         drop(first);
         assert!(!fill(4).is_empty());

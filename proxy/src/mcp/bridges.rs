@@ -1,10 +1,13 @@
 //! Sessions with servers of the older transport: there a session is a connection, over which everything comes that the
-//! server says, so some process has to hold it. These are the ones that this process holds. A client whose session is held
-//! by another process, or by none any more, begins anew.
+//! server says, so some process has to hold it. These are the ones that this process holds. The id of a session names the
+//! process that holds it and when it was opened: a request that was balanced to another process is refused with a sentence,
+//! and a client whose process has gone begins anew.
 
 use super::bridge_memory::{BridgeMemory, HeldBytes, SessionMemory};
 use super::exchange::McpEndpoint;
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -13,33 +16,61 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
-/// Sessions of this process, and of one workspace. No organisation may have more than are left for all others: one that is
-/// alone may have half of them, two a third each.
-const MOST: usize = 2048;
-const MOST_OF_WORKSPACE: usize = 128;
+/// Sessions of this process, shared out between tenants, and of one workspace.
+pub(crate) const MAX_SESSIONS: usize = 2048;
+const MAX_OF_WORKSPACE: usize = 128;
 /// Requests of one session that wait for their answers.
 const MOST_WAITING: usize = 64;
 /// Messages that wait for a client which does not read; beyond it they are dropped.
 const MOST_UNREAD: usize = 256;
 
-#[derive(Debug, Default)]
+/// The process of a younger session probably still runs, and the request was balanced to the wrong one; that of an older
+/// session has probably gone.
+const FRESH: TimeDelta = TimeDelta::seconds(60);
+
+#[derive(Debug)]
 pub struct Bridges {
+    /// Names this process.
+    holder: Uuid,
     open: Mutex<HashMap<Uuid, Arc<Bridge>>>,
-    memory: Arc<BridgeMemory>,
+    sessions: Arc<TenantShare>,
+    memory: BridgeMemory,
 }
 
-/// Whose a session is.
-#[derive(Debug, Clone, Copy)]
-pub struct BridgeOwner {
-    pub organisation: Uuid,
-    pub workspace: Uuid,
+impl Default for Bridges {
+    fn default() -> Self {
+        let rule = ShareRule { least: 1, workspace: MAX_OF_WORKSPACE, leaves_siblings: true, may_wait: false };
+        let sessions = TenantShare::new(MAX_SESSIONS, rule);
+        Self { holder: Uuid::new_v4(), open: Mutex::default(), sessions, memory: BridgeMemory::default() }
+    }
+}
+
+/// Where a session is held.
+#[derive(Debug)]
+pub enum HeldSession {
+    Here(Arc<Bridge>),
+    /// Probably by another process that runs.
+    Elsewhere,
+    Gone,
+}
+
+impl PartialEq for HeldSession {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Here(one), Self::Here(other)) => one.id == other.id,
+            (Self::Elsewhere, Self::Elsewhere) | (Self::Gone, Self::Gone) => true,
+            _ => false,
+        }
+    }
 }
 
 /// One session.
 #[derive(Debug)]
 pub struct Bridge {
     pub id: Uuid,
-    owner: BridgeOwner,
+    opened_at: DateTime<Utc>,
+    /// Its place among the sessions, given back when it closes.
+    place: Mutex<Option<Holding>>,
     /// Where messages are sent to.
     pub endpoint: McpEndpoint,
     /// For what the server said and nobody has read.
@@ -67,35 +98,47 @@ pub struct HeldMessage {
 
 impl Bridges {
     /// None when too many are open.
-    pub fn open(&self, owner: BridgeOwner, endpoint: McpEndpoint) -> Option<Arc<Bridge>> {
-        let mut all = self.open.lock();
-        let of_workspace = all.values().filter(|bridge| bridge.owner.workspace == owner.workspace).count();
-        let of_organisation = all.values().filter(|bridge| bridge.owner.organisation == owner.organisation).count();
-        if of_workspace >= MOST_OF_WORKSPACE || of_organisation >= MOST.saturating_sub(all.len()) {
-            return None;
-        }
+    pub fn open(&self, tenant: Tenant, endpoint: McpEndpoint) -> Option<Arc<Bridge>> {
+        let place = self.sessions.hold(tenant, 1).ok()?;
         let bridge = Arc::new(Bridge {
             id: Uuid::new_v4(),
-            owner,
+            opened_at: Utc::now(),
+            place: Mutex::new(Some(place)),
             endpoint,
-            memory: SessionMemory::new(self.memory.clone(), owner.organisation),
+            memory: self.memory.session(tenant),
             hearers: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             ended: Notify::new(),
         });
-        all.insert(bridge.id, bridge.clone());
+        self.open.lock().insert(bridge.id, bridge.clone());
         Some(bridge)
     }
 
-    pub fn find(&self, id: &[u8]) -> Option<Arc<Bridge>> {
-        let bridge = self.open.lock().get(&Uuid::from_slice(id).ok()?).cloned()?;
+    /// What a client repeats, once it is sealed: the session, the process that holds it, and since when.
+    pub fn session_id(&self, bridge: &Bridge) -> Vec<u8> {
+        let since = bridge.opened_at.timestamp().to_be_bytes();
+        [&bridge.id.as_bytes()[..], self.holder.as_bytes(), &since].concat()
+    }
+
+    pub fn find(&self, session: &[u8], now: DateTime<Utc>) -> HeldSession {
+        let Some((id, rest)) = session.split_at_checked(16) else { return HeldSession::Gone };
+        let Some((holder, since)) = rest.split_at_checked(16) else { return HeldSession::Gone };
+        if holder != self.holder.as_bytes() {
+            let since = <[u8; 8]>::try_from(since).ok().map(i64::from_be_bytes);
+            let since = since.and_then(|since| DateTime::from_timestamp(since, 0));
+            let is_fresh = since.is_some_and(|since| now - since < FRESH);
+            return if is_fresh { HeldSession::Elsewhere } else { HeldSession::Gone };
+        }
+        let found = Uuid::from_slice(id).ok().and_then(|id| self.open.lock().get(&id).cloned());
+        let Some(bridge) = found else { return HeldSession::Gone };
         *bridge.last_used.lock() = Instant::now();
-        Some(bridge)
+        HeldSession::Here(bridge)
     }
 
     /// Whoever waits hears nothing more.
     pub fn close(&self, bridge: &Bridge) {
         self.open.lock().remove(&bridge.id);
+        *bridge.place.lock() = None;
         let mut hearers = bridge.hearers.lock();
         *hearers = Hearers { is_over: true, ..Hearers::default() };
         bridge.ended.notify_one();
@@ -103,8 +146,10 @@ impl Bridges {
 }
 
 impl Bridge {
+    /// A session with a listener is in use, however silent it is.
     pub fn is_idle(&self, most: Duration) -> bool {
-        self.last_used.lock().elapsed() >= most
+        let has_listener = self.hearers.lock().listener.as_ref().is_some_and(|listener| !listener.is_closed());
+        !has_listener && self.last_used.lock().elapsed() >= most
     }
 
     /// Hears the answer to a request. None when too many wait, or one of the same id does.
@@ -161,10 +206,6 @@ mod tests {
         McpEndpoint::parse(&lab::dialer(), "http://127.0.0.1:1/post").unwrap()
     }
 
-    fn owner(organisation: u128, workspace: u128) -> BridgeOwner {
-        BridgeOwner { organisation: Uuid::from_u128(organisation), workspace: Uuid::from_u128(workspace) }
-    }
-
     fn heard(receiver: &mut mpsc::Receiver<HeldMessage>) -> Option<Bytes> {
         receiver.try_recv().ok().map(|message| message.bytes)
     }
@@ -172,7 +213,7 @@ mod tests {
     #[test]
     fn answers_find_their_requests_and_the_rest_whoever_listens() {
         let bridges = Bridges::default();
-        let bridge = bridges.open(owner(1, 1), endpoint()).unwrap();
+        let bridge = bridges.open(Tenant::test(1, 1), endpoint()).unwrap();
         let mut one = bridge.await_answer("1").unwrap();
         let mut two = bridge.await_answer("\"a\"").unwrap();
         assert!(bridge.await_answer("1").is_none(), "the id is taken");
@@ -186,35 +227,65 @@ mod tests {
         let mut listener = bridge.listen();
         say(r#"{"id":7,"method":"sampling/createMessage"}"#);
         assert_eq!(heard(&mut listener).unwrap(), r#"{"id":7,"method":"sampling/createMessage"}"#);
-        assert!(bridges.find(bridge.id.as_bytes()).is_some());
+        let session = bridges.session_id(&bridge);
+        assert_eq!(bridges.find(&session, Utc::now()), HeldSession::Here(bridge.clone()));
         bridges.close(&bridge);
-        assert!(bridges.find(bridge.id.as_bytes()).is_none());
+        assert_eq!(bridges.find(&session, Utc::now()), HeldSession::Gone);
         assert!(matches!(two.try_recv(), Ok(_) | Err(mpsc::error::TryRecvError::Disconnected)));
         assert!(bridge.await_answer("9").is_none());
+    }
+
+    #[test]
+    fn a_session_of_another_process_is_distinguished_from_one_that_has_gone() {
+        let (ours, others) = (Bridges::default(), Bridges::default());
+        let bridge = others.open(Tenant::test(1, 1), endpoint()).unwrap();
+        let session = others.session_id(&bridge);
+        let now = Utc::now();
+        assert_eq!(others.find(&session, now), HeldSession::Here(bridge.clone()));
+        for (session, now, held) in [
+            (&session[..], now, HeldSession::Elsewhere),
+            (&session[..], now + FRESH * 2, HeldSession::Gone),
+            (&session[..16], now, HeldSession::Gone),
+            (&session[..20], now, HeldSession::Gone),
+            (b"", now, HeldSession::Gone),
+        ] {
+            assert_eq!(ours.find(session, now), held);
+        }
+    }
+
+    #[test]
+    fn a_listener_keeps_a_session() {
+        let bridges = Bridges::default();
+        let bridge = bridges.open(Tenant::test(1, 1), endpoint()).unwrap();
+        assert!(bridge.is_idle(Duration::ZERO));
+        let listener = bridge.listen();
+        assert!(!bridge.is_idle(Duration::ZERO));
+        drop(listener);
+        assert!(bridge.is_idle(Duration::ZERO));
     }
 
     #[test]
     fn no_organisation_shuts_the_others_out() {
         let (bridges, endpoint) = (Bridges::default(), endpoint());
         let open_all = |organisation: u128| {
-            let own = (0..64).map(|workspace| owner(organisation, organisation * 100 + workspace));
-            let own = own.flat_map(|owner| std::iter::repeat_n(owner, MOST_OF_WORKSPACE + 1));
-            own.filter(|owner| bridges.open(*owner, endpoint.clone()).is_some()).count()
+            let own = (0..64).map(|workspace| Tenant::test(organisation, workspace));
+            let own = own.flat_map(|tenant| std::iter::repeat_n(tenant, MAX_OF_WORKSPACE + 1));
+            own.filter(|tenant| bridges.open(*tenant, endpoint.clone()).is_some()).count()
         };
-        assert_eq!(
-            (0..200).filter(|_| bridges.open(owner(9, 9), endpoint.clone()).is_some()).count(),
-            MOST_OF_WORKSPACE
-        );
+        let of_one = (0..200).filter(|_| bridges.open(Tenant::test(9, 9), endpoint.clone()).is_some()).count();
+        assert_eq!(of_one, MAX_OF_WORKSPACE);
         let [first, second] = [open_all(1), open_all(2)];
-        assert_eq!(first, (MOST - MOST_OF_WORKSPACE) / 2);
-        assert_eq!(second, first / 2);
-        assert!(bridges.open(owner(3, 3), endpoint.clone()).is_some());
+        assert!((900..=(MAX_SESSIONS - MAX_OF_WORKSPACE) / 2).contains(&first), "{first}");
+        assert!((400..=first).contains(&second), "{second}");
+        let bridge = bridges.open(Tenant::test(3, 3), endpoint.clone()).unwrap();
+        bridges.close(&bridge);
+        assert_eq!(bridges.sessions.used(), of_one + first + second);
     }
 
     #[test]
     fn what_is_not_read_is_bounded_in_bytes_and_a_dropped_answer_is_noticed() {
         let bridges = Bridges::default();
-        let bridge = bridges.open(owner(1, 1), endpoint()).unwrap();
+        let bridge = bridges.open(Tenant::test(1, 1), endpoint()).unwrap();
         let mut listener = bridge.listen();
         let mut waiting = bridge.await_answer("1").unwrap();
         let long = "x".repeat(LONGEST_ANSWER / 2);

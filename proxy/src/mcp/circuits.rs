@@ -2,6 +2,7 @@
 //! for itself, and for each workspace: calls that one workspace makes fail take a server from nobody else.
 
 use crate::routing::breaker::Breaker;
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use parking_lot::Mutex;
 use shared::config::CircuitBreaker as Rules;
 use std::collections::HashMap;
@@ -12,42 +13,59 @@ use uuid::Uuid;
 /// Failures in a row.
 const FAILURES: u64 = 5;
 const COOLDOWN_MS: u64 = 15_000;
-/// Servers that are remembered for one workspace, and in all. Beyond it those of that workspace are forgotten, or of all.
-const MOST_OF_WORKSPACE: usize = 64;
-const MOST: usize = 16_384;
+/// Servers that are remembered in all. Beyond it those of the heaviest tenant (`tenant_share`) are forgotten.
+pub(crate) const MAX_CIRCUITS: usize = 16_384;
 
-#[derive(Debug, Default)]
-pub struct McpCircuits(Mutex<HashMap<CircuitKey, Arc<Breaker>>>);
+#[derive(Debug)]
+pub struct McpCircuits {
+    known: Mutex<HashMap<CircuitKey, KnownCircuit>>,
+    share: Arc<TenantShare>,
+}
+
+#[derive(Debug)]
+struct KnownCircuit {
+    breaker: Arc<Breaker>,
+    _held: Holding,
+}
+
+impl Default for McpCircuits {
+    fn default() -> Self {
+        Self { known: Mutex::default(), share: TenantShare::new(MAX_CIRCUITS, ShareRule::EVICTING) }
+    }
+}
 
 /// Who calls what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CircuitKey {
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     pub integration: Uuid,
 }
 
 impl McpCircuits {
     /// Whether this integration is to be left alone.
     pub fn is_open(&self, key: CircuitKey, now: Instant) -> bool {
-        self.0.lock().get(&key).is_some_and(|breaker| breaker.is_open(now))
+        self.known.lock().get(&key).is_some_and(|known| known.breaker.is_open(now))
     }
 
     /// It answered with this status, or with none, which is 503.
     pub fn record(&self, key: CircuitKey, status: u16, now: Instant) {
-        let mut all = self.0.lock();
+        let mut all = self.known.lock();
         if status < 500 {
             // Whatever failed before, it answers.
             all.remove(&key);
             return;
         }
-        if all.len() >= MOST && !all.contains_key(&key) {
-            let of_workspace = all.keys().filter(|known| known.workspace == key.workspace).count();
-            match of_workspace > MOST_OF_WORKSPACE {
-                true => all.retain(|known, _| known.workspace != key.workspace),
-                false => all.clear(),
-            }
+        if all.len() >= MAX_CIRCUITS
+            && !all.contains_key(&key)
+            && let Some(heaviest) = self.share.heaviest()
+        {
+            all.retain(|known, _| known.tenant != heaviest);
         }
-        let breaker = all.entry(key).or_insert_with(|| Arc::new(Breaker::new(rules()))).clone();
+        let known = all.entry(key).or_insert_with(|| KnownCircuit {
+            breaker: Arc::new(Breaker::new(rules())),
+            _held: self.share.hold_anyway(key.tenant, 1),
+        });
+        let breaker = known.breaker.clone();
         drop(all);
         breaker.record(status, now);
     }
@@ -72,7 +90,7 @@ mod tests {
     fn a_server_is_left_alone_after_five_failures_and_not_for_ever() {
         let (circuits, now) = (McpCircuits::default(), Instant::now());
         let key = |workspace: u128, integration: u128| CircuitKey {
-            workspace: Uuid::from_u128(workspace),
+            tenant: Tenant::test(1, workspace),
             integration: Uuid::from_u128(integration),
         };
         let id = key(1, 1);

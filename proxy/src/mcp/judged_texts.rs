@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// More texts than checks look at (`TextPlaces`), by one: so they say that there were too many.
-const MOST_TEXTS: usize = 10_001;
+const MAX_TEXTS: usize = 10_001;
 /// Shorter numbers say nothing that anybody looks for.
 const SHORTEST_NUMBER: usize = 7;
 /// Tokens that one side made for the other to repeat.
 const TOKENS: [&str; 5] = ["progressToken", "requestId", "taskId", "nextCursor", "cursor"];
-const LONGEST_TOKEN: usize = 128;
+const MAX_TOKEN_LENGTH: usize = 128;
 /// Words of the protocol itself.
 const PROTOCOL_WORDS: [&str; 9] =
     ["text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result", "user", "assistant"];
@@ -30,7 +30,7 @@ impl AnswerTexts {
     pub fn find(message: Value) -> Self {
         let mut texts = Vec::new();
         let message = walk_message(message, &mut |text: String| {
-            if texts.len() < MOST_TEXTS {
+            if texts.len() < MAX_TEXTS {
                 texts.push(text.clone());
             }
             text
@@ -108,7 +108,7 @@ impl<F: FnMut(String) -> String> Walk<'_, F> {
 
 /// Whether a text says something: neither a word of the protocol nor a token that is only repeated.
 fn is_said(text: &str, name: &str, is_free: bool) -> bool {
-    let is_token = TOKENS.contains(&name) && text.len() <= LONGEST_TOKEN;
+    let is_token = TOKENS.contains(&name) && text.len() <= MAX_TOKEN_LENGTH;
     let is_word = ["type", "role", "audience"].contains(&name) && PROTOCOL_WORDS.contains(&text);
     !text.is_empty() && !is_token && (is_free || !is_word)
 }
@@ -183,7 +183,7 @@ impl SentTexts {
     }
 
     fn push(&mut self, text: &str, place: Place) {
-        if self.parts.len() < MOST_TEXTS && !text.is_empty() {
+        if self.parts.len() < MAX_TEXTS && !text.is_empty() {
             self.parts.push(Part { text: text.to_owned(), place });
         }
     }
@@ -233,7 +233,7 @@ fn judged_places(message: &Value, asked: &Asked) -> Vec<String> {
 
 fn is_judged(name: &str, value: &Value, is_call: bool) -> bool {
     let is_token = |value: &Value| match value {
-        Value::String(text) => text.len() <= LONGEST_TOKEN,
+        Value::String(text) => text.len() <= MAX_TOKEN_LENGTH,
         value => value.is_number(),
     };
     match name {

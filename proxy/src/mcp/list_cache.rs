@@ -1,9 +1,10 @@
 //! Lists of servers as a caller was shown them a moment ago, for merged servers, which would ask all of them each time. What
 //! is kept holds for seconds, and no longer than the control plane's data stays as it was.
 //!
-//! Room is shared by workspaces: one that fills its part loses its own oldest lists, and when all of it is full the one that
-//! has most gives way.
+//! Room is shared out between tenants (`tenant_share`): a workspace that fills its part loses its own oldest lists, and when
+//! all of it is full the heaviest workspace of the heaviest organisation gives way.
 
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use shared::mcp::Kind;
@@ -14,9 +15,9 @@ use uuid::Uuid;
 
 const HOLDS: Duration = Duration::from_secs(30);
 /// Bytes of all lists, of those of a workspace, and of one that is kept at all.
-const MOST: usize = 64 << 20;
-const MOST_OF_WORKSPACE: usize = 4 << 20;
-const LONGEST: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+const MAX_OF_WORKSPACE: usize = 4 << 20;
+const MAX_OF_LIST: usize = 1 << 20;
 /// What a list takes besides its texts, and a value of it.
 const LIST: usize = 4 << 10;
 const VALUE: usize = 32;
@@ -24,7 +25,7 @@ const VALUE: usize = 32;
 /// A list of a server is kept for each key: servers may show people different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ListKey {
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     pub server: Uuid,
     pub key: Uuid,
     pub kind: &'static str,
@@ -32,20 +33,22 @@ pub struct ListKey {
 
 pub type ListEntries = Arc<Vec<Map<String, Value>>>;
 
-#[derive(Debug, Default)]
-pub struct ListCache(Mutex<KeptLists>);
+#[derive(Debug)]
+pub struct ListCache {
+    kept: Mutex<KeptLists>,
+    share: Arc<TenantShare>,
+}
 
-#[derive(Debug, Default)]
-struct KeptLists {
-    workspaces: HashMap<Uuid, WorkspaceLists>,
-    bytes: usize,
-    swept: Option<Instant>,
+impl Default for ListCache {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), share: TenantShare::new(MAX_BYTES, ShareRule::EVICTING) }
+    }
 }
 
 #[derive(Debug, Default)]
-struct WorkspaceLists {
-    lists: HashMap<ListKey, KeptList>,
-    bytes: usize,
+struct KeptLists {
+    tenants: HashMap<Tenant, HashMap<ListKey, KeptList>>,
+    swept: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -54,7 +57,7 @@ struct KeptList {
     /// Of the snapshot.
     version: u64,
     entries: ListEntries,
-    bytes: usize,
+    _held: Holding,
 }
 
 impl KeptList {
@@ -64,30 +67,31 @@ impl KeptList {
 }
 
 impl ListCache {
-    pub fn key(workspace: Uuid, server: Uuid, key: Uuid, kind: Kind) -> ListKey {
-        ListKey { workspace, server, key, kind: kind.as_str() }
+    pub fn key(tenant: Tenant, server: Uuid, key: Uuid, kind: Kind) -> ListKey {
+        ListKey { tenant, server, key, kind: kind.as_str() }
     }
 
     pub fn find(&self, key: &ListKey, version: u64, now: Instant) -> Option<ListEntries> {
-        let all = self.0.lock();
-        let kept = all.workspaces.get(&key.workspace)?.lists.get(key)?;
+        let all = self.kept.lock();
+        let kept = all.tenants.get(&key.tenant)?.get(key)?;
         kept.holds(version, now).then(|| kept.entries.clone())
     }
 
     pub fn keep(&self, key: ListKey, version: u64, entries: &ListEntries, now: Instant) {
         let bytes = LIST + entries.iter().map(size_of_fields).sum::<usize>();
-        if bytes > LONGEST {
+        if bytes > MAX_OF_LIST {
             return;
         }
-        let mut guard = self.0.lock();
-        let all = &mut *guard;
+        let mut all = self.kept.lock();
         all.sweep(version, now);
-        let own = all.workspaces.entry(key.workspace).or_default();
-        let before = own.bytes;
-        own.insert(key, KeptList { since: now, version, entries: entries.clone(), bytes });
-        while own.bytes > MOST_OF_WORKSPACE && own.drop_oldest() {}
-        all.bytes = all.bytes + own.bytes - before;
-        while all.bytes > MOST && all.drop_of_heaviest() {}
+        let held = self.share.hold_anyway(key.tenant, bytes);
+        let list = KeptList { since: now, version, entries: entries.clone(), _held: held };
+        all.tenants.entry(key.tenant).or_default().insert(key, list);
+        while self.share.held(key.tenant).1 > MAX_OF_WORKSPACE && all.drop_oldest(key.tenant) {}
+        while self.share.used() > MAX_BYTES
+            && let Some(heaviest) = self.share.heaviest()
+            && all.drop_oldest(heaviest)
+        {}
     }
 }
 
@@ -98,36 +102,20 @@ impl KeptLists {
             return;
         }
         self.swept = Some(now);
-        self.workspaces.retain(|_, own| {
-            own.lists.retain(|_, kept| kept.holds(version, now));
-            own.bytes = own.lists.values().map(|kept| kept.bytes).sum();
-            !own.lists.is_empty()
+        self.tenants.retain(|_, own| {
+            own.retain(|_, kept| kept.holds(version, now));
+            !own.is_empty()
         });
-        self.bytes = self.workspaces.values().map(|own| own.bytes).sum();
     }
 
-    fn drop_of_heaviest(&mut self) -> bool {
-        let Some(own) = self.workspaces.values_mut().max_by_key(|own| own.bytes) else { return false };
-        let before = own.bytes;
-        let is_dropped = own.drop_oldest();
-        self.bytes = self.bytes + own.bytes - before;
-        is_dropped
-    }
-}
-
-impl WorkspaceLists {
-    fn insert(&mut self, key: ListKey, list: KeptList) {
-        self.bytes += list.bytes;
-        if let Some(earlier) = self.lists.insert(key, list) {
-            self.bytes -= earlier.bytes;
+    fn drop_oldest(&mut self, tenant: Tenant) -> bool {
+        let Some(own) = self.tenants.get_mut(&tenant) else { return false };
+        let oldest = own.iter().min_by_key(|(_, kept)| kept.since).map(|(key, _)| *key);
+        let is_dropped = oldest.is_some_and(|key| own.remove(&key).is_some());
+        if own.is_empty() {
+            self.tenants.remove(&tenant);
         }
-    }
-
-    fn drop_oldest(&mut self) -> bool {
-        let oldest = self.lists.iter().min_by_key(|(_, kept)| kept.since).map(|(key, _)| *key);
-        let Some(dropped) = oldest.and_then(|key| self.lists.remove(&key)) else { return false };
-        self.bytes -= dropped.bytes;
-        true
+        is_dropped
     }
 }
 
@@ -152,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     fn key(workspace: u128, server: u128) -> ListKey {
-        ListCache::key(Uuid::from_u128(workspace), Uuid::from_u128(server), Uuid::from_u128(1), Kind::Tool)
+        ListCache::key(Tenant::test(workspace, workspace), Uuid::from_u128(server), Uuid::from_u128(1), Kind::Tool)
     }
 
     fn list(bytes: usize) -> ListEntries {
@@ -169,7 +157,7 @@ mod tests {
         assert!(cache.find(&key(1, 1), 7, now + HOLDS).is_none());
         let other = ListKey { key: Uuid::from_u128(2), ..key(1, 1) };
         assert!(cache.find(&other, 7, now).is_none());
-        cache.keep(key(1, 2), 7, &list(LONGEST), now);
+        cache.keep(key(1, 2), 7, &list(MAX_OF_LIST), now);
         assert!(cache.find(&key(1, 2), 7, now).is_none(), "it is too long");
     }
 
@@ -178,12 +166,12 @@ mod tests {
         let (cache, now) = (ListCache::default(), Instant::now());
         cache.keep(key(1, 0), 7, &list(10), now);
         for server in 0..10_u64 {
-            cache.keep(key(2, server.into()), 7, &list(LONGEST / 2), now + Duration::from_millis(server));
+            cache.keep(key(2, server.into()), 7, &list(MAX_OF_LIST / 2), now + Duration::from_millis(server));
         }
         assert!(cache.find(&key(1, 0), 7, now).is_some(), "another's list stays");
         assert!(cache.find(&key(2, 0), 7, now).is_none());
         assert!(cache.find(&key(2, 9), 7, now).is_some());
-        assert!(cache.0.lock().workspaces[&Uuid::from_u128(2)].bytes <= MOST_OF_WORKSPACE);
+        assert!(cache.share.held(Tenant::test(2, 2)).1 <= MAX_OF_WORKSPACE);
     }
 
     #[test]
@@ -192,10 +180,10 @@ mod tests {
         cache.keep(key(0, 0), 7, &list(10), now);
         for workspace in 1..30 {
             for server in 0..7 {
-                cache.keep(key(workspace, server), 7, &list(LONGEST / 2), now);
+                cache.keep(key(workspace, server), 7, &list(MAX_OF_LIST / 2), now);
             }
         }
-        assert!(cache.0.lock().bytes <= MOST);
+        assert!(cache.share.used() <= MAX_BYTES);
         assert!(cache.find(&key(0, 0), 7, now).is_some());
         assert!((0..7).any(|server| cache.find(&key(29, server), 7, now).is_some()));
     }
@@ -207,7 +195,7 @@ mod tests {
             cache.keep(key(workspace, 0), 7, &list(10), now);
         }
         cache.keep(key(20, 0), 7, &list(10), now + HOLDS);
-        let all = cache.0.lock();
-        assert_eq!((all.workspaces.len(), all.bytes), (1, all.workspaces[&Uuid::from_u128(20)].bytes));
+        assert_eq!(cache.kept.lock().tenants.len(), 1);
+        assert_eq!(cache.share.used(), cache.share.held(Tenant::test(20, 20)).1);
     }
 }

@@ -8,7 +8,7 @@ use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::looks_like_jwt;
 
 /// Words of one value that are looked at; a value with more does not pass.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 pub struct OwnCredentials<'a> {
     pub snapshot: &'a Snapshot,
@@ -27,7 +27,7 @@ impl OwnCredentials<'_> {
         }
         let is_end = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"-_.~+/".contains(byte));
         let mut words = value.split(is_end).filter(|word| !word.is_empty());
-        words.by_ref().take(MOST_WORDS).any(|word| self.is_own(word)) || words.next().is_some()
+        words.by_ref().take(MAX_WORDS).any(|word| self.is_own(word)) || words.next().is_some()
     }
 
     fn is_own(&self, word: &[u8]) -> bool {

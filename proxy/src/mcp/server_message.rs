@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Messages of one batch.
-const MOST: usize = 256;
+const MAX_BATCH: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
@@ -26,7 +26,7 @@ pub enum BadMessage {
     NotStrict(#[from] NotStrict),
     #[error("it is no message of JSON-RPC")]
     NoMessage,
-    #[error("a batch of it has more than {MOST} messages")]
+    #[error("a batch of it has more than {MAX_BATCH} messages")]
     TooMany,
 }
 
@@ -57,7 +57,7 @@ pub fn read_messages(data: &[u8]) -> Result<ServerMessages<'_>, BadMessage> {
         return Ok(ServerMessages { messages: vec![ServerMessage::read(whole)?], is_batch: false });
     }
     let parts: Vec<&RawValue> = serde_json::from_str(whole.get()).map_err(|_| BadMessage::NoMessage)?;
-    if parts.len() > MOST {
+    if parts.len() > MAX_BATCH {
         return Err(BadMessage::TooMany);
     }
     let messages = parts.into_iter().map(ServerMessage::read).collect::<Result<_, _>>()?;

@@ -31,6 +31,14 @@ impl McpTarget {
         servers.filter_map(|server| Self::of_server(snapshot, caller, user, server)).collect()
     }
 
+    /// Whether both lead to the same address with the same settings, and the same of it may be seen.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let place = |target: &Self| (target.server.id, target.integration.id, target.integration.url.clone());
+        place(self) == place(other)
+            && self.integration.configurations == other.integration.configurations
+            && self.visible.is_same(&other.visible)
+    }
+
     fn of_server(
         snapshot: &Snapshot,
         caller: &Principal,

@@ -6,9 +6,18 @@ pub(crate) mod lab;
 
 use super::head_lines::HeadLines;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::future::Future;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Resolves when somebody waits for what a request holds, as its place at a provider. A client that does not read its answer
+/// meanwhile is given up.
+pub type Contention = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// How long a client may leave an answer unread while somebody waits for what its request holds.
+pub const MAX_UNREAD_CONTENDED: Duration = Duration::from_secs(2);
 
 /// The client left, or its connection broke: nobody is there to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +29,9 @@ pub trait Downstream: Send {
 
     /// Writes that have to wait are given up at the deadline, as if the client had left.
     fn end_by(&mut self, _deadline: Option<Instant>) {}
+
+    /// Writes that have waited for `MAX_UNREAD_CONTENDED` are given up under this contention, as if the client had left.
+    fn yield_under(&mut self, _contention: Contention) {}
 
     /// The next piece of the request body; `None` at its end.
     fn read_body(&mut self) -> impl Future<Output = Result<Option<Bytes>, ClientGone>> + Send;

@@ -87,9 +87,9 @@ pub async fn render(
     }
     // It goes on when the client leaves, and so does what it takes.
     room.grow(memory_of(sent))?;
-    let (version, sent) = (Arc::clone(&run.version), sent.clone());
+    let (version, sent, tenant) = (Arc::clone(&run.version), sent.clone(), room.tenant());
     let job = move || (rendered(&mut RenderBudget::default(), &version, &sent, &partials, purpose), room);
-    match heavy(Some(run.prompt.workspace_id.uuid()), job).await.map(|(rendered, _)| rendered) {
+    match heavy(tenant, job).await.map(|(rendered, _)| rendered) {
         Some(Ok(rendered)) => Ok(rendered),
         Some(Err(NotRendered::Refused(refusal))) => Err(refusal),
         Some(Err(NotRendered::Spent)) => Err(Refusal::prompt_too_large()),

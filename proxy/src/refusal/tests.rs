@@ -49,6 +49,7 @@ fn every() -> Vec<Refusal> {
         Refusal::not_implemented("x"),
         Refusal::not_ready(),
         Refusal::no_room(NoRoom::ForAnybody),
+        Refusal::no_room(NoRoom::ForThisOrganisation),
         Refusal::no_room(NoRoom::ForThisWorkspace),
         Refusal::rate_limited("m".into(), 1, hit()),
         Refusal::budget_exhausted("m".into(), hit()),

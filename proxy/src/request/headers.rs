@@ -71,6 +71,8 @@ pub struct GatewayHeaders<'a> {
     pub fetch_integrated_models: Option<&'a HeaderValue>,
     /// `false`: translated answers may have more than OpenAI's own fields.
     pub strict_openai_compliance: Option<&'a HeaderValue>,
+    /// `true`: streams and long answers tell what they cost.
+    pub include_cost: Option<&'a HeaderValue>,
     /// `false`: what the request says is not kept.
     pub debug: Option<&'a HeaderValue>,
     /// Whether an answer may come from the cache, and how long one is kept.
@@ -174,6 +176,7 @@ impl<'a> GatewayHeaders<'a> {
             "fetch-integrated-models" => &mut self.fetch_integrated_models,
             "strict-open-ai-compliance" | "strict-openai-compliance" => &mut self.strict_openai_compliance,
             "debug" => &mut self.debug,
+            "include-cost" => &mut self.include_cost,
             "sensitive-headers" => &mut self.sensitive_headers,
             "cache" => &mut self.cache,
             "cache-force-refresh" => &mut self.cache_force_refresh,
@@ -226,6 +229,11 @@ impl<'a> GatewayHeaders<'a> {
     /// Whether what the request says may be kept, as far as the caller is concerned.
     pub fn is_debug(&self) -> bool {
         !self.debug.is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"false"))
+    }
+
+    /// Whether the caller wants to know what streams and long answers cost.
+    pub fn includes_cost(&self) -> bool {
+        self.include_cost.is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"true"))
     }
 
     /// What a header says that has the name of this field of a config: `aws_region` is `aws-region`.

@@ -1,16 +1,16 @@
 //! The request body: bounded, timed, and counted against what all requests may hold together. A large one that comes
 //! too slowly is given up: it holds what others need.
 
-pub use crate::runtime::memory::{BodyMemory, MemoryOwner, MemoryShare, NoRoom, OwnedShare};
+pub use crate::runtime::memory::{BodyMemory, MemoryOwner, MemoryShare, NoRoom, OwnedShare, body_memory};
 
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
+use crate::runtime::tenant_share::Tenant;
 use crate::runtime::timeout::with_timeout;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
 use std::pin::pin;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 #[derive(Debug)]
 pub struct ReceivedBody<'m> {
@@ -49,7 +49,7 @@ pub struct Bounds<'a> {
     pub pace: BodyPace,
     pub memory: &'a BodyMemory,
     /// Whose body it is.
-    pub workspace: Uuid,
+    pub tenant: Tenant,
 }
 
 /// How fast a body must come: so many bytes in each period.
@@ -98,7 +98,7 @@ async fn gather<'m>(
     bounds: &Bounds<'m>,
     announced: Option<usize>,
 ) -> Result<ReceivedBody<'m>, NotReceived> {
-    let mut share = MemoryShare::none(bounds.memory, bounds.workspace);
+    let mut share = MemoryShare::none(bounds.memory, bounds.tenant);
     let Some(first) = client.read_body().await? else {
         return Ok(ReceivedBody { bytes: Bytes::new(), _share: share });
     };

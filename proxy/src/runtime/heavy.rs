@@ -1,46 +1,31 @@
 //! Work that takes long for a thread that carries requests, as judging a text of a megabyte: it is done beside them, by as many
-//! threads as there are cores and no more, so that those who serve keep their share of the machine. One workspace has half of
-//! them at most, so that others find some.
+//! threads as there are cores and no more, so that those who serve keep their share of the machine. Tenants share the threads
+//! (`tenant_share`): an organisation has half of them at most, and whoever has least is next.
 //!
 //! Whoever leaves while it is done does not end it. What such work holds in memory must therefore go along with it.
 
-use parking_lot::Mutex;
-use std::collections::HashMap;
+use super::tenant_share::{ShareRule, Tenant, TenantShare};
 use std::sync::{Arc, LazyLock};
-use tokio::sync::Semaphore;
-use uuid::Uuid;
 
 /// Longer texts are heavy.
 pub const SMALL: usize = 32 << 10;
 
-static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(cores())));
-static SHARES: LazyLock<Mutex<HashMap<Uuid, Arc<Semaphore>>>> = LazyLock::new(Mutex::default);
-/// Workspaces whose shares are remembered although nobody uses them.
-const MOST_REMEMBERED: usize = 1024;
+static PLACES: LazyLock<Arc<TenantShare>> = LazyLock::new(|| places(cores()));
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn share_of(workspace: Uuid) -> Arc<Semaphore> {
-    let mut shares = SHARES.lock();
-    if shares.len() >= MOST_REMEMBERED {
-        // Those that nobody holds are made anew when they are needed.
-        shares.retain(|_, held| Arc::strong_count(held) > 1);
-    }
-    shares.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new((cores() / 2).max(1)))).clone()
+pub(super) fn places(cores: usize) -> Arc<TenantShare> {
+    TenantShare::new(cores, ShareRule::WAITING)
 }
 
-/// `None` if the work panicked. It is done for this workspace, where that is known.
-pub async fn heavy<T: Send + 'static>(workspace: Option<Uuid>, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let share = match workspace {
-        Some(workspace) => Some(share_of(workspace).acquire_owned().await.ok()?),
-        None => None,
-    };
-    let place = PLACES.clone().acquire_owned().await.ok()?;
+/// `None` if the work panicked.
+pub async fn heavy<T: Send + 'static>(tenant: Tenant, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let place = PLACES.acquire(tenant, 1).await;
     let done = tokio::task::spawn_blocking(move || {
         let result = work();
-        drop((place, share));
+        drop(place);
         result
     });
     done.await.ok()
@@ -57,7 +42,7 @@ mod tests {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = || {
             let (now, most) = (now.clone(), most.clone());
-            heavy(None, move || {
+            heavy(Tenant::GATEWAY, move || {
                 most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
                 std::thread::yield_now();
                 now.fetch_sub(1, SeqCst);
@@ -74,7 +59,7 @@ mod tests {
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let held = Arc::new(());
         let kept = held.clone();
-        let task = tokio::spawn(heavy(None, move || {
+        let task = tokio::spawn(heavy(Tenant::GATEWAY, move || {
             begun.send(()).unwrap();
             wait.recv().unwrap();
             drop(kept);
@@ -92,24 +77,23 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_gives_its_place_back() {
         for _ in 0..100 {
-            assert!(heavy::<u8>(Some(Uuid::nil()), || panic!("as a fault of ours would")).await.is_none());
+            assert!(heavy::<u8>(Tenant::test(6, 6), || panic!("as a fault of ours would")).await.is_none());
         }
-        assert_eq!(heavy(Some(Uuid::nil()), || 1).await, Some(1));
+        assert_eq!(heavy(Tenant::test(6, 6), || 1).await, Some(1));
     }
 
     #[tokio::test]
-    async fn one_workspace_leaves_places_for_others() {
-        let workspace = Uuid::from_u128(7);
+    async fn an_organisation_leaves_places_for_others_however_many_workspaces_it_has() {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let work = || {
+        let work = |workspace: u128| {
             let (now, most) = (now.clone(), most.clone());
-            heavy(Some(workspace), move || {
+            heavy(Tenant::test(7, workspace), move || {
                 most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
                 std::thread::yield_now();
                 now.fetch_sub(1, SeqCst);
             })
         };
-        let all = futures::future::join_all((0..64).map(|_| work())).await;
+        let all = futures::future::join_all((0..64).map(work)).await;
         assert!(all.iter().all(Option::is_some) && most.load(SeqCst) <= (cores() / 2).max(1), "{most:?}");
     }
 }

@@ -1,56 +1,20 @@
 //! The ledger of memory: what clients and providers make the process hold (bodies, halves of events and frames, windows of
-//! decoders), of all requests together. No workspace may hold more of it than is left for all others: one that is alone may
-//! take half, two a third each, and whoever comes next still finds room. What is small is counted and not told apart, since a
-//! request takes as much for other things.
+//! decoders), of all requests together, shared out between tenants (`tenant_share`). What is small is counted and not told
+//! apart, since a request takes as much for other things.
 
+pub use super::tenant_share::NoRoom;
+use super::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use bytes::{Bytes, BytesMut};
-use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use uuid::Uuid;
 
 /// Up to here it does not matter whose a body is.
 pub const SMALL: usize = 64 << 10;
 
-/// Why nothing more can be held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoRoom {
-    #[error("the gateway holds as much as it may")]
-    ForAnybody,
-    #[error("the workspace holds as much memory as the gateway has left for others")]
-    ForThisWorkspace,
-}
+pub type BodyMemory = TenantShare;
 
-#[derive(Debug)]
-pub struct BodyMemory {
-    limit: usize,
-    used: AtomicUsize,
-    /// What each workspace holds in large bodies. Locked when one begins to be large and when it goes, not for its pieces.
-    holders: Mutex<HashMap<Uuid, Arc<AtomicUsize>>>,
-}
-
-impl BodyMemory {
-    pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), holders: Mutex::default() })
-    }
-
-    pub fn used(&self) -> usize {
-        self.used.load(Relaxed)
-    }
-
-    fn holder(&self, workspace: Uuid) -> Arc<AtomicUsize> {
-        self.holders.lock().entry(workspace).or_default().clone()
-    }
-
-    /// Of a workspace that has no large body any more nothing is kept.
-    fn forget_idle(&self, workspace: Uuid) {
-        let mut holders = self.holders.lock();
-        if holders.get(&workspace).is_some_and(|holder| Arc::strong_count(holder) == 1) {
-            holders.remove(&workspace);
-        }
-    }
+pub fn body_memory(limit: usize) -> Arc<BodyMemory> {
+    TenantShare::new(limit, ShareRule::REFUSING)
 }
 
 /// What one body takes of `BodyMemory`, given back when dropped.
@@ -60,57 +24,32 @@ pub type MemoryShare<'m> = Share<&'m BodyMemory>;
 pub type OwnedShare = Share<Arc<BodyMemory>>;
 
 #[derive(Debug)]
-pub struct Share<M: Deref<Target = BodyMemory>> {
-    memory: M,
-    workspace: Uuid,
-    bytes: usize,
-    /// Set once the body is large.
-    holder: Option<Arc<AtomicUsize>>,
-}
+pub struct Share<M: Deref<Target = BodyMemory>>(Holding<M>);
 
 impl<M: Deref<Target = BodyMemory>> Share<M> {
-    pub fn none(memory: M, workspace: Uuid) -> Self {
-        Self { memory, workspace, bytes: 0, holder: None }
+    pub fn none(memory: M, tenant: Tenant) -> Self {
+        Self(Holding::none(memory, tenant))
+    }
+
+    pub fn tenant(&self) -> Tenant {
+        self.0.tenant()
     }
 
     pub fn is_large(&self) -> bool {
-        self.bytes > SMALL
+        self.0.amount() > SMALL
     }
 
     /// What was refused counts until the share is given back.
     pub fn grow(&mut self, bytes: usize) -> Result<(), NoRoom> {
-        let used = self.memory.used.fetch_add(bytes, Relaxed).saturating_add(bytes);
-        self.bytes += bytes;
-        let Some(left) = self.memory.limit.checked_sub(used) else { return Err(NoRoom::ForAnybody) };
-        if !self.is_large() {
-            return Ok(());
+        match self.0.amount() + bytes > SMALL {
+            true => self.0.grow(bytes),
+            false => self.0.grow_small(bytes),
         }
-        let (holder, more) = match &self.holder {
-            Some(holder) => (holder, bytes),
-            None => (&*self.holder.insert(self.memory.holder(self.workspace)), self.bytes),
-        };
-        let held = holder.fetch_add(more, Relaxed) + more;
-        if held > left { Err(NoRoom::ForThisWorkspace) } else { Ok(()) }
     }
 
     /// It begins anew.
     fn give_back(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        if bytes == 0 {
-            return;
-        }
-        self.memory.used.fetch_sub(bytes, Relaxed);
-        if let Some(holder) = self.holder.take() {
-            holder.fetch_sub(bytes, Relaxed);
-            drop(holder);
-            self.memory.forget_idle(self.workspace);
-        }
-    }
-}
-
-impl<M: Deref<Target = BodyMemory>> Drop for Share<M> {
-    fn drop(&mut self) {
-        self.give_back();
+        self.0.give_back();
     }
 }
 
@@ -118,13 +57,13 @@ impl<M: Deref<Target = BodyMemory>> Drop for Share<M> {
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryOwner<'m> {
     pub memory: &'m Arc<BodyMemory>,
-    pub workspace: Uuid,
+    pub tenant: Tenant,
 }
 
 impl MemoryOwner<'_> {
     /// A share for what may outlast this borrow.
     pub fn share(self) -> OwnedShare {
-        OwnedShare::none(self.memory.clone(), self.workspace)
+        OwnedShare::none(self.memory.clone(), self.tenant)
     }
 }
 
@@ -143,10 +82,10 @@ impl HeldSize {
 
     pub fn set(&mut self, bytes: usize) -> Result<(), NoRoom> {
         let Some(share) = &mut self.share else { return Ok(()) };
-        if bytes < share.bytes || bytes <= SMALL {
+        if bytes < share.0.amount() || bytes <= SMALL {
             share.give_back();
         }
-        if bytes <= SMALL { Ok(()) } else { share.grow(bytes - share.bytes) }
+        if bytes <= SMALL { Ok(()) } else { share.grow(bytes - share.0.amount()) }
     }
 }
 
@@ -202,48 +141,52 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    fn held(memory: &BodyMemory, workspace: u128, bytes: usize) -> Result<MemoryShare<'_>, NoRoom> {
-        let mut share = MemoryShare::none(memory, Uuid::from_u128(workspace));
+    fn held(memory: &BodyMemory, tenant: Tenant, bytes: usize) -> Result<MemoryShare<'_>, NoRoom> {
+        let mut share = MemoryShare::none(memory, tenant);
         share.grow(bytes).map(|()| share)
     }
 
     #[test]
     fn a_share_is_given_back_even_when_it_was_refused() {
-        let memory = BodyMemory::new(MIB);
-        let mut share = MemoryShare::none(&memory, Uuid::nil());
-        assert!(share.grow(MIB / 2).is_ok());
+        let memory = body_memory(MIB);
+        let tenant = Tenant::test(1, 1);
+        let mut share = MemoryShare::none(&memory, tenant);
+        assert!(share.grow(MIB / 4).is_ok());
         assert!(share.grow(MIB).is_err());
         drop(share);
-        assert_eq!((memory.used(), memory.holders.lock().len()), (0, 0));
+        assert_eq!((memory.used(), memory.held(tenant)), (0, (0, 0)));
     }
 
     #[test]
-    fn no_workspace_holds_more_than_is_left_for_the_others() {
-        let memory = BodyMemory::new(12 * MIB);
-        let mut shares: Vec<_> = (0..6).map(|_| held(&memory, 1, MIB).unwrap()).collect();
-        assert_eq!(held(&memory, 1, MIB).unwrap_err(), NoRoom::ForThisWorkspace, "half is the most that one may have");
-        shares.push(held(&memory, 2, 3 * MIB).unwrap());
-        assert_eq!(held(&memory, 2, MIB).unwrap_err(), NoRoom::ForThisWorkspace);
-        shares.push(held(&memory, 3, MIB).unwrap());
-        assert!(held(&memory, 1, SMALL).is_ok(), "a small body is nobody's matter");
-        shares.drain(..6);
-        assert!(held(&memory, 2, MIB).is_ok(), "what one gives back is there for the others");
+    fn no_organisation_holds_more_than_is_left_for_the_others() {
+        let memory = body_memory(12 * MIB);
+        let mut shares: Vec<_> = (0..5).map(|own| held(&memory, Tenant::test(1, own), MIB).unwrap()).collect();
+        let refused = |tenant, bytes| held(&memory, tenant, bytes).unwrap_err();
+        assert_eq!(refused(Tenant::test(1, 9), 2 * MIB), NoRoom::ForThisOrganisation, "half is the most for one");
+        shares.push(held(&memory, Tenant::test(2, 1), 2 * MIB).unwrap());
+        let rest = MIB + MIB / 2;
+        assert_eq!(refused(Tenant::test(2, 1), rest), NoRoom::ForThisWorkspace, "some is for its siblings");
+        shares.push(held(&memory, Tenant::test(2, 2), MIB / 2).unwrap());
+        shares.push(held(&memory, Tenant::test(3, 1), MIB).unwrap());
+        assert!(held(&memory, Tenant::test(1, 1), SMALL).is_ok(), "a small body is nobody's matter");
+        shares.drain(..5);
+        assert!(held(&memory, Tenant::test(2, 1), MIB).is_ok(), "what one gives back is there for the others");
     }
 
     #[test]
     fn small_bodies_count_towards_the_memory_of_all() {
-        let memory = BodyMemory::new(10 * SMALL);
-        let shares: Vec<_> = (0..10).map(|_| held(&memory, 1, SMALL).unwrap()).collect();
-        assert!(held(&memory, 2, 1).is_err());
+        let memory = body_memory(10 * SMALL);
+        let shares: Vec<_> = (0..10).map(|_| held(&memory, Tenant::test(1, 1), SMALL).unwrap()).collect();
+        assert!(held(&memory, Tenant::test(2, 2), 1).is_err());
         drop(shares);
-        assert!(held(&memory, 2, 1).is_ok());
+        assert!(held(&memory, Tenant::test(2, 2), 1).is_ok());
     }
 
     #[test]
     fn a_body_counts_whole_once_it_is_large() {
-        let memory = BodyMemory::new(4 * MIB);
-        let mut share = MemoryShare::none(&memory, Uuid::nil());
-        for _ in 0..32 {
+        let memory = body_memory(4 * MIB);
+        let mut share = MemoryShare::none(&memory, Tenant::test(1, 1));
+        for _ in 0..30 {
             share.grow(SMALL).unwrap();
         }
         assert_eq!(share.grow(SMALL).unwrap_err(), NoRoom::ForThisWorkspace);
@@ -251,8 +194,9 @@ mod tests {
 
     #[test]
     fn what_waits_counts_while_it_waits() {
-        let memory = BodyMemory::new(4 * MIB);
-        let mut half = HeldBytes::new(MemoryOwner { memory: &memory, workspace: Uuid::nil() });
+        let memory = body_memory(4 * MIB);
+        let tenant = Tenant::test(1, 1);
+        let mut half = HeldBytes::new(MemoryOwner { memory: &memory, tenant });
         half.put(&[0; SMALL]).unwrap();
         assert_eq!(memory.used(), 0, "small ones are left alone");
         half.put(&[0; MIB]).unwrap();
@@ -260,8 +204,8 @@ mod tests {
         assert_eq!(half.split_to(MIB).unwrap().len(), MIB);
         assert!(memory.used() < MIB);
         let refused = (0..8).find_map(|_| half.put(&[0; MIB]).err());
-        assert_eq!(refused, Some(NoRoom::ForThisWorkspace));
+        assert!(matches!(refused, Some(NoRoom::ForThisOrganisation | NoRoom::ForThisWorkspace)), "{refused:?}");
         drop(half.take());
-        assert_eq!((memory.used(), memory.holders.lock().len()), (0, 0));
+        assert_eq!((memory.used(), memory.held(tenant)), (0, (0, 0)));
     }
 }

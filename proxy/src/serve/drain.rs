@@ -11,6 +11,7 @@ use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
 use proxy::journal::Journal;
 use proxy::limits::Limits;
 use proxy::metrics::Metrics;
+use proxy::walk::DrainNotice;
 use shared::supervisor::Supervisor;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Drain {
     metrics: Arc<Metrics>,
     journal: Option<Arc<Journal>>,
     limits: Arc<Limits>,
+    /// Streams without an end of their own, which would hold the process until the time limit.
+    listeners: Arc<DrainNotice>,
     limit: Duration,
     supervisor: Arc<Supervisor>,
 }
@@ -39,6 +42,7 @@ impl Drain {
         metrics: Arc<Metrics>,
         journal: Option<Arc<Journal>>,
         limits: Arc<Limits>,
+        listeners: Arc<DrainNotice>,
         limit: Duration,
         supervisor: Arc<Supervisor>,
     ) -> Self {
@@ -48,6 +52,7 @@ impl Drain {
             metrics,
             journal,
             limits,
+            listeners,
             limit,
             supervisor,
         }
@@ -66,6 +71,7 @@ impl Drain {
         self.leaving.store(true, Ordering::Relaxed);
         self.supervisor.leave();
         self.metrics.draining.set(1);
+        self.listeners.announce();
     }
 
     /// Ends the process once shutdown was announced and nothing has been in flight for a moment.

@@ -2,9 +2,10 @@
 //! them on its own connection: requests hold none, and a caller needs no leave to read prompts to run one. While Postgres is
 //! away, what was not kept cannot be had.
 //!
-//! What is kept is bounded, for all and for each workspace; what was not used for longest goes first.
+//! What is kept is bounded and shared out between tenants (`tenant_share`); what was not used for longest goes first.
 
 use super::ready_version::{ReadyPartial, ReadyVersion, VersionKey};
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use parking_lot::Mutex;
 use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::{PartialVersion, PromptVersion};
@@ -19,13 +20,13 @@ use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 /// Bytes of everything that is kept.
-const MOST: usize = 64 << 20;
-const MOST_OF_ONE: usize = 8 << 20;
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+pub(crate) const MAX_OF_WORKSPACE: usize = 8 << 20;
 /// What a version takes beside its texts, of which there are three: as written, and parsed twice.
 const LEAST: usize = 4 << 10;
 /// Requests that wait for a version, of all and of one workspace; more are told to come again.
-const MOST_WAITING: usize = 256;
-const MOST_WAITING_OF_ONE: usize = 8;
+const MAX_WAITING: usize = 256;
+const MAX_WAITING_OF_WORKSPACE: usize = 8;
 /// That a version does not exist is remembered so long, of so many.
 const ABSENCE: Duration = Duration::from_secs(10);
 const MOST_ABSENT: usize = 4096;
@@ -41,6 +42,12 @@ pub struct VersionPlace {
     pub key: VersionKey,
     /// What was fetched before its owner changed is fetched again: a correction may have been made to it.
     pub revision: String,
+}
+
+impl VersionPlace {
+    fn tenant(&self) -> Tenant {
+        Tenant { organisation: self.organisation.uuid(), workspace: self.workspace.uuid() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +104,8 @@ pub struct VersionAsk<T> {
 
 pub struct VersionStore<T> {
     kept: Mutex<KeptVersions<T>>,
-    /// Who waits, by workspace.
-    waiting: Mutex<HashMap<WorkspaceId, usize>>,
+    /// Places of those who wait.
+    waiting: Arc<TenantShare>,
     /// What nobody has.
     absent: Mutex<HashMap<(Uuid, VersionKey), Instant>>,
     ask: mpsc::Sender<VersionAsk<T>>,
@@ -141,9 +148,10 @@ pub enum UnheldAsk {
 
 impl<T: Fetchable> VersionStore<T> {
     fn empty() -> Self {
-        let (ask, asked) = mpsc::channel(MOST_WAITING);
-        let (waiting, absent) = (Mutex::default(), Mutex::default());
-        Self { kept: Mutex::default(), waiting, absent, ask, asked: tokio::sync::Mutex::new(asked) }
+        let (ask, asked) = mpsc::channel(MAX_WAITING);
+        let rule = ShareRule { least: 1, workspace: MAX_WAITING_OF_WORKSPACE, ..ShareRule::REFUSING };
+        let waiting = TenantShare::new(MAX_WAITING, rule);
+        Self { kept: Mutex::default(), waiting, absent: Mutex::default(), ask, asked: tokio::sync::Mutex::new(asked) }
     }
 
     pub fn find(&self, place: &VersionPlace) -> Option<Arc<T>> {
@@ -154,7 +162,7 @@ impl<T: Fetchable> VersionStore<T> {
         if self.is_absent(&place) {
             return Err(NotFetched::Missing);
         }
-        let _waiting = WaitingPlace::take(&self.waiting, place.workspace).ok_or(NotFetched::Away)?;
+        let _waiting = self.waiting.hold(place.tenant(), 1).map_err(|_| NotFetched::Away)?;
         let (tell, told) = oneshot::channel();
         self.ask.try_send(VersionAsk { place, tell }).map_err(|_| NotFetched::Away)?;
         match tokio::time::timeout(PATIENCE, told).await {
@@ -205,37 +213,6 @@ impl<T: Fetchable> VersionStore<T> {
     }
 }
 
-/// One of those that wait for a version, given back when they no longer do.
-struct WaitingPlace<'w> {
-    waiting: &'w Mutex<HashMap<WorkspaceId, usize>>,
-    workspace: WorkspaceId,
-}
-
-impl<'w> WaitingPlace<'w> {
-    fn take(waiting: &'w Mutex<HashMap<WorkspaceId, usize>>, workspace: WorkspaceId) -> Option<Self> {
-        let mut counts = waiting.lock();
-        let count = counts.entry(workspace).or_default();
-        if *count >= MOST_WAITING_OF_ONE {
-            return None;
-        }
-        *count += 1;
-        drop(counts);
-        Some(Self { waiting, workspace })
-    }
-}
-
-impl Drop for WaitingPlace<'_> {
-    fn drop(&mut self) {
-        let mut counts = self.waiting.lock();
-        if let Some(count) = counts.get_mut(&self.workspace) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.workspace);
-            }
-        }
-    }
-}
-
 /// What a parsed template takes: each tag becomes a node of its own.
 fn weight(template: &str) -> usize {
     const OF_A_TAG: usize = 128;
@@ -266,25 +243,24 @@ async fn read<T: Fetchable>(client: &Client, place: &VersionPlace) -> Result<Opt
     }
 }
 
-struct KeptVersions<T> {
+pub(crate) struct KeptVersions<T> {
     versions: HashMap<(Uuid, VersionKey), KeptVersion<T>>,
-    bytes: usize,
-    bytes_of: HashMap<WorkspaceId, usize>,
+    /// Their bytes.
+    share: Arc<TenantShare>,
     /// Counts uses.
     clock: u64,
 }
 
 struct KeptVersion<T> {
     version: Arc<T>,
-    workspace: WorkspaceId,
     revision: String,
-    bytes: usize,
     used: u64,
+    held: Holding,
 }
 
 impl<T> Default for KeptVersions<T> {
     fn default() -> Self {
-        Self { versions: HashMap::new(), bytes: 0, bytes_of: HashMap::new(), clock: 0 }
+        Self { versions: HashMap::new(), share: TenantShare::new(MAX_BYTES, ShareRule::EVICTING), clock: 0 }
     }
 }
 
@@ -300,44 +276,47 @@ impl<T> KeptVersions<T> {
     }
 
     fn keep(&mut self, place: &VersionPlace, version: Arc<T>, bytes: usize) {
-        let key = (place.owner, place.key);
-        self.forget(key);
-        if bytes > MOST_OF_ONE {
+        let (key, tenant) = ((place.owner, place.key), place.tenant());
+        self.versions.remove(&key);
+        if bytes > MAX_OF_WORKSPACE {
             return;
         }
-        let of_one = |this: &Self| this.bytes_of.get(&place.workspace).copied().unwrap_or_default();
-        while of_one(self) + bytes > MOST_OF_ONE {
-            self.forget_oldest(Some(place.workspace));
-        }
-        while self.bytes + bytes > MOST {
-            let largest = self.bytes_of.iter().max_by_key(|(_, bytes)| **bytes).map(|(workspace, _)| *workspace);
-            self.forget_oldest(largest);
-        }
+        while self.share.held(tenant).1 + bytes > MAX_OF_WORKSPACE && self.forget_oldest(tenant) {}
+        while self.share.used() + bytes > MAX_BYTES
+            && let Some(heaviest) = self.share.heaviest()
+            && self.forget_oldest(heaviest)
+        {}
         self.clock += 1;
-        self.bytes += bytes;
-        *self.bytes_of.entry(place.workspace).or_default() += bytes;
-        let (workspace, revision) = (place.workspace, place.revision.clone());
-        self.versions.insert(key, KeptVersion { version, workspace, revision, bytes, used: self.clock });
+        let (held, revision) = (self.share.hold_anyway(tenant, bytes), place.revision.clone());
+        self.versions.insert(key, KeptVersion { version, revision, used: self.clock, held });
     }
 
-    fn forget_oldest(&mut self, workspace: Option<WorkspaceId>) {
-        let own = self.versions.iter().filter(|(_, kept)| workspace.is_none_or(|own| own == kept.workspace));
-        match own.min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key) {
-            Some(key) => self.forget(key),
-            // There is nothing left to forget: the counts are made to say so.
-            None => (self.bytes, self.bytes_of) = (0, HashMap::new()),
+    fn forget_oldest(&mut self, tenant: Tenant) -> bool {
+        let own = self.versions.iter().filter(|(_, kept)| kept.held.tenant() == tenant);
+        let oldest = own.min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key);
+        oldest.is_some_and(|key| self.versions.remove(&key).is_some())
+    }
+}
+
+#[cfg(test)]
+impl<T: Default> KeptVersions<T> {
+    fn test_place(tenant: Tenant, number: u32) -> VersionPlace {
+        let owner = Uuid::from_u128(tenant.workspace.as_u128() << 32 | u128::from(number));
+        VersionPlace {
+            organisation: tenant.organisation.into(),
+            workspace: tenant.workspace.into(),
+            owner,
+            key: VersionKey::Id(owner),
+            revision: String::new(),
         }
     }
 
-    fn forget(&mut self, key: (Uuid, VersionKey)) {
-        let Some(gone) = self.versions.remove(&key) else { return };
-        self.bytes -= gone.bytes;
-        if let Some(bytes) = self.bytes_of.get_mut(&gone.workspace) {
-            *bytes -= gone.bytes;
-            if *bytes == 0 {
-                self.bytes_of.remove(&gone.workspace);
-            }
-        }
+    pub(crate) fn keep_for_test(&mut self, tenant: Tenant, number: u32, bytes: usize) {
+        self.keep(&Self::test_place(tenant, number), Arc::default(), bytes);
+    }
+
+    pub(crate) fn has_for_test(&mut self, tenant: Tenant, number: u32) -> bool {
+        self.find(&Self::test_place(tenant, number)).is_some()
     }
 }
 
@@ -358,27 +337,27 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_goes_first_and_only_of_the_same_workspace() {
         let mut kept = KeptVersions::default();
-        kept.keep(&place(9, 99, ""), Arc::new(0), MOST_OF_ONE);
+        kept.keep(&place(9, 99, ""), Arc::new(0), MAX_OF_WORKSPACE);
         for owner in 1..=4 {
-            kept.keep(&place(2, owner, ""), Arc::new(owner), MOST_OF_ONE / 4);
+            kept.keep(&place(2, owner, ""), Arc::new(owner), MAX_OF_WORKSPACE / 4);
         }
         assert!(kept.find(&place(2, 1, "")).is_some());
-        kept.keep(&place(2, 5, ""), Arc::new(5), MOST_OF_ONE / 4);
+        kept.keep(&place(2, 5, ""), Arc::new(5), MAX_OF_WORKSPACE / 4);
         let left: Vec<u128> = (1..=5).filter(|owner| kept.find(&place(2, *owner, "")).is_some()).collect();
         assert_eq!(left, [1, 3, 4, 5]);
         assert!(kept.find(&place(9, 99, "")).is_some());
-        assert_eq!(kept.bytes, 2 * MOST_OF_ONE);
+        assert_eq!(kept.share.used(), 2 * MAX_OF_WORKSPACE);
     }
 
     #[test]
     fn all_workspaces_together_keep_no_more_than_there_is_room_for() {
         let mut kept = KeptVersions::default();
         for workspace in 1..=20 {
-            kept.keep(&place(workspace, workspace, ""), Arc::new(()), MOST_OF_ONE);
+            kept.keep(&place(workspace, workspace, ""), Arc::new(()), MAX_OF_WORKSPACE);
         }
-        assert_eq!(kept.bytes, MOST);
-        assert_eq!(kept.versions.len(), MOST / MOST_OF_ONE);
-        kept.keep(&place(1, 1, ""), Arc::new(()), MOST_OF_ONE + 1);
+        assert_eq!(kept.share.used(), MAX_BYTES);
+        assert_eq!(kept.versions.len(), MAX_BYTES / MAX_OF_WORKSPACE);
+        kept.keep(&place(1, 1, ""), Arc::new(()), MAX_OF_WORKSPACE + 1);
         assert!(kept.find(&place(1, 1, "")).is_none(), "what is too large is not kept");
     }
 
@@ -389,6 +368,6 @@ mod tests {
         assert!(kept.find(&place(2, 1, "7")).is_some());
         assert!(kept.find(&place(2, 1, "8")).is_none());
         kept.keep(&place(2, 1, "8"), Arc::new(()), LEAST);
-        assert_eq!((kept.versions.len(), kept.bytes), (1, LEAST));
+        assert_eq!((kept.versions.len(), kept.share.used()), (1, LEAST));
     }
 }

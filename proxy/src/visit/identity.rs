@@ -24,6 +24,8 @@ pub struct RequestIdentity {
     pub dialect: Dialect,
     /// A page of another origin asks: its browser shows it the answer only if the answer says so.
     pub is_from_browser: bool,
+    /// Streams and long answers tell what they cost, too.
+    pub includes_cost: bool,
     /// How a client without a key may get one, where that can be told.
     pub challenge: Option<HeaderValue>,
     /// Whose request it is, once that is known.
@@ -46,6 +48,7 @@ impl RequestIdentity {
             alias: None,
             dialect: Dialect::default(),
             is_from_browser: false,
+            includes_cost: false,
             challenge: None,
             workspace_id: None,
         }

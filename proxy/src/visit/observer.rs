@@ -2,7 +2,7 @@
 //! flight. It decides nothing about the request; that it cannot write an intent is the one thing that stops a call.
 
 use super::{AnswerState, PaidAnswer, RequestIdentity, RoutingState};
-use crate::admission::Admission;
+use crate::admission::{Admission, Tariff};
 use crate::cache::Keeper;
 use crate::journal::UnloggedCall;
 use crate::metrics::{Lane, Metrics};
@@ -22,6 +22,8 @@ pub struct Observer {
     pub log: Option<Box<Log>>,
     /// What its limits promised it; none once that is settled, or when no limit applies to it.
     pub admission: Option<Box<Admission>>,
+    /// What prices answers that tell what they cost; none where nobody may know.
+    pub told_costs: Option<Arc<Tariff>>,
     /// Gathers the answer, where it is to be kept for others. Dropped, it is not.
     pub keeper: Option<Box<Keeper>>,
     /// Hooks that nobody waits for, where calls are not logged.
@@ -204,6 +206,7 @@ impl Observer {
         let RestOfVisit { request, routing, answer } = known;
         let (mut status, mut error_code) = (answer.status, answer.error_code);
         let mut record_id = request.uuid();
+        let includes_cost = request.includes_cost;
         if let Some(websocket) = &answer.websocket {
             if !websocket.has_rest() {
                 return;
@@ -217,7 +220,9 @@ impl Observer {
             }
         }
         let facts = facts(request, routing, answer.head_after, status, error_code);
-        log.settle(&RecordFacts { record_id, ..facts }, admission);
+        let told_costs = self.told_costs.as_deref().filter(|_| includes_cost);
+        let cost = log.settle(&RecordFacts { record_id, ..facts }, admission, told_costs);
+        answer.cost = answer.cost.take().or(cost);
     }
 
     pub(super) fn note_response(&mut self, done: Done, admission: Option<Box<Admission>>, known: RestOfVisit<'_>) {

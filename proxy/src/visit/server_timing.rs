@@ -12,6 +12,13 @@ pub fn timing(own: Duration, upstream: Duration) -> TimingText {
     text
 }
 
+/// Milliseconds alone.
+pub fn millis(duration: Duration) -> TimingText {
+    let mut text = TimingText { bytes: [0; 80], length: 0 };
+    text.push_millis(duration);
+    text
+}
+
 /// A text that needs no memory of its own; what does not fit is left out.
 pub struct TimingText {
     bytes: [u8; 80],

@@ -5,9 +5,10 @@ mod attempt;
 mod own_call;
 mod paid_route;
 mod record;
+mod told_cost;
 
-use super::{CacheUse, PaidAnswer};
-use crate::admission::Admission;
+use super::{AnswerCost, CacheUse, PaidAnswer};
+use crate::admission::{Admission, Tariff};
 use crate::cache::Entry;
 use crate::catalog::choose_plan::{self, ChosenPlan as Planned};
 use crate::catalog::target::Target;
@@ -29,6 +30,7 @@ use attempt::Attempt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 pub use own_call::OwnCallRecord;
+pub use paid_route::PaidRoute;
 use pingora_http::{RequestHeader, ResponseHeader};
 use record::said;
 use serde_json::{Map, Value};
@@ -285,7 +287,7 @@ impl Log {
     /// What is held of it to be read counts in `memory`.
     pub fn relays(&mut self, head: &ResponseHeader, memory: &Arc<BodyMemory>) {
         if let Some(attempt) = &mut self.attempt {
-            let owner = MemoryOwner { memory, workspace: self.caller.workspace.id.uuid() };
+            let owner = MemoryOwner { memory, tenant: self.caller.tenant() };
             attempt.relays(&head.headers, head.status.is_success(), owner);
         }
     }
@@ -478,7 +480,13 @@ impl Log {
     }
 
     /// The request has its answer, or will never have one.
-    pub fn settle(mut self: Box<Self>, facts: &RecordFacts<'_>, admission: Option<Box<Admission>>) {
+    /// `told_costs` prices a stream that tells what it cost.
+    pub fn settle(
+        mut self: Box<Self>,
+        facts: &RecordFacts<'_>,
+        admission: Option<Box<Admission>>,
+        told_costs: Option<&Tariff>,
+    ) -> Option<AnswerCost> {
         let mut attempt = self.attempt.take();
         // What asked nobody, or was refused by a limit, used nothing; a session that a limit ended has.
         let has_used =
@@ -489,10 +497,14 @@ impl Log {
         let time = facts.started.elapsed();
         let times = [time, facts.upstream, facts.head_after.unwrap_or(time).saturating_sub(facts.upstream)];
         let guess = self.write(facts, facts.record_id, attempt.as_mut(), times, charges);
+        let streamed =
+            attempt.as_mut().filter(|attempt| attempt.row.is_some() && attempt.is_stream && !attempt.is_relayed);
+        let cost = streamed.zip(told_costs).map(|(attempt, tariff)| attempt.price(guess, tariff));
         match (admission, &attempt) {
             (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess, facts.status)),
             (Some(admission), _) => admission.give_back(),
             (None, _) => {}
         }
+        cost
     }
 }

@@ -1,7 +1,7 @@
 //! The headers that every answer carries, whoever wrote its body: which request it was, who answered and after how many
 //! tries, what is left of its limits, how long it took.
 
-use super::server_timing::timing;
+use super::server_timing::{millis, timing};
 use super::{RoutingState, Visit};
 use crate::net::head_lines::HeadLines;
 use crate::net::header_text::HeaderText;
@@ -25,9 +25,12 @@ static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attempt-count");
 static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
 static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
+static COST: HeaderName = HeaderName::from_static("x-gateway-cost");
+static COST_STATE: HeaderName = HeaderName::from_static("x-gateway-cost-state");
+static OVERHEAD: HeaderName = HeaderName::from_static("x-gateway-overhead-ms");
 static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// About as many as there are, without those of limits.
-const STAMPS: usize = 12;
+const STAMPS: usize = 15;
 /// What names of headers about rate limits begin with.
 const LIMITS: &str = "x-ratelimit-";
 
@@ -119,6 +122,13 @@ impl Visit {
             ours(&ATTEMPT_COUNT, attempts(self.routing.attempts));
             ours(&OPTION, HeaderText::Value(&self.routing.option));
             ours(&CACHE_STATUS, HeaderText::Static(self.routing.cache.status.name()));
+        }
+        if let Some(cost) = &self.answer.cost {
+            if let Some(dollars) = cost.dollars() {
+                ours(&COST, HeaderText::Bytes(dollars.written()));
+            }
+            ours(&COST_STATE, HeaderText::Static(cost.state()));
+            ours(&OVERHEAD, HeaderText::Bytes(millis(own).written()));
         }
         if let Some(warnings) = warnings(&self.routing) {
             ours(&WARNINGS, HeaderText::Value(&warnings));

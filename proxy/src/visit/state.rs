@@ -7,6 +7,7 @@ use crate::realtime::Websocket;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::routing::warnings::joined;
 use crate::snapshot::SavedConfig;
+use crate::visit::AnswerCost;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,6 +104,8 @@ pub struct AnswerState {
     pub error_code: Option<RefusalCode>,
     /// Since the start, when the head of the answer was there.
     pub head_after: Option<Duration>,
+    /// What it costs, where it tells.
+    pub cost: Option<AnswerCost>,
     pub pulse: Heartbeats,
     /// The websocket that the connection has become.
     pub websocket: Option<Box<Websocket>>,

@@ -2,18 +2,21 @@
 //! by the head alone. What cannot be reserved is refused with whose limit it was.
 
 use super::{Engine, EngineRequest, Passage, RelayAsk, upgrade};
-use crate::admission::{Amounts, Needs, SentBody};
+use crate::admission::{Amounts, ApplicableLimit, Needs, SentBody};
 use crate::catalog::target::Target;
+use crate::limits::{LimitKind, Unit};
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
 use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::Leaf;
 use crate::visit::Visit;
+use crate::visit::settle::PaidRoute;
 use chrono::Utc;
 use http::HeaderValue;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// How long a request waits for the models behind its targets, where it is only about their prices.
@@ -73,14 +76,35 @@ impl Engine {
         visit: &mut Visit,
         ask: &RelayAsk,
     ) -> Result<(), Refusal> {
+        self.admit_priced_head(head, visit, ask, HeadPrice::of_call(head, &ask.path)).await
+    }
+
+    /// What the gateway keeps itself costs nothing; rows of batches are admitted when they are run.
+    pub(super) async fn admit_own(
+        &self,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        ask: &RelayAsk,
+    ) -> Result<(), Refusal> {
+        self.admit_priced_head(head, visit, ask, HeadPrice::Free).await
+    }
+
+    async fn admit_priced_head(
+        &self,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        ask: &RelayAsk,
+        price: HeadPrice,
+    ) -> Result<(), Refusal> {
         let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
         let wanted = self.admitter.wanted(visit, &ask.caller, &ask.metadata, family);
         if upgrade::is_opaque(head, &ask.path) && upgrade::counts_usage(&wanted) {
             return Err(Refusal::upgrade_refused());
         }
+        let wanted = price.asks(&wanted);
         match wanted.is_empty() {
             true => Ok(()),
-            false => self.admitter.reserve(visit, &wanted, unread(head), false).await,
+            false => self.admitter.reserve(visit, &wanted, price.amounts(), false).await,
         }
     }
 
@@ -127,8 +151,10 @@ impl Engine {
         if upgrade::is_opaque(head, path) && upgrade::counts_usage(&wanted) {
             return Err(Refusal::upgrade_refused());
         }
+        let price = HeadPrice::of_call(head, path);
+        let wanted = price.asks(&wanted);
         if !wanted.is_empty() {
-            self.admitter.reserve(visit, &wanted, unread(head), true).await?;
+            self.admitter.reserve(visit, &wanted, price.amounts(), true).await?;
         }
         let turn = match self.calls.turn_of_passage(passage, visit).await {
             Ok(()) => visit.leaves(),
@@ -151,13 +177,13 @@ impl Engine {
         needs: Needs,
     ) -> Result<Amounts, Refusal> {
         let family = errand.endpoint.family();
-        let workspace = errand.caller.workspace.id.uuid();
+        let tenant = errand.caller.tenant();
         if let Some(target) = &errand.first {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
             let learnt = match target.provider.row.inference_profiles {
                 None => None,
-                Some(_) => Box::pin(self.with_foundation(target, model.as_deref(), workspace, None)).await,
+                Some(_) => Box::pin(self.with_foundation(target, model.as_deref(), tenant, None)).await,
             };
             let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
             return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
@@ -172,8 +198,7 @@ impl Engine {
                     self.possible(head, prompt_provider, errand, read.fields)?
                 {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
-                    let learnt =
-                        Box::pin(self.with_foundation(&target, model.as_deref(), workspace, Some(latest))).await;
+                    let learnt = Box::pin(self.with_foundation(&target, model.as_deref(), tenant, Some(latest))).await;
                     let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
                     add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
                 }
@@ -210,8 +235,37 @@ impl Engine {
     }
 }
 
-/// What a relayed call may use. Nobody reads its body; what only looks something up has no price.
-fn unread(head: &RequestHeader) -> Amounts {
-    let is_lookup = head.method.is_safe() && !head.headers.contains_key(http::header::UPGRADE);
-    Amounts { nano_cents: is_lookup.then_some(1), ..Amounts::default() }
+/// What is known of the price of a relayed call, whose body nobody reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeadPrice {
+    /// It keeps, deletes or stops something.
+    Free,
+    /// It looks something up. What it reads may report what was used by somebody who did not wait for it.
+    Lookup,
+    Unknown,
+}
+
+impl HeadPrice {
+    fn of_call(head: &RequestHeader, path: &str) -> Self {
+        if head.headers.contains_key(http::header::UPGRADE) || !PaidRoute::is_free(&head.method, path) {
+            return Self::Unknown;
+        }
+        if head.method.is_safe() { Self::Lookup } else { Self::Free }
+    }
+
+    /// Those of the limits that are asked: whoever counts calls counts every one.
+    fn asks<'w>(self, wanted: &'w [ApplicableLimit]) -> Cow<'w, [ApplicableLimit]> {
+        let is_asked = |one: &&ApplicableLimit| {
+            let is_strict = matches!(one.limit.kind, LimitKind::Budget { strict: true, .. });
+            one.limit.counter.unit() == Unit::Requests || (self == Self::Lookup && !is_strict)
+        };
+        match self {
+            Self::Unknown => Cow::Borrowed(wanted),
+            Self::Free | Self::Lookup => Cow::Owned(wanted.iter().filter(is_asked).cloned().collect()),
+        }
+    }
+
+    fn amounts(self) -> Amounts {
+        Amounts { nano_cents: (self != Self::Unknown).then_some(1), ..Amounts::default() }
+    }
 }

@@ -4,8 +4,8 @@
 use crate::admission::amounts::Item;
 use crate::admission::limit_refusal::{price_unknown, refusal};
 use crate::admission::{
-    Admission, Amounts, ApplicableLimit, Attempted, Expected, LimitedRequest, Needs, SentBody, Switches, Tariff, asks,
-    cached_limits_of_request, limits_of_attempt, wary_of_price,
+    Admission, Amounts, ApplicableLimit, Attempted, Expected, ExpectedUnits, LimitedRequest, Needs, SentBody, Switches,
+    Tariff, asks, cached_limits_of_request, limits_of_attempt, wary_of_price,
 };
 use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
@@ -107,6 +107,22 @@ impl Admitter {
         })
     }
 
+    /// Asks these budgets for a call that the gateway makes for itself while it serves a request.
+    pub(super) async fn reserve_own_call(
+        &self,
+        budgets: &[ApplicableLimit],
+        expected: &Expected,
+        item: &Item<'_>,
+    ) -> Result<Reservation, Refusal> {
+        let needs = Needs::for_limits(budgets);
+        let mut amounts = expected.amounts();
+        if needs.cost {
+            self.tariff.price(&mut amounts, expected, &ExpectedUnits::default(), item, needs.most).await;
+        }
+        self.mind_price(budgets, &amounts)?;
+        self.reserved(self.limits.now(), budgets, &amounts).await
+    }
+
     /// Asks strict budgets for as much as they gave before, of a request whose call was paid and is followed by another.
     pub(super) async fn reserve_again(
         &self,
@@ -166,11 +182,12 @@ impl Admitter {
             };
             let service = &target.provider.name;
             let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
-            self.tariff.price(&mut amounts, &expected, &item, needs.most).await;
+            let units = ExpectedUnits::of_request(family, sent);
+            self.tariff.price(&mut amounts, &expected, &units, &item, needs.most).await;
             if let Some(called) = target.called.as_deref() {
                 let item = Item { requested: Some(called), ..item };
                 let mut own = expected.amounts();
-                self.tariff.price(&mut own, &expected, &item, needs.most).await;
+                self.tariff.price(&mut own, &expected, &units, &item, needs.most).await;
                 amounts = own.or_asked(amounts);
             }
         }

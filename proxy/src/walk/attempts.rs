@@ -47,7 +47,7 @@ impl Engine {
             () => usize::MAX,
         };
         let max_bytes = self.body_limits.max_bytes.min(most);
-        let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id.uuid());
+        let bounds = self.body_limits.bounds(max_bytes, errand.caller.tenant());
         let body = match receive(client, &bounds).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Ended::ClientGone,
@@ -63,7 +63,7 @@ impl Engine {
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
+        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.tenant());
         let completed = match errand.prompt.is_some() {
             true => Some(Box::pin(self.run_prompt(visit, errand, text.clone(), &mut share)).await),
             false => errand
@@ -101,6 +101,9 @@ impl Engine {
                 visit.answer.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);
                 self.metrics.overhead(after.saturating_sub(visit.routing.upstream));
+                if let Some(permit) = &permit {
+                    client.yield_under(permit.contention());
+                }
                 let ended = answer::deliver(client, &mut source, held, &mut steps, visit).await;
                 source.release();
                 drop(permit);
@@ -247,12 +250,12 @@ impl Engine {
         };
         visit.routing.provider = Some(target.provider.label.clone());
         let named = model.or(asked_for.as_deref());
-        let workspace = errand.caller.workspace.id.uuid();
+        let tenant = errand.caller.tenant();
         let learnt = match target.provider.row.inference_profiles {
             None => None,
             Some(_) => {
                 let deadline = visit.routing.deadline;
-                beside(client, visit, Box::pin(self.with_foundation(target, named, workspace, deadline))).await?
+                beside(client, visit, Box::pin(self.with_foundation(target, named, tenant, deadline))).await?
             }
         };
         let target = learnt.as_deref().unwrap_or(target);
@@ -288,7 +291,7 @@ impl Engine {
                 request_id: &request_id,
                 deadline: visit.routing.deadline,
             };
-            let mut read_request = Box::new(self.read_to_translate(&asked, workspace).map_err(refused)?);
+            let mut read_request = Box::new(self.read_to_translate(&asked, tenant).map_err(refused)?);
             // Nothing is fetched for a request that its limits refuse.
             if caching.is_some() && read_request.fetches_media() {
                 is_early = !visit.observer.is_attempt_admitted();
@@ -373,6 +376,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
             guarded,
+            needs_whole: visit.request.includes_cost,
             room: self.body_limits.owner(&errand.caller.workspace),
         };
         visit.leaves().map_err(refused)?;

@@ -1,7 +1,7 @@
 //! Who asks: a key of the snapshot or a verified token, of a workspace that this deployment serves.
 
 use crate::identity::deployment::{self, DeploymentIdentity};
-use crate::identity::identify::{INFERENCE, Identified, Principal, identify};
+use crate::identity::identify::{Identified, Principal, identify};
 use crate::identity::tokens::{RefusedToken, Tokens};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use shared::headers::client_ip::client_ip;
 use shared::identity::jwt::failures::Failure as TokenFailure;
-use shared::model::Status;
+use shared::model::{EmailDigest, Status};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -54,13 +54,22 @@ impl Authenticator {
     }
 
     /// Whether the caller of a session may go on, as the control plane's data stands now.
-    pub(super) fn identify_again(&self, caller: &mut Principal, headers: &GatewayHeaders<'_>) -> Result<(), Refusal> {
+    pub(super) fn identify_again(
+        &self,
+        caller: &mut Principal,
+        headers: &GatewayHeaders<'_>,
+        scopes: &[&str],
+    ) -> Result<(), Refusal> {
         let now = Utc::now();
-        match identify(headers, &self.snapshot, &[INFERENCE], now)? {
+        match identify(headers, &self.snapshot, scopes, now)? {
             Identified::Key(present) => *caller = present,
             Identified::Token { .. } => {
                 if caller.key.is_expired(now) {
                     return Err(Refusal::expired_api_key());
+                }
+                let person = caller.token.as_ref().and_then(|token| token.person.as_deref()).map(EmailDigest::new);
+                if person.is_some_and(|email| self.snapshot.is_removed(caller.key.organisation_id, email)) {
+                    return Err(Refusal::invalid_api_key());
                 }
                 let workspace = self.snapshot.workspace(&caller.workspace.id);
                 let workspace = workspace.filter(|workspace| workspace.status == Status::Active);

@@ -71,7 +71,7 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         visit.enter(Lane::Own, &self.metrics);
         let ask = RelayAsk::new(path, head, known)?;
-        self.admit_head(head, visit, &ask).await?;
+        self.admit_own(head, visit, &ask).await?;
         let rest = Family::from_path(&head.method, &ask.path).map_or("", |(_, rest)| rest);
         let path = BatchPath::parse(rest);
         Ok(NextStep::Batches(Box::new(BatchesRequest { caller: ask.caller, path, body: None })))
@@ -105,11 +105,11 @@ impl Engine {
     }
 
     async fn take_creation(&self, client: &mut impl Downstream, asked: &BatchesRequest) -> Result<Value, NotReceived> {
-        let workspace = asked.caller.workspace.id.uuid();
+        let tenant = asked.caller.tenant();
         let (body, _received) = match &asked.body {
             Some(body) => (body.clone(), None),
             None => {
-                let received = receive(client, &self.body_limits.bounds(LONGEST_BODY, workspace)).await?;
+                let received = receive(client, &self.body_limits.bounds(LONGEST_BODY, tenant)).await?;
                 (received.bytes.clone(), Some(received))
             }
         };

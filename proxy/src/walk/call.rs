@@ -90,6 +90,8 @@ pub(super) struct Call<'c> {
     pub turn: Option<&'c Turn<'c>>,
     /// What hooks said of the request, and which its answer must pass.
     pub guarded: Option<&'c Arc<GuardedCall>>,
+    /// A plain answer is passed on when it is whole.
+    pub needs_whole: bool,
     /// Where what is gathered of its answer counts.
     pub room: MemoryOwner<'c>,
 }

@@ -27,6 +27,7 @@ use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
 use crate::routing::plan::Leaf;
+use crate::runtime::tenant_share::Tenant;
 use crate::visit::Visit;
 use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;
@@ -45,7 +46,6 @@ use shared::routes::{self, Lookup};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
 use translation::{TrialBudget, TrialRequest};
-use uuid::Uuid;
 
 /// A question about the past is not longer, and no more than this is read for somebody who may not ask another. It is less
 /// than what Pingora keeps of a body, to send it on.
@@ -101,7 +101,8 @@ impl Engine {
     /// Answers a question that is sent as the body.
     pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: ExplainCaller) -> Explained {
         let max_bytes = if asker.0.is_ok() { self.body_limits.max_bytes.min(longest_question()) } else { LONGEST_PAST };
-        let bounds = self.body_limits.bounds(max_bytes, asker.0.as_ref().map_or(Uuid::nil(), AllowedCaller::owner));
+        let bounds =
+            self.body_limits.bounds(max_bytes, asker.0.as_ref().map_or(Tenant::GATEWAY, AllowedCaller::tenant));
         let explained = match (receive(client, &bounds).await, asker.0) {
             (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
             (Ok(body), Ok(asking)) => self.explanation(&body.bytes, asking).await,
@@ -277,7 +278,7 @@ impl Engine {
                     fields,
                     model: resolved.model.as_deref().or(asked.as_deref()),
                     renamed: resolved.model.as_deref(),
-                    workspace: caller.workspace.id.uuid(),
+                    tenant: caller.tenant(),
                 };
                 self.try_out(&asked, budget)
             }

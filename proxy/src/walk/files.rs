@@ -57,7 +57,7 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         visit.enter(Lane::Own, &self.metrics);
         let ask = RelayAsk::new(path, head, known)?;
-        self.admit_head(head, visit, &ask).await?;
+        self.admit_own(head, visit, &ask).await?;
         let rest = Family::from_path(&head.method, &ask.path).map_or("", |(_, rest)| rest);
         let (key, workspace) = (&ask.caller.key, &ask.caller.workspace);
         let owner = FileOwner { organisation: workspace.organisation_id.uuid(), workspace: workspace.id.uuid() };

@@ -6,6 +6,7 @@ use crate::catalog::models::upstream;
 use crate::catalog::target::Target;
 use crate::refusal::Refusal;
 use crate::request::receive::MemoryShare;
+use crate::runtime::tenant_share::Tenant;
 use crate::runtime::timeout::{with_deadline, with_timeout};
 use crate::walk::Engine;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
@@ -17,7 +18,6 @@ use shared::providers::foundation_model;
 use shared::telemetry::{Brief, LogLimit};
 use std::pin::pin;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 /// For a whole fetch, and so for whoever waits for it.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -43,14 +43,14 @@ impl Engine {
         &self,
         target: &Target,
         model: Option<&str>,
-        workspace: Uuid,
+        tenant: Tenant,
         deadline: Option<Instant>,
     ) -> Option<Box<Target>> {
-        let key = ProfileKey::new(workspace, target, model)?;
+        let key = ProfileKey::new(tenant.workspace, target, model)?;
         let (name, latest) = (key.name.clone(), Instant::now() + LIMIT);
         let kept = self.router.profiles.model(key, Instant::now());
         // A request that leaves early leaves the question to the next one.
-        let asking = kept.get_or_init(|| Box::pin(self.told_model(target, &name, workspace)));
+        let asking = kept.get_or_init(|| Box::pin(self.told_model(target, &name, tenant)));
         let limit = deadline.map_or(latest, |deadline| deadline.min(latest));
         let told = with_deadline(limit, pin!(asking)).await.ok()?;
         let called = told.as_deref()?.to_owned();
@@ -58,8 +58,8 @@ impl Engine {
         Some(Box::new(Target { called: Some(called), ..target.clone() }))
     }
 
-    async fn told_model(&self, target: &Target, name: &str, workspace: Uuid) -> Option<Box<str>> {
-        let asked = with_timeout(LIMIT, pin!(self.ask_profile(target, name, workspace))).await;
+    async fn told_model(&self, target: &Target, name: &str, tenant: Tenant) -> Option<Box<str>> {
+        let asked = with_timeout(LIMIT, pin!(self.ask_profile(target, name, tenant))).await;
         let told = asked.unwrap_or_else(|_| Err(Refusal::timeout(LIMIT.as_millis())));
         match told {
             Ok((200, body)) => model_of_profile(&body),
@@ -86,7 +86,7 @@ impl Engine {
         }
     }
 
-    async fn ask_profile(&self, target: &Target, name: &str, workspace: Uuid) -> Result<(u16, Bytes), Refusal> {
+    async fn ask_profile(&self, target: &Target, name: &str, tenant: Tenant) -> Result<(u16, Bytes), Refusal> {
         let lookup = target.provider.row.inference_profiles.as_ref().ok_or_else(Refusal::internal)?;
         let target = self.router.at_base(target.clone(), Some(&lookup.base))?;
         self.calls.secrets.gather(&target).await?;
@@ -101,7 +101,7 @@ impl Engine {
         if let Some(credential) = unsigned {
             self.calls.authorise(&target, &credential, &mut asked, b"").await?;
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+        let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
         let told = upstream::ask(&self.calls.dialer, &target, asked, Bytes::new(), LONGEST_ANSWER, &mut share).await?;
         Ok((told.status, told.body))
     }

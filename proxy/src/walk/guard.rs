@@ -189,7 +189,7 @@ impl Engine {
             later: None,
             request_size: body.len(),
             memory: self.body_limits.memory.clone(),
-            workspace: errand.caller.workspace.id.uuid(),
+            tenant: errand.caller.tenant(),
         };
         let option = visit.routing.option.clone();
         Some(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: None, _share: None })
@@ -210,8 +210,8 @@ impl Engine {
         if body.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
         }
-        let (memory, workspace) = (self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
-        let mut share = OwnedShare::none(memory.clone(), workspace);
+        let (memory, tenant) = (self.body_limits.memory.clone(), errand.caller.tenant());
+        let mut share = OwnedShare::none(memory.clone(), tenant);
         let weight = memory_to_translate(body);
         share.grow(weight)?;
         let endpoint = errand.endpoint;
@@ -244,7 +244,7 @@ impl Engine {
             (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
             (None, false) => (job.run(), share),
             // What it takes stays counted until it is done, also when the client has left.
-            (None, true) => heavy(Some(workspace), move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
+            (None, true) => heavy(tenant, move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
@@ -265,7 +265,7 @@ impl Engine {
             remote: remote.clone(),
             meters: self.metrics.guardrails.clone(),
             memory: memory.clone(),
-            workspace,
+            tenant,
         });
         // Not kept as a tree too.
         let changed = match input.transformed.take() {
@@ -273,7 +273,7 @@ impl Engine {
             Some(json) if body.len() <= SMALL && remote.is_none() => Some(Bytes::from(json.to_string())),
             // Whoever is asked may have made it long.
             Some(json) => {
-                let written = heavy(Some(workspace), move || Bytes::from(json.to_string())).await;
+                let written = heavy(tenant, move || Bytes::from(json.to_string())).await;
                 Some(written.ok_or_else(Refusal::internal)?)
             }
         };
@@ -294,7 +294,7 @@ impl Engine {
             later: later.map(Arc::new),
             request_size: body.len(),
             memory,
-            workspace,
+            tenant,
         };
         let option = visit.routing.option.clone();
         Ok(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: changed, _share: Some(share) })
@@ -347,7 +347,7 @@ impl InputJob {
         let parse = move || (read_request(&self.body, self.shape, must_read(&self.hooks)), self, share);
         let (parsed, job, share) = match is_heavy {
             false => parse(),
-            true => heavy(Some(remote.workspace.uuid()), parse).await.ok_or_else(Refusal::internal)?,
+            true => heavy(remote.tenant(), parse).await.ok_or_else(Refusal::internal)?,
         };
         let request = match parsed {
             Ok(request) => Arc::new(request),

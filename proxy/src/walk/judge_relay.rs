@@ -25,7 +25,7 @@ use shared::providers::Family;
 use std::sync::Arc;
 
 /// A longer body cannot be sent on once it was read to its end.
-pub(super) const LONGEST: usize = super::read_ahead::MOST;
+pub(super) const MAX_BODY_LENGTH: usize = super::read_ahead::MOST;
 
 /// A relayed request whose body guardrails look into.
 #[derive(Debug)]
@@ -73,7 +73,9 @@ impl RelayJudge {
     /// Of a body that was not read whole.
     pub fn check_unread(&self) -> Result<(), Refusal> {
         match must_read(&self.set.input) && !self.is_allowed {
-            true => Err(Refusal::unreadable(format!("it is longer than the {LONGEST} bytes that are read of it"))),
+            true => {
+                Err(Refusal::unreadable(format!("it is longer than the {MAX_BODY_LENGTH} bytes that are read of it")))
+            }
             false => Ok(()),
         }
     }
@@ -94,12 +96,12 @@ impl Engine {
         }
         let hooks: Vec<Arc<CompiledHook>> =
             judge.set.input.iter().filter(|hook| hook.reads_bodies()).cloned().collect();
-        let workspace = caller.workspace.id;
-        let mut share = OwnedShare::none(self.body_limits.memory.clone(), workspace.uuid());
+        let tenant = caller.tenant();
+        let mut share = OwnedShare::none(self.body_limits.memory.clone(), tenant);
         share.grow(memory_to_translate(body))?;
         let (shape, is_strict) = (dialect(path), must_read(&hooks));
         let bytes = body.clone();
-        let reading = heavy(Some(workspace.uuid()), move || (read_request(&bytes, shape, is_strict), share)).await;
+        let reading = heavy(tenant, move || (read_request(&bytes, shape, is_strict), share)).await;
         let (read, share) = reading.ok_or_else(Refusal::internal)?;
         let request = match read {
             Ok(request) => Arc::new(request),
@@ -123,9 +125,9 @@ impl Engine {
         let side = match has_remote(&hooks) {
             true => match self.relay_remote(caller, metadata, head, visit) {
                 Some(remote) => Box::pin(job.run(remote)).await,
-                None => heavy(Some(workspace.uuid()), move || job.run_alone()).await,
+                None => heavy(tenant, move || job.run_alone()).await,
             },
-            false => heavy(Some(workspace.uuid()), move || job.run_alone()).await,
+            false => heavy(tenant, move || job.run_alone()).await,
         };
         drop(share);
         let side = side.ok_or_else(Refusal::internal)?;

@@ -118,13 +118,13 @@ impl Engine {
     ) -> Result<(KeptAnswer, MemoryShare<'_>), NotReceived> {
         let KeptRequest { passage, family, judge } = kept;
         let (path, caller, _) = passage.asked();
-        let workspace = caller.workspace.id.uuid();
+        let tenant = caller.tenant();
         let rest = Family::from_path(&client.head().method, path).map_or("", |(_, rest)| rest).to_owned();
         let (verb, id) = jobs::verb(*family, &client.head().method, &rest).ok_or_else(|| {
             Refusal::endpoint_not_supported(&passage.target.provider.name, format!("it has no {}{rest}", family.path()))
         })?;
         let received = match client.head().method == Method::POST {
-            true => Some(receive(client, &self.body_limits.bounds(MAX_HELD, workspace)).await?),
+            true => Some(receive(client, &self.body_limits.bounds(MAX_HELD, tenant)).await?),
             false => None,
         };
         let bytes = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
@@ -132,7 +132,7 @@ impl Engine {
         if let Some(judge) = judge {
             Box::pin(self.judge_relayed(judge, passage.asked(), head, &bytes, visit)).await?;
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+        let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
         let (fields, file) = split_body(head, &bytes)?;
         let is_upload = verb == JobVerb::Create && *family == Family::Files;
         let rows = file.as_ref().filter(|_| is_upload).map(|file| file.bytes.clone());

@@ -22,7 +22,7 @@ use crate::net::dial::lab;
 use crate::net::downstream::Downstream as _;
 use crate::net::downstream::lab::LabClient;
 use crate::request::headers::Aliases;
-use crate::request::receive::{BodyMemory, BodyPace};
+use crate::request::receive::{BodyPace, body_memory};
 use crate::routing::inline_configs::InlineConfigs;
 use crate::runtime::settings::Settings;
 use crate::signing::Signing;
@@ -54,7 +54,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let snapshot = Arc::new(Snapshot::with_rows(vec![key()], vec![workspace()]));
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing).unwrap()));
     let providers = Providers::load(None, &dialer).unwrap();
-    let memory = BodyMemory::new(1 << 20);
+    let memory = body_memory(2 << 20);
     let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
     let sources = Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Nowhere));
     let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
@@ -66,7 +66,13 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             deployment: None,
             trusted_proxies: Vec::new(),
         },
-        recorder: Recorder { snapshot: snapshot.clone(), journal, unlogged: Arc::default(), log_body: Some(1 << 20) },
+        recorder: Recorder {
+            snapshot: snapshot.clone(),
+            journal,
+            unlogged: Arc::default(),
+            log_body: Some(1 << 20),
+            costs: None,
+        },
         planner: Planner {
             snapshot: snapshot.clone(),
             inline: InlineConfigs::new(settings.configs.limits()),
@@ -148,6 +154,7 @@ fn workspace() -> Workspace {
         status: Status::Active,
         metadata: None,
         is_metrics_only: false,
+        hides_costs: false,
         limits: None,
         priority: 10,
         guardrails: Default::default(),

@@ -47,7 +47,7 @@ impl Engine {
         caller: Principal,
         visit: &mut Visit,
     ) -> Result<NextStep, Refusal> {
-        let workspace = caller.workspace.id.uuid();
+        let tenant = caller.tenant();
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         // Clients escape what stands in a path, or leave it as it is.
@@ -69,7 +69,7 @@ impl Engine {
                 };
                 let target = self.router.at_base(passage.target, list.base.as_ref())?;
                 self.calls.secrets.gather(&target).await?;
-                let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+                let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
                 let asking = self.ask_models(&target, list, head, headers, &mut share);
                 let told = with_timeout(LONGEST_WAIT, pin!(asking)).await;
                 let told = told.unwrap_or_else(|_| Err(Refusal::timeout(LONGEST_WAIT.as_millis())))?;

@@ -5,13 +5,14 @@
 //! they said is told with it; those of the answer ran when it was kept, and answers that passed other hooks are kept apart.
 
 mod asked;
+mod paid_search;
 
 use super::call::{HeldAnswer, refused};
 use super::translate::{TranslatedCall, client_codec, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{Ended, GuardedCall, beside};
 use crate::cache::key::{BodyDigest, KeyInputs, KeyText, LONGEST_BODY, Partition};
-use crate::cache::semantic::{AskedRoute, Question, Searched};
+use crate::cache::semantic::{AskedRoute, PaidCall, Question, Searched};
 use crate::cache::store::now_ms;
 use crate::cache::{
     Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, KeptAs, Learnt, Semantic, Tags,
@@ -27,7 +28,6 @@ use crate::request::receive::OwnedShare;
 use crate::routing::plan::Leaf;
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::runtime::timeout::with_deadline;
-use crate::visit::settle::OwnCallRecord;
 use crate::visit::{CacheUse, Visit};
 use bytes::Bytes;
 use http::HeaderValue;
@@ -57,7 +57,7 @@ pub(super) struct LookUp<'l> {
 }
 
 /// Longer requests are looked up exactly only: the words of one that is alike fill no more.
-const LONGEST_QUESTION: usize = 1 << 20;
+const MAX_QUESTION_LENGTH: usize = 1 << 20;
 
 /// What a key is made of beside the words of the config.
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
 
 /// Calls of others that one waits for: the first, and one more if that fails. Then each asks for itself, or many would wait for
 /// each other at a provider that always fails.
-const MOST_FLIGHTS: usize = 2;
+const MAX_FLIGHTS: usize = 2;
 
 impl Engine {
     /// None for requests without a cache, which pay no more than this look.
@@ -161,7 +161,7 @@ impl Engine {
                 // No longer than for a provider: whoever is asking may have a client that takes its time.
                 let patience = began + asked.target.timeout;
                 let until = visit.routing.deadline.map_or(patience, |deadline| deadline.min(patience));
-                for _ in 0..MOST_FLIGHTS {
+                for _ in 0..MAX_FLIGHTS {
                     match self.cache.board(key) {
                         Boarding::First(own) => {
                             // Somebody may have come back with it since it was looked for.
@@ -245,14 +245,15 @@ impl Engine {
         let Some(semantic) = semantic else { return Ok(None) };
         let question = Box::pin(self.question(client, visit, asked, repeated)).await?;
         let Some(question) = question else { return Ok(None) };
-        let searching = Box::pin(semantic.search(&question, now_ms(), asked.caching.is_refresh));
-        let searched = beside(client, visit, searching).await?;
-        if let (Some(call), Some((provider, model))) = (&searched.call, semantic.billed_as()) {
-            let usage = call.usage.as_deref();
-            let (status, millis) = (call.status, call.millis);
-            visit.notes_own_call(&OwnCallRecord { purpose: "semantic_cache", provider, model, status, usage, millis });
-        }
-        Ok(Some((semantic.clone(), searched)))
+        // Where a budget stands against it, only an equal request is answered.
+        let admitting = Box::pin(self.admit_search(visit, asked.errand, semantic, &question));
+        let Some(promise) = admitting.await else { return Ok(None) };
+        let paid = PaidCall::default();
+        let searching = Box::pin(semantic.search(&question, now_ms(), asked.caching.is_refresh, &paid));
+        let searched = beside(client, visit, searching).await;
+        // What was asked for is paid for, also when the client has left.
+        self.settle_search(visit, semantic, &question, promise, paid.into_call());
+        Ok(Some((semantic.clone(), searched?)))
     }
 
     /// None where only an equal request may have the same answer, or where there is no room to find out.
@@ -269,7 +270,7 @@ impl Engine {
             (None, Family::Complete) => AskedRoute::Completions,
             _ => return Ok(None),
         };
-        let Some(empty) = BodyDigest::of(b"{}").filter(|_| asked.edited.len() <= LONGEST_QUESTION) else {
+        let Some(empty) = BodyDigest::of(b"{}").filter(|_| asked.edited.len() <= MAX_QUESTION_LENGTH) else {
             return Ok(None);
         };
         let bodies = KeyedBodies { body: empty, asked: repeated, is_known: true };
@@ -328,13 +329,13 @@ impl Engine {
         if bodies.iter().any(|body| share.grow(memory_to_translate(body)).is_err()) {
             return Ok(None);
         }
-        let working = Box::pin(heavy(Some(asked.errand.caller.workspace.id.uuid()), move || (work(), share)));
+        let working = Box::pin(heavy(asked.errand.caller.tenant(), move || (work(), share)));
         Ok(beside(client, visit, working).await?.and_then(|(done, _)| done))
     }
 
     /// Of the memory of bodies, nothing yet.
     fn share(&self, asked: &LookUp<'_>) -> OwnedShare {
-        OwnedShare::none(self.body_limits.memory.clone(), asked.errand.caller.workspace.id.uuid())
+        OwnedShare::none(self.body_limits.memory.clone(), asked.errand.caller.tenant())
     }
 
     /// The nearest answer that is still kept.
@@ -378,7 +379,7 @@ impl Engine {
         let hooks: Vec<u8> =
             asked.guarded.iter().flat_map(|call| &call.output).flat_map(|hook| hook.fingerprint).collect();
         let text = KeyText::new(&KeyInputs {
-            workspace: errand.caller.workspace.id.uuid(),
+            tenant: errand.caller.tenant(),
             endpoint: endpoint(errand),
             provider: &target.provider.name,
             address: [target.origin.pool_key(), target.origin.base_path()],

@@ -8,6 +8,7 @@ mod batch;
 mod bridged;
 mod guard_call;
 mod listen;
+mod listening;
 mod mapped_headers;
 mod merged;
 mod merged_listen;
@@ -19,6 +20,7 @@ mod stream;
 mod upstream;
 mod verify_token;
 
+pub use listening::DrainNotice;
 pub use merged::MergedRequest;
 
 use super::{Delivered, Engine, NextStep};
@@ -55,6 +57,8 @@ pub struct McpGateway {
     pub circuits: McpCircuits,
     pub lists: ListCache,
     pub bridges: Arc<Bridges>,
+    /// Ends the streams that are only listened to.
+    pub drain: Arc<DrainNotice>,
     pub opening: OpeningStreams,
     pub changed: Arc<ChangedLists>,
     pub metadata: ResourceMetadata,
@@ -72,6 +76,7 @@ impl McpGateway {
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
             bridges: Arc::default(),
+            drain: Arc::default(),
             opening: OpeningStreams::default(),
             changed: Arc::default(),
             metadata: ResourceMetadata::new(settings)?,

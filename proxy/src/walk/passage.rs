@@ -10,6 +10,7 @@ use crate::catalog::resolve::Resolved;
 use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
 use crate::limits::fairness::Permit;
+use crate::net::downstream::Contention;
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
@@ -208,6 +209,11 @@ impl Passage {
 
     pub(super) fn caller_mut(&mut self) -> &mut Principal {
         &mut self.ask.caller
+    }
+
+    /// Resolves when somebody waits for its place at the provider; none where it has none.
+    pub fn contention(&self) -> Option<Contention> {
+        self.permit.as_ref().map(Permit::contention)
     }
 
     /// Tells the target's breaker how the provider answered.

@@ -105,7 +105,7 @@ impl Engine {
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let sent = errand.prompt.as_ref().map_or(body, |call| &call.sent);
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
+        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.tenant());
         let rendered = self.prompt_of_target(visit, errand, reference, sent, &mut share).await.map_err(refused)?;
         let fields = Fields::parse_object(&rendered).map_err(refused)?;
         match self.guards_at(errand, leaf, defaults) {
@@ -164,7 +164,7 @@ impl Engine {
             Some(rendered) => rendered,
             None => {
                 share.grow(memory_to_translate(sent))?;
-                let room = OwnedShare::none(self.body_limits.memory.clone(), caller.workspace.id.uuid());
+                let room = OwnedShare::none(self.body_limits.memory.clone(), caller.tenant());
                 prompts::render(&self.snapshot, run, sent, purpose, room).await?
             }
         };

@@ -132,7 +132,7 @@ impl Engine {
         let length = asked.file.as_ref().map_or(0, |file| file.bytes.len());
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
         let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
-        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.workspace.id.uuid());
+        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         // What is read of a file is rewritten, and both are held.
         share.grow(length.saturating_mul(2))?;
         Box::pin(self.ask_kept(codec, Arc::new(asked), length, &caller, &mut share)).await
@@ -180,7 +180,7 @@ impl Engine {
         let (codec, asked) = self.asked_job(job, question).await?;
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
         let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
-        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.workspace.id.uuid());
+        let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         let provider = &job.target.provider.name;
         let mut call = codec.ask(&asked).map_err(refusal)?;
         for step in 0..codec.questions_before_output() {
@@ -265,6 +265,20 @@ impl Engine {
         upstream.send(request, Bytes::new()).await.map_err(|error| broken(&target, &error))?;
         upstream.read_head().await.map_err(|error| broken(&target, &error))?;
         Ok(upstream)
+    }
+
+    /// Deletes a file, and tells the status of the answer.
+    pub(crate) async fn delete_job_file(&self, job: &JobTarget, question: JobQuestion) -> Result<u16, Refusal> {
+        if matches!(job.target.provider.row.way(Family::Files, ""), Some(Way::Mapped(_))) {
+            return self.ask_job(job, question).await.map(|answer| answer.status);
+        }
+        let (target, place) = self.job_place(job, Family::Files, &format!("/files/{}", jobs::escaped(&question.id)))?;
+        let mut request = self.job_head(job, &target, &place).await?;
+        request.method = Method::DELETE;
+        request.remove(&header::CONTENT_TYPE);
+        let mut upstream = self.connect_job(&target).await?;
+        upstream.send(request, Bytes::new()).await.map_err(|error| broken(&target, &error))?;
+        short_answer(&target, upstream).await.map(|(status, _)| status)
     }
 
     /// Where it is asked for what this path means.

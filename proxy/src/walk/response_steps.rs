@@ -4,7 +4,7 @@
 
 use super::call::{Call, ProviderCalls};
 use super::translate::WayBack;
-use crate::answer::{Guarded, Reshaped, Steps, StripUsage, Translated};
+use crate::answer::{Guarded, Reshaped, Steps, StripUsage, Translated, WholeBody};
 
 impl ProviderCalls {
     /// Nearest to the provider first: what was asked for beyond the client's wish goes before anything reads the rest,
@@ -21,6 +21,9 @@ impl ProviderCalls {
         }
         if let Some(guarded) = call.guarded {
             steps.push(Guarded::new(guarded.clone()));
+        }
+        if call.needs_whole {
+            steps.push(WholeBody);
         }
         if let Some(frames) = call.frames {
             steps.frame_as(frames);

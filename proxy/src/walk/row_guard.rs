@@ -10,13 +10,13 @@ use crate::guardrails::{
 };
 use crate::refusal::DENIED;
 use crate::runtime::heavy::{SMALL, heavy};
+use crate::runtime::tenant_share::Tenant;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use shared::providers::Family;
 use std::sync::Arc;
-use uuid::Uuid;
 
 pub(crate) struct RowGuard {
     input: Vec<Arc<CompiledHook>>,
@@ -27,7 +27,7 @@ pub(crate) struct RowGuard {
     metadata: Arc<Map<String, Value>>,
     headers: Arc<HeaderMap>,
     meters: Arc<GuardMeters>,
-    workspace: Uuid,
+    tenant: Tenant,
 }
 
 /// What hooks made of a body.
@@ -61,7 +61,7 @@ impl Engine {
             metadata: Arc::new(job.metadata.clone()),
             headers: Arc::new(HeaderMap::new()),
             meters: self.metrics.guardrails.clone(),
-            workspace: job.caller.workspace.id.uuid(),
+            tenant: job.caller.tenant(),
         })
     }
 
@@ -112,7 +112,7 @@ impl RowGuard {
                 let (bytes, shape, is_strict) = (body.clone(), self.shape, must_read(hooks));
                 let reading = move || read_request(&bytes, shape, is_strict).ok();
                 match token_places_may_be(self.shape) {
-                    true => heavy(Some(self.workspace), reading).await.flatten(),
+                    true => heavy(self.tenant, reading).await.flatten(),
                     false => reading(),
                 }
             }
@@ -140,7 +140,7 @@ impl RowGuard {
         };
         let side = match self.remote.clone().filter(|_| has_remote(hooks)) {
             Some(remote) => Box::pin(job.run(remote)).await,
-            None if body.len() > SMALL => heavy(Some(self.workspace), move || job.run_alone()).await,
+            None if body.len() > SMALL => heavy(self.tenant, move || job.run_alone()).await,
             None => Some(job.run_alone()),
         };
         // A check that broke off has judged nothing, and nothing passes unjudged.

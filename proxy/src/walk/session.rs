@@ -9,6 +9,7 @@ use super::passage::Owed;
 use super::{Engine, Passage};
 use crate::admission::limit_refusal::LimitHit;
 use crate::admission::{self, Admission, Amounts, asks};
+use crate::identity::identify::INFERENCE;
 use crate::limits::{LimitKind, Unit};
 use crate::realtime::{RealtimeEvent, SessionNeeds};
 use crate::refusal::Refusal;
@@ -128,7 +129,7 @@ impl Engine {
         }
         passage.checked = Instant::now();
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
-        self.authenticator.identify_again(passage.caller_mut(), &headers)
+        self.authenticator.identify_again(passage.caller_mut(), &headers, &[INFERENCE])
     }
 
     /// Whether every budget has something left. That a rate has nothing left ends a session only when it asks for more.

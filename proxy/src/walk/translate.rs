@@ -26,6 +26,7 @@ use crate::refusal::Refusal;
 use crate::request::classify::Endpoint;
 use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
+use crate::runtime::tenant_share::Tenant;
 use crate::walk::Engine;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -114,9 +115,9 @@ impl Engine {
     pub(super) fn read_to_translate<'r>(
         &self,
         asked: &'r TranslationInputs<'_>,
-        workspace: Uuid,
+        tenant: Tenant,
     ) -> Result<ReadRequest<'r, '_>, Refusal> {
-        let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+        let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
         if asked.is_written() {
             if asked.body.len() > LARGEST {
                 return Err(Refusal::body_too_large(LARGEST));

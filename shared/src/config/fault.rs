@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// Beyond this many the writer has the wrong document.
-const MOST: usize = 100;
+const MAX_FAULTS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
@@ -123,7 +123,7 @@ impl fmt::Display for Path<'_> {
 }
 
 /// In one config.
-const MOST_GUESSES: usize = 20;
+const MAX_GUESSES: usize = 20;
 
 /// One reading of one config: the rules it is read by and what was found wrong so far.
 pub struct Reading<'l> {
@@ -148,7 +148,7 @@ impl<'l> Reading<'l> {
             tests: 0,
             patterns: 0,
             checks: 0,
-            guesses: MOST_GUESSES,
+            guesses: MAX_GUESSES,
             faults: Vec::new(),
             warnings: Vec::new(),
         }
@@ -171,7 +171,7 @@ impl<'l> Reading<'l> {
     }
 
     pub fn fault(&mut self, path: &Path<'_>, code: Code, message: impl Into<String>) {
-        if self.faults.len() < MOST {
+        if self.faults.len() < MAX_FAULTS {
             self.faults.push(Fault { code, path: path.to_string(), message: message.into() });
         }
     }
@@ -180,7 +180,7 @@ impl<'l> Reading<'l> {
     pub fn tolerate(&mut self, path: &Path<'_>, code: Code, message: impl Into<String>) {
         if self.is_saved() {
             self.fault(path, code, message);
-        } else if self.warnings.len() < MOST {
+        } else if self.warnings.len() < MAX_FAULTS {
             self.warnings.push(Fault { code, path: path.to_string(), message: message.into() });
         }
     }
@@ -195,7 +195,7 @@ impl<'l> Reading<'l> {
         let (mut faults, foreign): (Vec<Fault>, Vec<Fault>) = unknown.partition(Fault::has_guess);
         faults.extend(self.faults);
         faults.extend(foreign);
-        faults.truncate(MOST);
+        faults.truncate(MAX_FAULTS);
         Err(faults)
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Of an object whose keys we know, of which there are fewer: they are compared with each other.
-const MOST_KEYS: usize = 256;
+const MAX_KEYS: usize = 256;
 
 pub struct ConfigObject<'v, 'p> {
     pub path: &'p Path<'p>,
@@ -21,11 +21,11 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
     /// An object whose keys may also be in camel case.
     pub fn parse(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
         let fields = fields(reading, path, value)?;
-        if fields.len() > MOST_KEYS {
-            reading.fault(path, Code::TooMany, format!("must not have more than {MOST_KEYS} keys"));
+        if fields.len() > MAX_KEYS {
+            reading.fault(path, Code::TooMany, format!("must not have more than {MAX_KEYS} keys"));
         }
-        let mut object = Self { path, fields: Vec::with_capacity(fields.len().min(MOST_KEYS)), asked: Vec::new() };
-        for (key, value) in fields.iter().take(MOST_KEYS) {
+        let mut object = Self { path, fields: Vec::with_capacity(fields.len().min(MAX_KEYS)), asked: Vec::new() };
+        for (key, value) in fields.iter().take(MAX_KEYS) {
             let name = snake(key);
             if object.fields.iter().any(|(other, _)| *other == name) {
                 reading.fault(&path.key(&name), Code::DuplicateKey, "is sent in snake case and in camel case");

@@ -1,7 +1,7 @@
 //! What text costs by a price that depends on nothing but how many tokens there are, in whole numbers. Nearly all prices
 //! are of this kind and nearly all calls are text, and limits ask for every call, before it and after it.
 
-use super::pricing::Entry;
+use super::pricing::{CustomPricing, Entry};
 use super::rates::{Effective, PriceMode, Terms};
 use super::usage::Usage;
 use super::{cost, response_text, text, thinking, written};
@@ -11,31 +11,50 @@ use rust_decimal::prelude::ToPrimitive as _;
 /// Decimals of a cent in which prices are kept here: as many as costs are stored with.
 const SCALE: u32 = 10;
 
-/// Prices of a token.
+/// Prices of a token; none where there is no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flat {
-    input: u64,
-    cache_read: u64,
-    cache_write: u64,
-    output: u64,
-    reasoning: u64,
+    input: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    /// Prompts up to this length have this price.
+    max_prompt: u64,
+    /// Other tiers of service have another.
+    is_standard: bool,
+}
+
+/// What a call costs, as far as it can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bill {
+    /// US cents, as stored, of all that has a rate. None when nothing has, and when it cannot be counted.
+    pub cents: Option<Decimal>,
+    /// Nothing lacks a rate.
+    pub is_complete: bool,
 }
 
 impl Flat {
     /// None when a price depends on more, or has more decimals.
     pub fn from_entry(entry: &Entry) -> Option<Self> {
         let config = &entry.pricing_config;
-        if entry.custom_pricing.is_some() || config.fixed_cost.is_some() || config.calculate.is_some() {
+        if config.fixed_cost.is_some() || config.calculate.is_some() {
             return None;
         }
+        let max_prompt = match &entry.custom_pricing {
+            Some(custom) => usual_prompts(custom)?,
+            None => u64::MAX,
+        };
         let rates = Effective::for_usage(entry, &Usage::default(), &Terms::default());
-        let whole = |price: Option<Decimal>| {
-            let mut price = price.unwrap_or_default().normalize();
+        // The outer none is of what does not fit.
+        let whole = |price: Option<Decimal>| -> Option<Option<u64>> {
+            let Some(price) = price else { return Some(None) };
+            let mut price = price.normalize();
             if price.scale() > SCALE {
                 return None;
             }
             price.rescale(SCALE);
-            price.mantissa().to_u64()
+            price.mantissa().to_u64().map(Some)
         };
         Some(Self {
             input: whole(text(&rates))?,
@@ -43,6 +62,8 @@ impl Flat {
             cache_write: whole(written(&rates))?,
             output: whole(response_text(&rates))?,
             reasoning: whole(thinking(&rates))?,
+            max_prompt,
+            is_standard: entry.custom_pricing.is_some(),
         })
     }
 
@@ -50,14 +71,20 @@ impl Flat {
     fn price(&self, usage: &Usage) -> Option<u128> {
         let others = [
             usage.cache_write_1h,
+            usage.cache_write_12h,
             usage.audio_input,
             usage.cache_read_audio,
             usage.image_input,
             usage.cache_read_image,
             usage.audio_output,
             usage.image_output,
+            usage.video_input,
+            usage.video_output,
         ];
         if others.into_iter().any(|count| count > 0) || usage.images.is_some() || !usage.units.is_empty() {
+            return None;
+        }
+        if self.max_prompt < u64::MAX && usage.prompt_tokens() > self.max_prompt {
             return None;
         }
         let kinds = [
@@ -69,32 +96,62 @@ impl Flat {
         ];
         kinds
             .into_iter()
-            .try_fold(0, |sum: u128, (count, price)| sum.checked_add(u128::from(count) * u128::from(price)))
+            .filter(|(count, _)| *count > 0)
+            .try_fold(0, |sum: u128, (count, price)| sum.checked_add(u128::from(count) * u128::from(price?)))
     }
 }
 
-/// A cost in thousand-millionths of a cent, rounded up. None when it cannot be counted.
-pub fn nano_cents(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<u64> {
-    match flat_price(usage, entry, terms) {
-        Some(price) => u64::try_from(price.div_ceil(10)).ok(),
-        None => in_nano_cents(cost(usage, entry, terms).ok()?.cents()),
+/// How long prompts may be whose price, in the usual tier of service, depends on nothing else. None when all depend on more.
+fn usual_prompts(custom: &CustomPricing) -> Option<u64> {
+    let has_default = custom.regions.len() == 1;
+    let modes = &custom.regions.get("default").filter(|_| has_default)?.execution_modes;
+    let Some(standard) = modes.get(PriceMode::Standard.name()) else { return Some(u64::MAX) };
+    if standard.pricing_config.is_some() {
+        return None;
     }
+    let bounds = custom.context_tier_map.iter().filter(|(_, tier)| standard.context_tiers.contains_key(*tier));
+    let lowest = bounds.filter_map(|(bound, _)| bound.parse().ok()).min().unwrap_or(u64::MAX);
+    (lowest > 0).then_some(lowest)
+}
+
+/// A cost in thousand-millionths of a cent, rounded up, of all that has a rate, and whether nothing lacks one. None when
+/// nothing has a rate, and when it cannot be counted.
+pub fn nano_cents(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<(u64, bool)> {
+    if let Some(price) = flat_price(usage, entry, terms) {
+        return Some((u64::try_from(price.div_ceil(10)).ok()?, true));
+    }
+    let cost = cost(usage, entry, terms).ok().filter(|cost| cost.is_known || cost.is_complete)?;
+    Some((in_nano_cents(cost.cents())?, cost.is_complete))
 }
 
 /// The same in cents, as stored.
-pub fn cents(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<Decimal> {
+pub fn bill(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Bill {
     let price = flat_price(usage, entry, terms).and_then(|price| i128::try_from(price).ok());
-    let flat = price.and_then(|price| Decimal::try_from_i128_with_scale(price, SCALE).ok());
-    flat.map(|cents| cents.normalize()).or_else(|| cost(usage, entry, terms).ok().map(|cost| cost.cents()))
+    if let Some(flat) = price.and_then(|price| Decimal::try_from_i128_with_scale(price, SCALE).ok()) {
+        return Bill { cents: Some(flat.normalize()), is_complete: true };
+    }
+    match cost(usage, entry, terms) {
+        Ok(cost) => {
+            Bill { cents: (cost.is_known || cost.is_complete).then(|| cost.cents()), is_complete: cost.is_complete }
+        }
+        Err(_) => Bill { cents: None, is_complete: false },
+    }
 }
 
-/// Whether a call is plain: priced by the list alone.
-pub fn is_listed(terms: &Terms<'_>) -> bool {
-    terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode != PriceMode::Batch
+pub fn cents(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<Decimal> {
+    bill(usage, entry, terms).cents
 }
 
+/// Whether the price depends on nothing but how many tokens of text there are.
+pub fn is_flat(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> bool {
+    flat_price(usage, entry, terms).is_some()
+}
+
+/// Of a call that is priced by the list alone.
 fn flat_price(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<u128> {
-    entry.flat().filter(|_| is_listed(terms))?.price(usage)
+    let is_listed = terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode != PriceMode::Batch;
+    let flat = entry.flat().filter(|flat| is_listed && (!flat.is_standard || terms.mode == PriceMode::Standard))?;
+    flat.price(usage)
 }
 
 fn in_nano_cents(cents: Decimal) -> Option<u64> {
@@ -118,7 +175,7 @@ mod tests {
         let price = entry(json!({ "request_token": { "price": "0.0000000001" } }));
         let usage = |input| Usage { input, ..Usage::default() };
         let found = [0, 1, 10, 11].map(|input| nano_cents(&usage(input), &price, &Terms::default()));
-        assert_eq!(found, [Some(0), Some(1), Some(1), Some(2)]);
+        assert_eq!(found, [0, 1, 1, 2].map(|nano| Some((nano, true))));
     }
 
     #[test]
@@ -142,14 +199,55 @@ mod tests {
                 if n % 5 == 0 {
                     usage.units.insert("web_search".into(), 2.into());
                 }
-                let exact = cost(&usage, price, &Terms::default()).ok().map(|cost| cost.cents());
+                let exact =
+                    cost(&usage, price, &Terms::default()).ok().filter(|cost| cost.is_known || cost.is_complete);
+                let exact = exact.map(|cost| cost.cents());
                 let found = cents(&usage, price, &Terms::default());
                 // What one of them cannot count the other may.
                 assert!(exact.is_none() || found == exact, "{usage:?} {price:?}: {found:?} {exact:?}");
                 let nano = exact.and_then(in_nano_cents);
-                assert!(nano.is_none() || nano_cents(&usage, price, &Terms::default()) == nano, "{usage:?} {price:?}");
+                let found = nano_cents(&usage, price, &Terms::default()).map(|(nano, _)| nano);
+                assert!(nano.is_none() || found == nano, "{usage:?} {price:?}");
             }
         }
         assert_eq!(prices.each_ref().map(|price| price.flat().is_some()), [true, true, true, false, false, true]);
+    }
+
+    #[test]
+    fn tiers_of_service_and_of_context_are_flat_below_their_bounds() {
+        let tiered: Entry = serde_json::from_value(json!({
+            "pricing_config": { "pay_as_you_go": { "request_token": { "price": 2 }, "response_token": { "price": 8 } } },
+            "custom_pricing": { "context_tier_map": { "100": "gt" }, "regions": { "default": { "execution_modes": {
+                "standard": { "context_tiers": { "gt": { "pricing_config": { "pay_as_you_go": { "request_token": { "price": 4 } } } } } },
+                "priority": { "pricing_config": { "pay_as_you_go": { "request_token": { "price": 3 } } } },
+            } } } },
+        }))
+        .unwrap();
+        let call = |input, mode| {
+            let (usage, terms) = (Usage { input, output: 1, ..Usage::default() }, Terms { mode, ..Terms::default() });
+            (is_flat(&usage, &tiered, &terms), cents(&usage, &tiered, &terms).map(|cents| cents.to_string()))
+        };
+        assert_eq!(call(100, PriceMode::Standard), (true, Some("208".into())));
+        assert_eq!(call(101, PriceMode::Standard), (false, Some("412".into())));
+        assert_eq!(call(100, PriceMode::Priority), (false, Some("308".into())));
+    }
+
+    #[test]
+    fn what_has_no_rate_is_unknown_and_never_free() {
+        let price = entry(json!({ "request_token": { "price": 2 }, "additional_units": { "pages": { "price": 1 } } }));
+        let units = |name: &str| Usage { units: [(name.to_owned(), Decimal::TWO)].into(), ..Usage::default() };
+        for (usage, cents, is_complete) in [
+            (Usage::default(), Some(0), true),
+            (Usage { input: 3, ..Usage::default() }, Some(6), true),
+            (Usage { input: 3, output: 1, ..Usage::default() }, Some(6), false),
+            (Usage { output: 1, ..Usage::default() }, None, false),
+            (units("pages"), Some(2), true),
+            (units("audio_seconds"), None, false),
+            (units("request_low_context"), Some(0), true),
+            (Usage { input: 1, ..units("web_search") }, Some(2), false),
+        ] {
+            let found = bill(&usage, &price, &Terms::default());
+            assert_eq!(found, Bill { cents: cents.map(Decimal::from), is_complete }, "{usage:?}");
+        }
     }
 }

@@ -10,12 +10,21 @@ use std::sync::{LazyLock, OnceLock};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Entry {
+    /// The month or the day of the list that this was read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
     pub pricing_config: PricingConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_pricing: Option<CustomPricing>,
+    /// Pages that parts of it were read on, each with its day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
     #[serde(skip)]
     derived: Derived,
 }
+
+/// `2026-11-18`
+const MAX_DATE: usize = 10;
 
 /// What an entry comes to in other forms, made when it is first asked for. It says nothing that the entry does not.
 #[derive(Debug, Clone, Default)]
@@ -32,17 +41,25 @@ impl PartialEq for Derived {
 }
 
 impl Entry {
+    pub fn new(as_of: &str, pricing_config: PricingConfig, custom_pricing: Option<CustomPricing>) -> Self {
+        Self { as_of: Some(as_of.to_owned()), pricing_config, custom_pricing, ..Self::default() }
+    }
+
     /// The list price of what no list knows.
     pub fn unlisted() -> &'static Self {
         static UNLISTED: LazyLock<Entry> = LazyLock::new(Entry::default);
         &UNLISTED
     }
 
-    /// Tells this price from the one that stands in the list after its next edition.
+    /// Tells this price from the one that stands in the list after its next edition: a digest, behind the date if it has one.
     pub fn edition(&self) -> &str {
         self.derived.edition.get_or_init(|| {
-            let written = serde_json::to_vec(self).unwrap_or_default();
-            hex::encode(&Sha256::digest(&written)[..8]).into()
+            let written = serde_json::to_vec(&(&self.pricing_config, &self.custom_pricing)).unwrap_or_default();
+            let digest = hex::encode(&Sha256::digest(&written)[..8]);
+            match &self.as_of {
+                Some(date) => format!("{}.{digest}", date.chars().take(MAX_DATE).collect::<String>()).into(),
+                None => digest.into(),
+            }
         })
     }
 
@@ -144,6 +161,7 @@ impl Entry {
         own.calculate = own.calculate.take().or_else(|| rest.calculate.clone());
         own.fixed_cost = own.fixed_cost.or(rest.fixed_cost);
         own.currency = own.currency.take().or_else(|| rest.currency.clone());
+        self.as_of = self.as_of.take().or_else(|| default.as_of.clone());
         self
     }
 

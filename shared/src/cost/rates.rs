@@ -42,9 +42,9 @@ impl PriceMode {
     pub fn of_service_tier(tier: &str) -> Self {
         match tier {
             "batch" => Self::Batch,
-            "flex" => Self::Flex,
-            "priority" => Self::Priority,
-            "fast" => Self::Fast,
+            "flex" | "ON_DEMAND_FLEX" => Self::Flex,
+            "priority" | "ON_DEMAND_PRIORITY" => Self::Priority,
+            "fast" | "ultrafast" => Self::Fast,
             _ => Self::Standard,
         }
     }
@@ -93,7 +93,10 @@ impl<'a> Effective<'a> {
     }
 
     pub fn unit(&self, name: &str) -> Option<Decimal> {
-        let rate = self.layers().find_map(|rates| rates.additional_units.get(name))?;
+        let listed = |name: &str| self.layers().find_map(|rates| rates.additional_units.get(name));
+        // A resolution without a price of its own costs what the second costs.
+        let usual = || name.starts_with("video_seconds_").then_some("video_seconds");
+        let rate = listed(name).or_else(|| listed(usual()?))?;
         match self.multipliers {
             None => Some(rate.price.0),
             Some(multipliers) => rate.price.0.checked_mul(multipliers.of_unit(name)),

@@ -10,7 +10,7 @@ mod reported;
 mod skim;
 mod words;
 
-pub use counts::Counts;
+pub use counts::{Counts, TOOL_UNITS};
 pub use reported::ReportedUsage;
 
 use rust_decimal::Decimal;
@@ -25,18 +25,21 @@ pub struct Usage {
     pub input: u64,
     pub cache_read: u64,
     pub cache_write: u64,
-    /// Those of `cache_write` that are kept for an hour.
+    /// Those of `cache_write` that are kept for an hour, and for twelve.
     pub cache_write_1h: u64,
+    pub cache_write_12h: u64,
     pub audio_input: u64,
     pub cache_read_audio: u64,
     pub image_input: u64,
     pub cache_read_image: u64,
+    pub video_input: u64,
     /// Completion tokens of text, with those of reasoning.
     pub output: u64,
     /// Those of `output` that are reasoning.
     pub reasoning: u64,
     pub audio_output: u64,
     pub image_output: u64,
+    pub video_output: u64,
     /// Images that are priced by piece.
     pub images: Option<Images>,
     /// Searches, seconds and the like, by the name the price list has for them.
@@ -65,8 +68,7 @@ impl Usage {
             () if seen.cohere => cloud::cohere(&words()?),
             () if seen.input && !seen.prompt && seen.anthropic => anthropic::usage_of(counts),
             () if seen.openai => openai::usage_of(counts),
-            () if seen.seconds => pieces::seconds(&words()?),
-            () if seen.images => pieces::images(&words()?),
+            () if seen.pieces => pieces::usage_of(&words()?),
             () => return None,
         })
     }
@@ -81,18 +83,28 @@ impl Usage {
             self.cache_read_audio,
             self.image_input,
             self.cache_read_image,
+            self.video_input,
         ];
         kinds.into_iter().fold(0, u64::saturating_add)
     }
 
     pub fn completion_tokens(&self) -> u64 {
-        self.output.saturating_add(self.audio_output).saturating_add(self.image_output)
+        [self.audio_output, self.image_output, self.video_output].into_iter().fold(self.output, u64::saturating_add)
     }
 
     /// Whether nothing was used that anybody could charge for.
     pub fn is_nothing(&self) -> bool {
-        let tokens = self.prompt_tokens() | self.completion_tokens() | self.reasoning | self.cache_write_1h;
+        let tokens = self.prompt_tokens()
+            | self.completion_tokens()
+            | self.reasoning
+            | self.cache_write_1h
+            | self.cache_write_12h;
         tokens == 0 && self.images.is_none() && self.units.is_empty()
+    }
+
+    /// Fees of tools that the provider runs.
+    fn count_tools(self, counts: &Counts) -> Self {
+        TOOL_UNITS.iter().zip(counts.tools).fold(self, |usage, (unit, count)| usage.count(unit, count))
     }
 
     fn count(mut self, name: &str, count: u64) -> Self {

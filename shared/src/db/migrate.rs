@@ -3,8 +3,10 @@
 //! Schemas grow by additions that old code survives, so a newer schema is fine as long as our own migrations are its
 //! beginning. Only a history that differs from ours is refused: then nobody knows what the tables mean.
 
+use refinery::Target;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient};
 
 mod embedded {
@@ -13,6 +15,12 @@ mod embedded {
 
 /// Any number, as long as it is always this one: the lock that migrators take.
 const LOCK: i64 = 0x706f_7274_6375_6c01;
+/// How long a statement of a migration waits for a lock. Every later statement on that table queues behind it meanwhile.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '700ms'";
+/// Between two attempts the queue drains and calls go on.
+const PAUSE: Duration = Duration::from_secs(1);
+/// About ten minutes: longer than any export, search or backup step holds a table.
+const MAX_ATTEMPTS: u32 = 350;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
@@ -71,18 +79,55 @@ pub async fn run(client: &mut Client) -> Result<Applied, MigrateError> {
         tracing::info!("waiting for another process that is migrating");
         client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
     }
-    let outcome = apply(client).await;
+    let outcome = apply(client, Target::Latest).await;
     // When this fails the session is gone, and the lock with it; the outcome tells more.
     let _ = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
     outcome
 }
 
-async fn apply(client: &mut Client) -> Result<Applied, MigrateError> {
+/// Applies the migrations up to this version, as an older program would have left the schema.
+pub async fn run_to(client: &mut Client, version: i32) -> Result<Applied, MigrateError> {
+    apply(client, Target::Version(version)).await
+}
+
+/// Each migration is a transaction of its own. One that does not get a lock in time is rolled back and tried again, so that
+/// calls never queue behind a migration that itself queues behind a long query.
+async fn apply(client: &mut Client, target: Target) -> Result<Applied, MigrateError> {
+    let mut migrations = Vec::new();
     if check(client).await?.is_usable() {
-        return Ok(Applied { migrations: Vec::new() });
+        return Ok(Applied { migrations });
     }
-    let report = embedded::migrations::runner().run_async(client).await?;
-    Ok(Applied { migrations: report.applied_migrations().iter().map(ToString::to_string).collect() })
+    client.batch_execute(LOCK_TIMEOUT).await?;
+    for attempt in 1.. {
+        let outcome = embedded::migrations::runner().set_target(target).run_async(client).await;
+        let report = outcome.as_ref().map_or_else(|error| error.report(), Some);
+        migrations.extend(report.iter().flat_map(|report| report.applied_migrations()).map(ToString::to_string));
+        match outcome {
+            Err(error) if is_contention(&error) && attempt < MAX_ATTEMPTS => {
+                tracing::info!(attempt, error = chain(&error), "a migration did not get its lock, it is tried again");
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => {
+                client.batch_execute("RESET lock_timeout").await?;
+                outcome?;
+                break;
+            }
+        }
+    }
+    Ok(Applied { migrations })
+}
+
+/// Whether Postgres gave up because others use the table.
+fn is_contention(error: &refinery::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<tokio_postgres::Error>() {
+            return [Some(&SqlState::LOCK_NOT_AVAILABLE), Some(&SqlState::T_R_DEADLOCK_DETECTED)]
+                .contains(&error.code());
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Compares the database's history with ours. An error of kind `Unknown` means: do not run on this.

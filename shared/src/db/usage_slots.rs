@@ -59,7 +59,7 @@ pub struct Refreshed {
 const AT_ONCE: i64 = 60;
 /// Slots that are built between two looks at the clock, and for how long one transaction goes on: others wait for its lock.
 const BETWEEN_LOOKS: usize = 5;
-const LONGEST: Duration = Duration::from_secs(3);
+const MAX_TRANSACTION: Duration = Duration::from_secs(3);
 
 /// Builds slots that are stale and over. The one that time is in changes with every call, and is counted from logs meanwhile.
 pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Result<Refreshed, RowError> {
@@ -74,7 +74,7 @@ pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Re
         let due = due(transaction, size, now).await?;
         done.is_all &= (due.len() as i64) < AT_ONCE;
         for slots in due.chunks(BETWEEN_LOOKS) {
-            if began.elapsed() >= LONGEST {
+            if began.elapsed() >= MAX_TRANSACTION {
                 return Ok(Refreshed { is_all: false, ..done });
             }
             done.slots += slots.len() as u64;

@@ -59,6 +59,11 @@ pub static REQUEST: &[GatewayHeader] = &[
     header("virtual-key", "openai-main", "The old name of `x-gateway-provider: @slug`."),
     header("mode", "proxy openai", "How older clients name a provider."),
     header("debug", "false", "`false`: what request and answer say is not stored, only their numbers."),
+    header(
+        "include-cost",
+        "true",
+        "`true`: streams tell what they cost in a comment before their end, and answers are held until they are whole, so that their head does.",
+    ),
     header("sensitive-headers", "x-session", "Names of headers whose values are masked in logs, by commas."),
     header(
         "fetch-integrated-models",
@@ -127,6 +132,13 @@ pub static RESPONSE: &[GatewayHeader] = &[
         "DISABLED",
         "What the cache did: HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED.",
     ),
+    header(
+        "x-gateway-cost",
+        "0.0035",
+        "What the call cost in US dollars, with adjusted prices; 0 from the cache. On answers that are held whole.",
+    ),
+    header("x-gateway-cost-state", "exact", "`exact`, `estimated` where usage was not reported, or `unknown`."),
+    header("x-gateway-overhead-ms", "0.412", "Milliseconds that the gateway itself took, beside the cost."),
     header(
         "server-timing",
         "gateway;dur=0.4, upstream;dur=420",

@@ -45,11 +45,18 @@ pub struct KeyDefaults {
     /// `false`: its requests use this config and no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_config_override: Option<bool>,
+    /// `false`: answers to its requests do not tell what they cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_in_answers: Option<bool>,
 }
 
 impl KeyDefaults {
     pub fn locks_config(&self) -> bool {
         self.allow_config_override == Some(false)
+    }
+
+    pub fn hides_costs(&self) -> bool {
+        self.cost_in_answers == Some(false)
     }
 }
 
@@ -126,6 +133,7 @@ fn defaults(stored: Value) -> anyhow::Result<Option<Arc<KeyDefaults>>> {
     let mut defaults: KeyDefaults = serde_json::from_value(stored)?;
     // What holds anyway costs no memory.
     defaults.allow_config_override = defaults.allow_config_override.filter(|allows| !allows);
+    defaults.cost_in_answers = defaults.cost_in_answers.filter(|tells| !tells);
     Ok((defaults != KeyDefaults::default()).then(|| Arc::new(defaults)))
 }
 

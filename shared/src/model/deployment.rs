@@ -57,6 +57,7 @@ mod tests {
             status: Status::Active,
             metadata: None,
             is_metrics_only: false,
+            hides_costs: false,
             limits: None,
             priority: 10,
             guardrails: Default::default(),

@@ -25,6 +25,9 @@ pub struct Organisation {
     /// Paths of providers that pass where guardrails cannot judge what is sent or answered.
     #[serde(default)]
     pub relay_with_guardrails: Vec<String>,
+    /// Answers do not tell what they cost.
+    #[serde(default)]
+    pub hides_costs: bool,
     /// Seconds that answers are kept if a request says nothing, and at most.
     #[serde(default)]
     pub cache_max_age: Option<u64>,
@@ -41,6 +44,7 @@ impl Organisation {
 
     pub const COLUMNS: &str = "id, auth_settings ->> 'jwks_url' AS jwks_url, auth_settings -> 'jwks_json' AS jwks_json, \
          coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, \
+         coalesce(settings ->> 'cost_in_answers' = '0', false) AS hides_costs, \
          coalesce(settings ->> 'block_inline_config' = 'true', false) AS blocks_inline_config, \
          settings -> 'cache_max_age' AS cache_max_age, settings -> 'relay_with_guardrails' AS relay_with_guardrails, \
          auth_settings ->> 'jwt_issuer' AS jwt_issuer, auth_settings -> 'jwt_audiences' AS jwt_audiences, \
@@ -58,6 +62,7 @@ impl Organisation {
             token_rules: TokenRules::from_settings(row.try_get("jwt_issuer")?, audiences.as_ref()),
             blocks_inline_config: row.try_get("blocks_inline_config")?,
             relay_with_guardrails: relayed.and_then(|list| serde_json::from_value(list).ok()).unwrap_or_default(),
+            hides_costs: row.try_get("hides_costs")?,
             cache_max_age: cache_max_age.and_then(|age| age.as_u64()),
             guardrails: GuardrailDefaults::from_row(row)?,
         })

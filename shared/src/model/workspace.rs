@@ -21,6 +21,9 @@ pub struct Workspace {
     /// Its calls are counted and priced; what they say is not kept.
     #[serde(default)]
     pub is_metrics_only: bool,
+    /// Its answers do not tell what they cost.
+    #[serde(default)]
+    pub hides_costs: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Arc<ThingLimits>>,
     /// From 1 to 100: its part where workspaces wait for one another.
@@ -37,7 +40,8 @@ fn usual_priority() -> u8 {
 
 impl Workspace {
     pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata, \
-        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, rate_limits, usage_limits, priority, \
+        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, \
+        coalesce(settings ->> 'cost_in_answers' = '0', false) AS hides_costs, rate_limits, usage_limits, priority, \
         defaults -> 'input_guardrails' AS input_guardrails, defaults -> 'output_guardrails' AS output_guardrails, \
         excluded_from_input_guardrails, excluded_from_output_guardrails";
 
@@ -49,6 +53,7 @@ impl Workspace {
             status: row.try_get("status")?,
             metadata: row.try_get::<_, Option<Value>>("metadata")?.and_then(|value| value.as_object().cloned()),
             is_metrics_only: row.try_get("is_metrics_only")?,
+            hides_costs: row.try_get("hides_costs")?,
             limits: ThingLimits::of_workspace(row)?,
             priority: u8::try_from(row.try_get::<_, i16>("priority")?).unwrap_or_else(|_| usual_priority()),
             guardrails: WorkspaceGuardrails {

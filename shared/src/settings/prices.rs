@@ -29,4 +29,9 @@ pub struct PriceSettings {
     /// The same for capabilities.
     #[arg(long, env = "MODEL_CONFIGS_CAPABILITIES_LOCAL_PATH")]
     pub model_configs_capabilities_local_path: Option<PathBuf>,
+    /// Whether answers of the engine lane tell what they cost (ON or OFF).
+    ///
+    /// Organisations, workspaces and keys can switch it off (`cost_in_answers`).
+    #[arg(long, env = "COST_HEADERS", default_value = "ON", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub cost_headers: bool,
 }

@@ -38,6 +38,11 @@ pub struct SemanticCache {
     /// Longest that a request waits for its vector and the search, in milliseconds; then it is a miss.
     #[arg(long, env = "SEMANTIC_CACHE_WAIT_MS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub semantic_cache_wait_ms: u64,
+    /// Whose budgets pay for vectors: those of the workspace that asked, or none (`operator`).
+    ///
+    /// Each call for a vector has a row in the logs of the workspace either way.
+    #[arg(long, env = "SEMANTIC_CACHE_PAID_BY", default_value = "workspace", value_parser = ["workspace", "operator"])]
+    pub semantic_cache_paid_by: String,
     /// Postgres with the extension pgvector that proxies share their vectors in; in memory when absent.
     ///
     /// DATABASE_URL's or another, with the same DB_SSL. Of use where answers are shared too. The table is made if the role
@@ -63,6 +68,7 @@ impl fmt::Debug for SemanticCache {
             .field("semantic_cache_embedder_dir", &self.semantic_cache_embedder_dir)
             .field("semantic_cache_similarity_threshold", &self.semantic_cache_similarity_threshold)
             .field("semantic_cache_wait_ms", &self.semantic_cache_wait_ms)
+            .field("semantic_cache_paid_by", &self.semantic_cache_paid_by)
             .field("semantic_cache_index_url", &self.semantic_cache_index_url.as_ref().map(|_| "…"))
             .field("semantic_cache_max_bytes", &self.semantic_cache_max_bytes)
             .finish()

@@ -14,7 +14,7 @@ const STEADY: Duration = Duration::from_secs(60);
 /// After so many panics without a recovery a task counts as dead, also while it runs between two of them.
 const PANICS_OF_DEAD: u32 = 3;
 /// No poll takes this long unless the task blocks its thread.
-const LONGEST_POLL: Duration = Duration::from_secs(60);
+const MAX_POLL: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct TaskState {
@@ -141,7 +141,7 @@ impl TaskState {
         let (since, polled) =
             (now.saturating_duration_since(facts.since), now.saturating_duration_since(facts.polled_at));
         let is_recovering = facts.panics > 0 && since < STEADY;
-        let limit = if facts.is_polled { Some(LONGEST_POLL) } else { self.task.max_silence };
+        let limit = if facts.is_polled { Some(MAX_POLL) } else { self.task.max_silence };
         let is_late = limit.is_some_and(|limit| polled > limit);
         let status = match facts.phase {
             Phase::Ended if is_leaving || self.task.may_end => TaskStatus::Done,

@@ -5,13 +5,20 @@ use super::access::{everything, member, server};
 use super::issuer::Issuer;
 use crate::jobs;
 use crate::service::Service;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use harness::client::whole;
 use harness::{Answer, Client};
 use http::Method;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use shared::model::KeyKind;
 use shared::seal::Keyring;
 use std::collections::HashMap;
 use url::Url;
+use uuid::Uuid;
+
+const CSRF: &str = "csrf-of-the-test";
 
 struct Connecting {
     service: Service,
@@ -59,13 +66,29 @@ impl Connecting {
         here(link.json()["authorization_url"].as_str().unwrap())
     }
 
-    /// Agrees on the page behind a link; answers where the browser is sent.
+    /// Signs a person in; the cookie of their browser.
+    async fn sign_in(&self, person: Uuid) -> String {
+        const SESSION: &str = "INSERT INTO sessions (organisation_id, user_id, hash, provider, csrf_token)
+                               SELECT organisation_id, id, $2, 'link', $3 FROM users WHERE id = $1";
+        let token = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+        let hash = Sha256::digest(token.as_bytes()).to_vec();
+        let database = self.service.database.client().await;
+        database.execute(SESSION, &[&person, &hash, &CSRF]).await.unwrap();
+        format!("gateway_session={token}")
+    }
+
+    /// Signs the person of a link in and agrees on the page behind it; answers where the browser is sent.
     async fn agree(&self, browser: &mut Browser, link: &str) -> Answer {
-        let page = self.pages().get(link).await;
-        assert_eq!(page.status, 200, "{}", page.text());
+        const WHOSE: &str = "SELECT user_id FROM mcp_oauth_states WHERE state_hash = $1";
         let state = query(link)["state"].clone();
-        let form = self.pages().request(Method::POST, "/mcp-oauth/start").header("sec-fetch-site", "same-origin");
-        let sent = whole(form.body(format!("state={state}"))).await;
+        let database = self.service.database.client().await;
+        let hash = Sha256::digest(state.as_bytes()).to_vec();
+        let person = database.query_one(WHOSE, &[&hash]).await.unwrap().get(0);
+        let signed_in = self.pages().with("cookie", self.sign_in(person).await);
+        let page = signed_in.get(link).await;
+        assert_eq!(page.status, 200, "{}", page.text());
+        let form = signed_in.request(Method::POST, "/mcp-oauth/start").header("sec-fetch-site", "same-origin");
+        let sent = whole(form.body(format!("state={state}&csrf_token={CSRF}"))).await;
         let cookie = sent.header("set-cookie").split(';').next().unwrap_or_default().to_owned();
         browser.cookies.push(cookie);
         sent
@@ -198,7 +221,7 @@ async fn tokens_are_refreshed_ahead_by_the_job_and_when_they_are_needed() {
 #[tokio::test]
 async fn a_way_that_somebody_else_began_or_finished_connects_nobody() {
     let it = Connecting::start().await;
-    let (_, attacker) = member(&it.service).await;
+    let (attacker_id, attacker) = member(&it.service).await;
     // Another site submits the form of a link that the attacker made.
     let link = it.link(&attacker).await;
     let state = query(&link)["state"].clone();
@@ -208,7 +231,7 @@ async fn a_way_that_somebody_else_began_or_finished_connects_nobody() {
     }
     let bare = it.pages().request(Method::POST, "/mcp-oauth/start").body(format!("state={state}"));
     assert_eq!(whole(bare).await.status, 400);
-    let page = it.pages().get(&link).await;
+    let page = it.pages().with("cookie", it.sign_in(attacker_id).await).get(&link).await;
     assert!(page.text().contains("@home.test"), "the page says whom it connects: {}", page.text());
     assert_eq!(page.header("x-frame-options"), "DENY");
     // The attacker agrees in their own browser, and lures a victim to the rest: the victim's browser has no cookie.
@@ -230,6 +253,52 @@ async fn a_way_that_somebody_else_began_or_finished_connects_nobody() {
     for callback in ["/mcp-oauth/callback", "/mcp-oauth/callback?state=x&code=y", "/mcp-oauth/start?state=x"] {
         assert_eq!(it.pages().get(callback).await.status, 400, "{callback}");
     }
+}
+
+/// What each caller holds before they open a person's link, and that it connects nothing for anybody but that person.
+#[tokio::test]
+async fn a_link_serves_only_its_person_while_they_are_signed_in() {
+    let it = Connecting::start().await;
+    let (eve_id, eve) = member(&it.service).await;
+    let (bob, _) = member(&it.service).await;
+    let stranger = it.service.organisation().await.owner_id;
+    let link = it.link(&eve).await;
+    let state = query(&link)["state"].clone();
+    let eves_key = it.service.key_for(
+        &it.service.home,
+        it.service.home.workspace_id,
+        eve_id,
+        KeyKind::WorkspaceUser,
+        &["mcp.invoke"],
+    );
+    let eves_key = eves_key.await.key;
+    let session_of = async |person: Uuid| it.pages().with("cookie", it.sign_in(person).await);
+    let hers = session_of(eve_id).await;
+    for (holds, client, csrf, page_status, form_status) in [
+        ("nothing", it.pages(), CSRF, 200, 403),
+        ("an invented cookie", it.pages().with("cookie", "gateway_session=invented"), CSRF, 200, 403),
+        ("her key and no session", it.pages().with_key(&eves_key), CSRF, 200, 403),
+        ("a session of another member", session_of(bob).await, CSRF, 403, 400),
+        ("a session of the owner", session_of(it.service.home.owner_id).await, CSRF, 403, 400),
+        ("a session of another organisation", session_of(stranger).await, CSRF, 403, 400),
+        ("her session and a guessed token", hers.clone(), "guessed", 200, 400),
+        ("her session and no token", hers.clone(), "", 200, 400),
+    ] {
+        let page = client.get(&link).await;
+        let form = client.request(Method::POST, "/mcp-oauth/start").header("sec-fetch-site", "same-origin");
+        let answer = whole(form.body(format!("state={state}&csrf_token={csrf}"))).await;
+        let statuses = (page.status.as_u16(), answer.status.as_u16());
+        assert_eq!(statuses, (page_status, form_status), "{holds}: {} {}", page.text(), answer.text());
+        let is_hers = holds.starts_with("her session");
+        assert_eq!(page.text().contains("@home.test"), is_hers, "{holds}: the page names the person: {}", page.text());
+        let offers_sign_in = page.text().contains("/v1/auth/login");
+        assert_eq!(offers_sign_in, !is_hers && page_status == 200, "{holds}: {}", page.text());
+        assert!(!answer.header("set-cookie").contains("mcp_oauth"), "{holds}: {:?}", answer.headers);
+    }
+    let form = hers.request(Method::POST, "/mcp-oauth/start").header("sec-fetch-site", "same-origin");
+    let sent_on = whole(form.body(format!("state={state}&csrf_token={CSRF}"))).await;
+    assert_eq!(sent_on.status, 303, "no attempt of others uses the link up: {}", sent_on.text());
+    assert_eq!(it.connections().await, 0);
 }
 
 #[tokio::test]

@@ -2,25 +2,45 @@
 // consent, refresh, revocation. What the server sees of the person is what the gateway stored for them, and nobody else.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { control, origin as ORIGIN } from "../mcp/gateway.mjs";
 import { Browser } from "./browser.mjs";
 import { start } from "./issuer.mjs";
 
 const { GATEWAY_ADMIN_KEY, GATEWAY_WORKSPACE_KEY } = process.env;
+// Next to the programs of the stack, whose database it reads from the environment.
+const GATEWAY_ADMIN = process.env.GATEWAY_ADMIN ?? "../../../target/debug/gateway-admin";
 const SLUG = `owned-${process.pid}`;
-let behind, person, workspace;
+let behind, owner, person, workspace;
 
 // The public address of a link may be another than the one that is tested.
 const here = (url) => ORIGIN + new URL(url).pathname + new URL(url).search;
 
-async function connect(key, login) {
+// A browser with a session of the owner, by a one-time link.
+async function signedIn() {
+  const { stdout } = await promisify(execFile)(GATEWAY_ADMIN, ["login-link", "--email", owner.email]);
+  const [, token] = /#token=(\S+)/.exec(stdout);
   const browser = new Browser();
+  const answer = await browser.open(`${ORIGIN}/v1/auth/sessions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  return browser;
+}
+
+async function connect(key, login) {
+  const browser = await signedIn();
   const { authorization_url } = await control("GET", `/mcp-servers/${SLUG}/connect`, key);
   const link = here(authorization_url);
-  assert.equal((await browser.open(link)).status, 200);
+  const page = await browser.open(link);
+  assert.equal(page.status, 200);
+  const [, csrf_token] = /name="csrf_token" value="([^"]+)"/.exec(await page.text());
   const state = new URL(link).searchParams.get("state");
-  const sent = await browser.submit(`${ORIGIN}/mcp-oauth/start`, { state }, { "sec-fetch-site": "same-origin" });
+  const sent = await browser.submit(`${ORIGIN}/mcp-oauth/start`, { state, csrf_token }, { "sec-fetch-site": "same-origin" });
   assert.equal(sent.status, 303);
   const callback = await browser.signIn(sent.headers.get("location"), login, new URL("/mcp-oauth/", authorization_url).href);
   const done = await browser.open(here(callback));
@@ -35,10 +55,11 @@ before(async () => {
   behind = await start();
   workspace = (await control("GET", "/api-keys/self", GATEWAY_WORKSPACE_KEY)).workspace_id;
   const users = await control("GET", "/admin/users", GATEWAY_ADMIN_KEY);
+  owner = users.data.find((user) => user.role === "owner");
   const key = await control("POST", "/api-keys/workspace/user", GATEWAY_ADMIN_KEY, {
     name: SLUG,
     workspace_id: workspace,
-    user_id: users.data.find((user) => user.role === "owner").id,
+    user_id: owner.id,
     scopes: ["mcp.invoke", "mcp_servers.read", "mcp_servers.update"],
   });
   person = key.key;

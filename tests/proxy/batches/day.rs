@@ -325,3 +325,41 @@ async fn a_budget_is_charged_past_its_end_and_a_strict_one_refuses_the_batch() {
         stack.until("what was spent is what is shown", is_charged).await;
     }
 }
+
+/// Files that the provider was asked to delete, by the last part of their path.
+fn deleted(stack: &Stack) -> Vec<String> {
+    let requests = stack.mock.requests();
+    let deleted = requests.iter().filter(|one| one.method == "DELETE" && one.path.contains("/files/"));
+    deleted.map(|one| one.path.rsplit('/').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn what_a_batch_leaves_at_the_provider_is_deleted_there_however_it_ends() {
+    let stack = Stack::start().await;
+    let rows = [row("a", "gpt-4o-mini", "Hello"), row("b", "gpt-4o-mini", r#"{"mock":{"status":500}}"#)];
+    let over = ended(&stack, &begin(&stack, &rows, "24h", json!({})).await).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    let details = &over["provider_details"];
+    for name in ["input_file_id", "output_file_id", "error_file_id"] {
+        let file = details[name].as_str().unwrap().to_owned();
+        stack.until(&format!("{name} is deleted"), async || deleted(&stack).contains(&file)).await;
+    }
+    assert_eq!(results(&stack, &over["output_file_id"]).await.len(), 1, "ours are kept");
+
+    // The provider takes the file and refuses the batch.
+    stack.mock.reset();
+    stack.mock.script(json!([{ "times": 2 }, { "status": 400 }])).unwrap();
+    let over = ended(&stack, &begin(&stack, &rows, "24h", json!({})).await).await;
+    assert_eq!(over["status"], "failed", "{over}");
+    stack.until("the input of a failed batch is deleted", async || deleted(&stack).len() == 1).await;
+
+    stack.mock.reset();
+    let batch = begin(&stack, &rows, "24h", json!({})).await;
+    let is_started =
+        async || stack.mock.requests().iter().any(|one| one.method == "POST" && one.path.ends_with("/batches"));
+    stack.until("the provider has it", is_started).await;
+    application(&stack).post(&format!("/batches/{}/cancel", id(&batch)), &json!({})).await;
+    let over = ended(&stack, &batch).await;
+    assert!(["cancelled", "completed"].contains(&over["status"].as_str().unwrap()), "{over}");
+    stack.until("the input of a cancelled batch is deleted", async || !deleted(&stack).is_empty()).await;
+}

@@ -2,6 +2,7 @@
 //! guardrail and no cache itself, and whose rubbish, errors and silence are errors of its check.
 
 use crate::journal::calls::{rows, status};
+use crate::limits::{limited_key, patient};
 use crate::routing::{asked, client, target};
 use harness::{Stack, chat};
 use serde_json::{Value, json};
@@ -119,4 +120,44 @@ async fn a_config_of_another_workspace_judges_nobody() {
         assert_eq!(check["error"]["name"], "HttpError", "{check}");
     }
     assert_eq!(asked(&stack), before);
+}
+
+/// A model that judges is a call of whoever's request it judges: its budgets have it, and a strict one must promise it.
+#[tokio::test]
+async fn its_call_is_charged_to_the_budgets_of_whoever_caused_it() {
+    let stack = patient().await;
+    let slug = judge(&stack, json!({})).await;
+    let hook = hook(json!({ "config": slug, "failOnError": true }), json!({}));
+    let config = target(&stack, json!({ "input_guardrails": [hook] })).to_string();
+    let mut body = chat("hello");
+    body["max_tokens"] = json!(50);
+    for (budget, answered) in [
+        (json!({ "type": "tokens", "credit_limit": 1_000_000 }), 200),
+        (json!({ "type": "tokens", "credit_limit": 1_000_000, "strict": true }), 200),
+        // Enough for the answer, and not for its judge.
+        (json!({ "type": "tokens", "credit_limit": body.to_string().len() + 60, "strict": true }), 446),
+    ] {
+        stack.mock.reset();
+        stack.mock.script(json!([{ "reply": verdict(true) }, { "reply": "an answer" }])).unwrap();
+        let (key, _) = limited_key(&stack, json!({ "usage_limits": budget })).await;
+        let client = stack.anonymous().with_key(&key).with("x-gateway-config", &config);
+        let answer = client.post("/chat/completions", &body).await;
+        assert_eq!(answer.status, answered, "{budget}: {}", answer.text());
+        if answered != 200 {
+            assert_eq!(asked(&stack), 0, "{budget}: nobody was asked");
+            continue;
+        }
+        const SUMS: &str = "SELECT coalesce(sum(c.value), -1) = (SELECT sum(req_units + res_units) FROM request_logs l
+                WHERE l.api_key_id::text = k.id::text) AND (SELECT count(*) FROM request_logs l
+                WHERE l.api_key_id = k.id AND res_units > 0) = 2
+            FROM api_keys k JOIN usage_counters c ON c.scope_id = k.id::text AND c.scope = 'api_key' AND c.unit = 'tokens'
+                AND c.period = 'total' AND c.starts_at > '-infinity'
+            WHERE k.created_at = (SELECT max(created_at) FROM api_keys) GROUP BY k.id";
+        let database = stack.database.client().await;
+        let is_charged = async || {
+            let row = database.query_opt(SUMS, &[]).await.unwrap();
+            row.is_some_and(|row| row.get::<_, Option<bool>>(0) == Some(true))
+        };
+        stack.until("the judge and the answer are charged", is_charged).await;
+    }
 }

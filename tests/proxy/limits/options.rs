@@ -37,6 +37,52 @@ async fn a_model_without_a_price_passes_a_budget_or_not_as_the_budget_says_and_i
 }
 
 #[tokio::test]
+async fn each_unit_without_a_rate_is_refused_though_the_model_has_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let price = |cents: &str| json!({ "price": cents });
+    let list = json!({
+        "text": { "pricing_config": { "pay_as_you_go": { "request_token": price("0.1"), "response_token": price("0.1") } } },
+        "prompt": { "pricing_config": { "pay_as_you_go": { "request_token": price("0.1") } } },
+        "all": { "pricing_config": { "pay_as_you_go": {
+            "request_token": price("0.1"), "response_token": price("0.1"),
+            "image": { "hd": { "1024x1024": price("4") } },
+            "additional_units": { "characters": price("0.1"), "web_search": price("1"), "search": price("1") },
+        } } },
+    });
+    std::fs::write(folder.path().join("openai.json"), list.to_string()).unwrap();
+    let stack = Stack::builder()
+        .proxy("MODEL_CONFIGS_PRICING_LOCAL_PATH", folder.path().to_str().unwrap())
+        .proxy("LIMITS_WAIT_MS", "20000")
+        .start()
+        .await;
+    let wary = limited(&stack, budget(json!({ "unknown_price": "refuse", "credit_limit": 1000 }))).await;
+    let messages = json!([{ "role": "user", "content": "Hello" }]);
+    let hosted = json!([{ "type": "web_search" }]);
+    let own = json!([{ "type": "function", "function": { "name": "web_search" } }]);
+    for (model, path, more, status) in [
+        ("text", "/chat/completions", json!({ "messages": messages }), 200),
+        ("prompt", "/chat/completions", json!({ "messages": messages }), 412),
+        ("prompt", "/embeddings", json!({ "input": "Hello" }), 200),
+        ("text", "/chat/completions", json!({ "messages": messages, "web_search_options": {} }), 412),
+        ("all", "/chat/completions", json!({ "messages": messages, "web_search_options": {} }), 200),
+        ("text", "/chat/completions", json!({ "messages": messages, "tools": own }), 200),
+        ("text", "/responses", json!({ "input": "Hello", "tools": hosted }), 412),
+        ("all", "/responses", json!({ "input": "Hello", "tools": hosted }), 200),
+        ("text", "/images/generations", json!({ "prompt": "a" }), 412),
+        ("all", "/images/generations", json!({ "prompt": "a", "quality": "hd" }), 200),
+        ("all", "/images/generations", json!({ "prompt": "a", "quality": "low" }), 412),
+        ("all", "/images/generations", json!({ "prompt": "a", "quality": "hd", "size": "1x1" }), 412),
+        ("text", "/audio/speech", json!({ "input": "Hello", "voice": "alloy" }), 412),
+        ("all", "/audio/speech", json!({ "input": "Hello", "voice": "alloy" }), 200),
+    ] {
+        let mut body = json!({ "model": model });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = wary.post(path, &body).await;
+        assert_eq!(answer.status.as_u16(), status, "{model} {path} {body}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
 async fn the_setting_holds_where_the_budget_says_nothing() {
     let stack = Stack::builder().proxy("UNKNOWN_PRICE", "refuse").proxy("LIMITS_WAIT_MS", "20000").start().await;
     assert_eq!(ask_unpriced(&limited(&stack, budget(json!({}))).await).await.status, 412);

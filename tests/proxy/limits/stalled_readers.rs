@@ -35,6 +35,29 @@ fn request(stack: &Stack, key: &str, config: &str, (method, path, _): &(Method, 
         .unwrap()
 }
 
+/// A connection over which a long answer comes that nobody reads.
+#[expect(dead_code, reason = "held, and never read")]
+enum Reader {
+    Http1(reqwest::Response),
+    Http2(Http2, h2::RecvStream),
+}
+
+impl Reader {
+    async fn open(stack: &Stack, key: &str, config: &str, ask: &(Method, String, Value), is_http2: bool) -> Self {
+        if is_http2 {
+            let connection = Http2::open(stack.proxy_port).await;
+            let request = request(stack, key, config, ask);
+            let stream = connection.begin(request, Bytes::from(body(&ask.2))).await.unwrap();
+            return Self::Http2(connection, stream);
+        }
+        let client = application(stack, key).with("x-gateway-config", config);
+        let request = client.request(ask.0.clone(), &ask.1).header("content-type", "application/json");
+        let response = request.body(body(&ask.2)).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{}", ask.1);
+        Self::Http1(response)
+    }
+}
+
 /// Every kind of reader takes all places with answers it does not read; then somebody else asks.
 async fn others_are_served(stack: &Stack, config: &str) {
     let shared = json!({ "max_in_flight": READERS, "max_wait_ms": 25_000 });
@@ -46,20 +69,9 @@ async fn others_are_served(stack: &Stack, config: &str) {
         for is_http2 in [false, true] {
             let what = format!("{} over HTTP/{}", ask.1, if is_http2 { 2 } else { 1 });
             // Held so that the connections stay.
-            let (mut responses, mut streams) = (Vec::new(), Vec::new());
+            let mut readers = Vec::new();
             for _ in 0..READERS {
-                if is_http2 {
-                    let connection = Http2::open(stack.proxy_port).await;
-                    let request = request(stack, &keys[0], config, &ask);
-                    let stream = connection.begin(request, Bytes::from(body(&ask.2))).await.unwrap();
-                    streams.push((connection, stream));
-                } else {
-                    let client = application(stack, &keys[0]).with("x-gateway-config", config);
-                    let request = client.request(ask.0.clone(), &ask.1).header("content-type", "application/json");
-                    let response = request.body(body(&ask.2)).send().await.unwrap();
-                    assert_eq!(response.status(), 200, "{what}");
-                    responses.push(response);
-                }
+                readers.push(Reader::open(stack, &keys[0], config, &ask, is_http2).await);
             }
             let chat = json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": "mine" }] });
             let answer = other.post("/chat/completions", &chat).await;
@@ -91,4 +103,22 @@ async fn a_workspace_whose_clients_do_not_read_does_not_keep_another_out() {
 async fn the_time_for_a_whole_request_ends_though_its_client_does_not_read() {
     let stack = Stack::start().await;
     others_are_served(&stack, r#"{"total_timeout":8000}"#).await;
+}
+
+/// Nothing else would end the readers within the time that the other waits.
+#[tokio::test]
+async fn a_place_whose_client_does_not_read_goes_to_whoever_waits() {
+    let stack = Stack::start().await;
+    let keys = keys(&stack, &json!({ "max_in_flight": 1, "max_wait_ms": 25_000 }), &[10, 10]).await;
+    let other = application(&stack, &keys[1]);
+    let [chat, bytes] = asks();
+    for (ask, is_http2) in [(&chat, false), (&chat, true), (&bytes, false)] {
+        let what = format!("{} over HTTP/{}", ask.1, if is_http2 { 2 } else { 1 });
+        let _reader = Reader::open(&stack, &keys[0], r#"{"request_timeout":600000}"#, ask, is_http2).await;
+        let mine = json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": "mine" }] });
+        let answer = other.post("/chat/completions", &mine).await;
+        assert_eq!(answer.status, 200, "{what}: {}", answer.text());
+        let under_way = async || stack.metric("gateway_fairness_in_use").await.unwrap_or_default() as usize;
+        stack.until("the place comes back", async || under_way().await == 0).await;
+    }
 }

@@ -8,7 +8,15 @@ use harness::{Client, Stack};
 use http::Method;
 use serde_json::json;
 
-async fn walk(stack: &Stack, client: &Client, expected: u16, code: &str) {
+/// What keeps, deletes or stops something: it costs nothing, and whoever has used up a budget may still tidy up.
+fn is_free(method: &str, path: &str) -> bool {
+    method == "DELETE"
+        || path.ends_with("/cancel")
+        || (method == "POST" && (path == "/files" || path.starts_with("/uploads")))
+}
+
+async fn walk(stack: &Stack, client: &Client, expected: u16, code: &str, passes: fn(&str, &str) -> bool) {
+    let mut passed = 0;
     for (method, path, kind, provider) in ROWS {
         let mut request = client.request(Method::from_bytes(method.as_bytes()).unwrap(), path);
         let content_type = match kind {
@@ -21,10 +29,15 @@ async fn walk(stack: &Stack, client: &Client, expected: u16, code: &str) {
             request = request.header("content-type", content_type);
         }
         let answer = whole(request.header("x-gateway-provider", *provider).body(body(*kind, "m"))).await;
+        if passes(method, path) {
+            assert_ne!(answer.status, expected, "{method} {path}: {}", answer.text());
+            passed += 1;
+            continue;
+        }
         assert_eq!(answer.status, expected, "{method} {path}: {}", answer.text());
         assert!(answer.text().contains(code), "{method} {path}: {}", answer.text());
     }
-    assert_eq!(stack.mock.requests().len(), 0, "no provider was asked");
+    assert!(stack.mock.requests().len() <= passed, "no other call reached a provider");
 }
 
 /// Without a provider: each row names its own.
@@ -37,7 +50,7 @@ fn bare(stack: &Stack, key: &str) -> Client {
 async fn every_route_meets_a_rate_of_zero() {
     let stack = patient().await;
     let key = limited_key(&stack, json!({ "rate_limits": requests("rpm", 0) })).await.0;
-    walk(&stack, &bare(&stack, &key), 429, "rate_limit_exceeded").await;
+    walk(&stack, &bare(&stack, &key), 429, "rate_limit_exceeded", |_, _| false).await;
     let head = credentials(&stack, &key);
     let (_wire, answer) = handshake(&stack, "?model=gpt-realtime", &head).await;
     assert_eq!(answer.status, 429, "{answer:?}");
@@ -59,7 +72,7 @@ async fn every_route_meets_an_exhausted_budget() {
         .await
         .unwrap();
     assert_eq!(spent, 1);
-    walk(&stack, &bare(&stack, &key), 412, "budget_exhausted").await;
+    walk(&stack, &bare(&stack, &key), 412, "budget_exhausted", is_free).await;
     let head = credentials(&stack, &key);
     let (_wire, answer) = handshake(&stack, "?model=gpt-realtime", &head).await;
     assert_eq!(answer.status, 412, "{answer:?}");

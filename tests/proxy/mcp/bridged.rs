@@ -66,7 +66,7 @@ async fn astray() -> Response {
     ([(header::CONTENT_TYPE, "text/event-stream")], event).into_response()
 }
 
-async fn start() -> String {
+pub async fn start() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let router = Router::new().route("/sse", get(open)).route("/post", post(take)).route("/astray", get(astray));

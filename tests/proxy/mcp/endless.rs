@@ -11,7 +11,7 @@ use harness::Stack;
 use http::{Method, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How many streams are open.
 type Open = Arc<AtomicUsize>;
@@ -96,10 +96,17 @@ async fn a_batch_is_told_that_there_is_no_answer() {
     stack.until("the server's stream has ended", async || open.load(Ordering::SeqCst) == 0).await;
 }
 
-/// The other half never comes.
-async fn half(Json(asked): Json<Value>) -> Response {
+/// Once it is set the other half of an event never comes. Before, lists are empty: the control plane asks for them when a
+/// server is registered, and would wait for the rest as long as it may.
+type SendsHalves = Arc<AtomicBool>;
+
+async fn half(State(sends_halves): State<SendsHalves>, Json(asked): Json<Value>) -> Response {
     if asked["method"] == "initialize" || asked.get("id").is_none() {
         return answer(State(Open::default()), Json(asked)).await;
+    }
+    if !sends_halves.load(Ordering::SeqCst) {
+        let result = json!({ "tools": [], "prompts": [], "resources": [], "resourceTemplates": [] });
+        return Json(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result })).into_response();
     }
     let begun = Bytes::from(format!("data: {}", "x".repeat(300_000)));
     let events = stream::iter([Ok::<_, std::io::Error>(begun)]).chain(stream::pending());
@@ -112,8 +119,11 @@ async fn half_an_event_counts_in_the_memory_of_bodies_while_it_is_held() {
     let stack = Stack::start().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, Router::new().route("/mcp", post(half))).await.unwrap() });
+    let sends_halves = SendsHalves::default();
+    let router = Router::new().route("/mcp", post(half)).with_state(sends_halves.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     serve_at(&stack, "half", &url, json!({})).await;
+    sends_halves.store(true, Ordering::SeqCst);
     let client = session(&client(&stack, &stack.home.workspace_key), "/half/mcp").await;
     for asked in [request(1, "tools/list", json!({})), request(2, "prompts/list", json!({}))] {
         let client = client.clone();

@@ -64,6 +64,7 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("configurations", "Further settings of the provider, by field; secret ones are masked in answers."),
     ("cost", "What it cost, in US cents; null when no price is known."),
     ("cost_currency", "The currency that costs are counted in: their unit is its cent."),
+    ("cost_in_answers", "Whether answers tell what they cost; off anywhere is off."),
     ("cost_max", "Only calls that cost at most this, in US cents."),
     ("cost_min", "Only calls that cost at least this, in US cents."),
     ("cost_unit", "The unit of the cost beside it."),

@@ -15,6 +15,7 @@ pub struct SentKeyDefaults {
     metadata: Field<BTreeMap<String, String>>,
     pub config_id: Field<String>,
     allow_config_override: Option<bool>,
+    cost_in_answers: Option<bool>,
 }
 
 impl SentKeyDefaults {
@@ -34,6 +35,7 @@ impl SentKeyDefaults {
         put(&mut merged, "metadata", self.metadata.sent().map(|sent| json!(sent)));
         put(&mut merged, "config_id", self.config_id.sent().map(|sent| json!(sent)));
         put(&mut merged, "allow_config_override", self.allow_config_override.map(Value::from));
+        put(&mut merged, "cost_in_answers", self.cost_in_answers.map(Value::from));
         Ok(merged.into())
     }
 }

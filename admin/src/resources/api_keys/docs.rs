@@ -88,7 +88,8 @@ fn sent() -> Schema {
     let defaults = schema::object("KeyDefaultsChange")
         .may("metadata", schema::map(schema::any_text().eg("search")).or_null())
         .may("config_id", schema::text(1..=255).eg("pc-main-3f9a01").or_null())
-        .may("allow_config_override", schema::flag().or_null());
+        .may("allow_config_override", schema::flag().or_null())
+        .may("cost_in_answers", schema::flag().or_null());
     let policy = schema::object("RotationPolicyChange")
         .may("rotation_period", schema::choice(&["monthly", "weekly"]).or_null())
         .may("rotation_period_days", schema::whole(1..=365).or_null().eg(Value::Null))
@@ -138,7 +139,8 @@ fn key() -> Schema {
     let defaults = schema::object("KeyDefaults")
         .need("metadata", schema::map(schema::any_text().eg("search")).or_null())
         .need("config_id", schema::any_text().eg("pc-main-3f9a01").or_null())
-        .need("allow_config_override", schema::flag().eg(true));
+        .need("allow_config_override", schema::flag().eg(true))
+        .need("cost_in_answers", schema::flag().eg(true));
     let policy = schema::object("RotationPolicy")
         .need("rotation_period", schema::choice(&["monthly", "weekly"]).or_null())
         .need("rotation_period_days", schema::whole(1..=365).or_null().eg(Value::Null))

@@ -19,7 +19,7 @@ use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
 
 /// Bytes of a query that the trail keeps whole.
-const LONGEST_QUERY: usize = 8 << 10;
+const MAX_QUERY_LENGTH: usize = 8 << 10;
 
 /// What a login brought beside the person.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ pub fn refusal_of(origin: &RequestOrigin, organisation: Uuid, refused: &ApiError
 /// A code that was refused before it was redeemed could still be. Whatever else was sent is cut: who sends it is not known.
 fn record_of(origin: &RequestOrigin, organisation: Uuid) -> AuditRecord {
     let mut record = AuditRecord::for_visitor(origin, organisation);
-    if record.query_params.to_string().len() > LONGEST_QUERY {
+    if record.query_params.to_string().len() > MAX_QUERY_LENGTH {
         record.query_params = json!({ "cut": format!("{} bytes", origin.uri.query().map_or(0, str::len)) });
     }
     for name in ["code", "state"] {

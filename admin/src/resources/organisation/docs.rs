@@ -1,6 +1,6 @@
 //! How the OpenAPI document shows the organisation and its settings.
 
-use super::settings::{CACHE_AGES, LONGEST_RELAYED_PATH, MOST_RELAYED_PATHS};
+use super::settings::{CACHE_AGES, MAX_RELAYED_PATH_LENGTH, MAX_RELAYED_PATHS};
 use crate::identity::access::security;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
@@ -82,6 +82,7 @@ fn settings() -> Schema {
         .need("user_api_key_auto_create", schema::bit())
         .need("user_api_key_rotation_period", schema::whole(1..=365).eg(30).or_null())
         .need("block_inline_config", schema::flag())
+        .need("cost_in_answers", schema::bit().eg(1))
         .need("cache_max_age", schema::whole(CACHE_AGES).eg(86400).or_null())
         .need("relay_with_guardrails", relayed_paths())
         .need("export_settings", exports)
@@ -90,7 +91,7 @@ fn settings() -> Schema {
 }
 
 fn relayed_paths() -> Schema {
-    schema::list(schema::text(1..=LONGEST_RELAYED_PATH).eg("/v1/audio/**")).at_most(MOST_RELAYED_PATHS)
+    schema::list(schema::text(1..=MAX_RELAYED_PATH_LENGTH).eg("/v1/audio/**")).at_most(MAX_RELAYED_PATHS)
 }
 
 fn overrides(title: &str) -> Schema {
@@ -113,6 +114,7 @@ fn change() -> Schema {
         .may("user_api_key_auto_create", switch())
         .may("user_api_key_rotation_period", period)
         .may("block_inline_config", schema::flag().or_null())
+        .may("cost_in_answers", switch())
         .may("cache_max_age", schema::whole(CACHE_AGES).eg(86400).or_null())
         .may("relay_with_guardrails", relayed_paths().or_null())
         .may("export_settings", exports.or_null())

@@ -21,6 +21,7 @@ pub struct SettingsChange {
     user_api_key_auto_create: Field<SwitchSetting>,
     user_api_key_rotation_period: Field<RotationSetting>,
     block_inline_config: Field<bool>,
+    cost_in_answers: Field<SwitchSetting>,
     cache_max_age: Field<i64>,
     relay_with_guardrails: Field<Vec<String>>,
     export_settings: Field<ExportSettings>,
@@ -59,6 +60,7 @@ pub fn shown(stored: &Value) -> Value {
         "user_api_key_auto_create": 0,
         "user_api_key_rotation_period": null,
         "block_inline_config": false,
+        "cost_in_answers": 1,
         "cache_max_age": null,
         "relay_with_guardrails": [],
         "export_settings": { "deniedFields": [] },
@@ -92,6 +94,8 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     let period = change.user_api_key_rotation_period.try_map(RotationSetting::days)?;
     merge(&mut settings, "user_api_key_rotation_period", period);
     merge(&mut settings, "block_inline_config", change.block_inline_config);
+    let cost_in_answers = change.cost_in_answers.try_map(|flag| flag.checked("cost_in_answers"))?;
+    merge(&mut settings, "cost_in_answers", cost_in_answers);
     merge(&mut settings, "cache_max_age", change.cache_max_age.try_map(cache_age)?);
     merge(&mut settings, "relay_with_guardrails", change.relay_with_guardrails.try_map(relayed_paths)?);
     merge(&mut settings, "export_settings", change.export_settings.try_map(ExportSettings::checked)?);
@@ -120,17 +124,17 @@ fn cache_age(sent: i64) -> Result<i64, ApiError> {
 }
 
 /// Patterns of paths that pass where guardrails cannot judge what is relayed.
-pub const MOST_RELAYED_PATHS: usize = 100;
-pub const LONGEST_RELAYED_PATH: usize = 200;
+pub const MAX_RELAYED_PATHS: usize = 100;
+pub const MAX_RELAYED_PATH_LENGTH: usize = 200;
 
 fn relayed_paths(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
     let field = |n: usize| format!("relay_with_guardrails[{n}]");
-    if sent.len() > MOST_RELAYED_PATHS {
-        return Err(ApiError::field("relay_with_guardrails", format!("must be at most {MOST_RELAYED_PATHS} paths")));
+    if sent.len() > MAX_RELAYED_PATHS {
+        return Err(ApiError::field("relay_with_guardrails", format!("must be at most {MAX_RELAYED_PATHS} paths")));
     }
     for (n, path) in sent.iter().enumerate() {
         let is_path = path.starts_with('/')
-            && path.len() <= LONGEST_RELAYED_PATH
+            && path.len() <= MAX_RELAYED_PATH_LENGTH
             && path.bytes().all(|byte| byte.is_ascii_graphic())
             && !path.contains("..")
             && !path.contains("//")

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
-const DEEPEST: usize = 32;
-const MOST_ELEMENTS: usize = 10_000;
+const MAX_DEPTH: usize = 32;
+const MAX_ELEMENTS: usize = 10_000;
 /// They are compared with each other.
-const MOST_ATTRIBUTES: usize = 32;
+const MAX_ATTRIBUTES: usize = 32;
 
 /// They are compared, and written again where they are used.
-const LONGEST_NAMESPACE: usize = 1024;
+const MAX_NAMESPACE_LENGTH: usize = 1024;
 
 type Read<T> = Result<T, Malformed>;
 
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
         if self.open.is_empty() && !self.document.elements.is_empty() {
             return Err(Malformed("has more than one root"));
         }
-        if self.document.elements.len() >= MOST_ELEMENTS || self.open.len() >= DEEPEST {
+        if self.document.elements.len() >= MAX_ELEMENTS || self.open.len() >= MAX_DEPTH {
             return Err(Malformed("has too many elements, or is nested too deeply"));
         }
         let is_root = self.document.elements.is_empty();
@@ -228,7 +228,7 @@ impl<'t> Reader<'t> {
             if self.take(">") {
                 return Ok(Tag { name, attributes, is_empty: false });
             }
-            if !is_apart || attributes.len() >= MOST_ATTRIBUTES {
+            if !is_apart || attributes.len() >= MAX_ATTRIBUTES {
                 return Err(Malformed("has a tag that is none, or with too many attributes"));
             }
             let attribute = self.name()?;
@@ -303,7 +303,7 @@ fn declarations<'t>(
                 continue;
             }
         };
-        if value.len() > LONGEST_NAMESPACE {
+        if value.len() > MAX_NAMESPACE_LENGTH {
             return Err(Malformed("declares a namespace that is too long"));
         }
         if declared.iter().any(|(one, _)| one == prefix) {

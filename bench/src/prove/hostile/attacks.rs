@@ -1,16 +1,21 @@
 //! What a hostile tenant does, each bounded in number and pace: what hurts is meant to be the kind of the request, not
 //! how many there are.
 
-use crate::prove::client::{Caller, chat, empty, whole};
+mod bodies;
+mod connections;
+mod queries;
+mod strangers;
+
+use crate::prove::client::{Body, Caller};
+use bodies::{by_provider, config_names, deep_body, escapes, long_model, patterns, slow_patterns};
+use connections::{half_upgrade, slow_head, stalled_upload, stopped_reader};
 use futures::future::BoxFuture;
-use http::{Method, header};
-use serde_json::json;
+use queries::{costly_figures, costly_query, opinions};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use strangers::{begun_sign_in, junk_logout, junk_token, large_body, registration, saml_elements, saml_prefixes};
 use uuid::Uuid;
 
 pub struct Attacker {
@@ -24,6 +29,9 @@ pub struct Attacker {
     pub bare: Caller,
     /// The address of the provider.
     pub provider: String,
+    /// The address of the provider that it runs itself.
+    pub own_provider: String,
+    pub organisation: Uuid,
 }
 
 pub struct Attack {
@@ -33,7 +41,7 @@ pub struct Attack {
     /// Between two moves of one party.
     pub pause: Duration,
     /// One move; answers what became of it.
-    pub make: fn(Arc<Attacker>, usize) -> BoxFuture<'static, String>,
+    pub make: Make,
 }
 
 /// How often an attack was made, and what became of it.
@@ -70,138 +78,46 @@ impl fmt::Display for Done {
 }
 
 pub static ALL: &[Attack] = &[
-    Attack { name: "random long models", parties: 4, pause: ms(100), make: |by, _| Box::pin(long_model(by, 4000)) },
-    Attack { name: "oversized models", parties: 1, pause: ms(2000), make: |by, _| Box::pin(long_model(by, 2 << 20)) },
-    Attack { name: "large bodies without a key", parties: 2, pause: ms(1000), make: |by, _| Box::pin(large_body(by)) },
-    Attack {
-        name: "1,800 patterns on a long field",
-        parties: 2,
-        pause: ms(2000),
-        make: |by, _| Box::pin(patterns(by)),
-    },
-    Attack { name: "stalled uploads", parties: 12, pause: ms(100), make: |by, _| Box::pin(stalled_upload(by)) },
-    Attack {
-        name: "readers that stop reading",
-        parties: 8,
-        pause: ms(100),
-        make: |by, _| Box::pin(stopped_reader(by)),
-    },
-    Attack { name: "heads that never end", parties: 50, pause: ms(100), make: |by, _| Box::pin(slow_head(by)) },
-    Attack { name: "costly log queries", parties: 8, pause: ms(100), make: |by, at| Box::pin(costly_query(by, at)) },
+    attack("random long models", 4, 100, |by, _| Box::pin(long_model(by, 4000))),
+    attack("oversized models", 1, 2000, |by, _| Box::pin(long_model(by, 2 << 20))),
+    attack("1,800 patterns on a long field", 2, 2000, |by, _| Box::pin(patterns(by))),
+    attack("guardrails of costly patterns", 2, 500, |by, _| Box::pin(slow_patterns(by))),
+    attack("deep bodies", 2, 500, |by, _| Box::pin(deep_body(by))),
+    attack("bodies of escapes", 1, 1000, |by, _| Box::pin(escapes(by))),
+    attack("configs of unknown names", 2, 500, |by, _| Box::pin(config_names(by))),
+    attack("half events", 8, 100, |by, _| Box::pin(by_provider(by, "openai", "half-event"))),
+    attack("half frames", 4, 100, |by, _| Box::pin(by_provider(by, "bedrock", "half-frame"))),
+    attack("half lists", 4, 100, |by, _| Box::pin(by_provider(by, "google", "half-list"))),
+    attack("answers whose head does not end", 4, 100, |by, _| Box::pin(by_provider(by, "openai", "endless-head"))),
+    attack("deep answers", 2, 500, |by, _| Box::pin(by_provider(by, "openai", "deep"))),
+    attack("deep events", 2, 500, |by, _| Box::pin(by_provider(by, "openai", "deep-events"))),
+    attack("millions of events", 1, 1000, |by, _| Box::pin(by_provider(by, "openai", "many-events"))),
+    attack("answers byte by byte", 8, 100, |by, _| Box::pin(by_provider(by, "openai", "drip"))),
+    attack("stalled uploads", 12, 100, |by, _| Box::pin(stalled_upload(by))),
+    attack("readers that stop reading", 8, 100, |by, _| Box::pin(stopped_reader(by))),
+    attack("heads that never end", 50, 100, |by, _| Box::pin(slow_head(by))),
+    attack("half-open websockets", 20, 100, |by, _| Box::pin(half_upgrade(by))),
+    attack("costly log queries", 8, 100, |by, at| Box::pin(costly_query(by, at))),
+    attack("costly figures", 4, 100, |by, at| Box::pin(costly_figures(by, at))),
+    attack("a flood of opinions", 2, 100, |by, _| Box::pin(opinions(by))),
+    attack("large bodies without a key", 2, 1000, |by, _| Box::pin(large_body(by))),
+    attack("SAML answers of many prefixes", 4, 100, |by, _| Box::pin(saml_prefixes(by))),
+    attack("SAML answers of many elements", 2, 500, |by, _| Box::pin(saml_elements(by))),
+    attack("sign-ins that are only begun", 4, 50, |by, _| Box::pin(begun_sign_in(by))),
+    attack("logouts with junk tokens", 2, 100, |by, _| Box::pin(junk_logout(by))),
+    attack("registrations of clients", 2, 100, |by, _| Box::pin(registration(by))),
+    attack("junk tokens in place of keys", 4, 50, |by, _| Box::pin(junk_token(by))),
 ];
 
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
+type Make = fn(Arc<Attacker>, usize) -> BoxFuture<'static, String>;
+
+const fn attack(name: &'static str, parties: usize, pause_ms: u64, make: Make) -> Attack {
+    Attack { name, parties, pause: Duration::from_millis(pause_ms), make }
 }
 
-async fn long_model(by: Arc<Attacker>, length: usize) -> String {
-    let mut model = String::with_capacity(length + 32);
-    while model.len() < length {
-        model.push_str(&Uuid::new_v4().simple().to_string());
-    }
-    let mut body = chat(&json!({}), false);
-    body["model"] = model.into();
-    status(&by.caller, by.caller.post_json("/v1/chat/completions", &body)).await
-}
-
-/// Fourteen megabytes for whoever would read them before knowing from whom they are.
-async fn large_body(by: Arc<Attacker>) -> String {
-    let mut body = String::with_capacity(14 << 20);
-    body.push_str("{\"token\": [");
-    while body.len() < 14 << 20 {
-        body.push_str("{},[],{},[],");
-    }
-    body.push_str("0]}");
-    let mut request = by.bare.request(Method::POST, "/v1/admin/users/invites/accept", whole(body));
-    request.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    status(&by.bare, request).await
-}
-
-async fn patterns(by: Arc<Attacker>) -> String {
-    let tests: Vec<_> = (0..1800).map(|n| json!({ "params.a": { "$regex": format!("x{n}") } })).collect();
-    let target = json!({ "name": "t", "provider": "openai", "api_key": "sk-mock", "custom_host": format!("{}/v1", by.provider) });
-    let strategy =
-        json!({ "mode": "conditional", "conditions": [{ "query": { "$or": tests }, "then": "t" }], "default": "t" });
-    let config = json!({ "strategy": strategy, "targets": [target] }).to_string();
-    let Ok(caller) = by.by_config.with("x-gateway-config", &config) else { return "no config".into() };
-    let mut body = chat(&json!({}), false);
-    body["a"] = "y".repeat(20 << 20).into();
-    status(&caller, caller.post_json("/v1/chat/completions", &body)).await
-}
-
-/// Promises ninety megabytes, sends few of them, and waits.
-async fn stalled_upload(by: Arc<Attacker>) -> String {
-    let request = by.caller.post_bytes("/v1/chat/completions", "");
-    let head = String::from_utf8_lossy(&request).replace("content-length: 0", "content-length: 94371840");
-    let sent = async {
-        let mut tcp = TcpStream::connect(by.caller.address).await?;
-        tcp.write_all(head.as_bytes()).await?;
-        tcp.write_all(&vec![b' '; 64 << 10]).await?;
-        until_closed(tcp).await
-    };
-    sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
-}
-
-/// Asks for much and takes none of it.
-async fn stopped_reader(by: Arc<Attacker>) -> String {
-    let body = chat(&json!({ "reply_bytes": 16 << 20, "chunks": 2000 }), true).to_string();
-    let request = by.caller.post_bytes("/v1/chat/completions", &body);
-    let sent = async {
-        let mut tcp = TcpStream::connect(by.caller.address).await?;
-        tcp.write_all(&request).await?;
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        Ok("held for 20 s".into())
-    };
-    sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
-}
-
-/// A byte each ten seconds.
-async fn slow_head(by: Arc<Attacker>) -> String {
-    let request = by.caller.post_bytes("/v1/chat/completions", "{}");
-    let sent = async {
-        let mut tcp = TcpStream::connect(by.caller.address).await?;
-        for byte in request {
-            tcp.write_all(&[byte]).await?;
-            if let Ok(closed) = tokio::time::timeout(Duration::from_secs(10), next(&mut tcp)).await {
-                return closed;
-            }
-        }
-        Ok("the whole head was taken".into())
-    };
-    sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
-}
-
-async fn costly_query(by: Arc<Attacker>, number: usize) -> String {
-    let queries = [
-        "/v1/logs?ai_model=none&workspace_slug=*",
-        "/v1/logs?ai_model=none&page_size=100",
-        "/v1/logs?metadata=%7B%22_user%22%3A%22nobody%22%7D",
-        "/v1/logs?ai_model=none&workspace_slug=*&current_page=1000",
-    ];
-    let request = by.administrator.request(Method::GET, queries[number % queries.len()], empty());
-    status(&by.administrator, request).await
-}
-
-async fn status(caller: &Caller, request: http::Request<crate::prove::client::Body>) -> String {
+async fn status(caller: &Caller, request: http::Request<Body>) -> String {
     match caller.status(request).await {
         Ok(status) => status.as_u16().to_string(),
         Err(error) => format!("{error}"),
     }
-}
-
-/// What came first, and then that it was closed.
-async fn until_closed(mut tcp: TcpStream) -> std::io::Result<String> {
-    let first = next(&mut tcp).await?;
-    let mut rest = [0; 4096];
-    while tcp.read(&mut rest).await? > 0 {}
-    Ok(first)
-}
-
-/// The status of an answer, or that there was none.
-async fn next(tcp: &mut TcpStream) -> std::io::Result<String> {
-    let mut bytes = [0; 4096];
-    let length = tcp.read(&mut bytes).await?;
-    let line = String::from_utf8_lossy(&bytes[..length]);
-    let status = line.split(' ').nth(1).map(|status| status.chars().take(3).collect());
-    Ok(status.unwrap_or_else(|| "closed without an answer".into()))
 }

@@ -8,6 +8,7 @@ use crate::guardrails::{
 use crate::journal::{HookLog, LateWork};
 use crate::request::body::Fields;
 use crate::request::receive::BodyMemory;
+use crate::runtime::tenant_share::Tenant;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value};
@@ -53,7 +54,7 @@ pub struct GuardedCall {
     pub request_size: usize,
     /// Where what is held of its answer counts, and for whom.
     pub memory: Arc<BodyMemory>,
-    pub workspace: Uuid,
+    pub tenant: Tenant,
 }
 
 impl GuardedCall {

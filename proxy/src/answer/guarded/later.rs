@@ -9,13 +9,13 @@ use crate::guardrails::{
 use crate::journal::{HookLists, LateWork};
 use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::runtime::heavy::heavy;
+use crate::runtime::tenant_share::Tenant;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// Hooks that nobody waits for, and what they may know of their request.
 pub struct AsyncHooks {
@@ -34,7 +34,7 @@ pub struct AsyncHooks {
     pub remote: Option<Arc<RemoteSide>>,
     pub meters: Arc<GuardMeters>,
     pub memory: Arc<BodyMemory>,
-    pub workspace: Uuid,
+    pub tenant: Tenant,
 }
 
 /// What a call was answered with, for hooks that look at it later.
@@ -103,7 +103,7 @@ impl AsyncRun {
     async fn judge_remote(&self, remote: Arc<RemoteSide>) -> Option<HookLists> {
         let (input, output) = (&self.hooks.input, &self.hooks.output);
         let body = self.hooks.body.clone();
-        let parsed = heavy(Some(self.hooks.workspace), move || parse_unique(&body).ok()).await.flatten()?;
+        let parsed = heavy(self.hooks.tenant, move || parse_unique(&body).ok()).await.flatten()?;
         let request = Arc::new(parsed);
         let before = self.job(Hook::BeforeRequest, &request, request.clone(), None);
         let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged_each());
@@ -112,7 +112,7 @@ impl AsyncRun {
             Answered::Said(text) => Some(self.job(Hook::AfterRequest, &request, Arc::default(), Some(text.as_str()))),
             Answered::Plain(body) => {
                 let body = body.clone();
-                let read = heavy(Some(self.hooks.workspace), move || serde_json::from_slice::<Value>(&body).ok()).await;
+                let read = heavy(self.hooks.tenant, move || serde_json::from_slice::<Value>(&body).ok()).await;
                 read.flatten().map(|answer| self.job(Hook::AfterRequest, &request, Arc::new(answer), None))
             }
         };
@@ -148,8 +148,8 @@ impl AsyncRun {
 }
 
 impl LateWork for AsyncRun {
-    fn owner(&self) -> Uuid {
-        self.hooks.workspace
+    fn tenant(&self) -> Tenant {
+        self.hooks.tenant
     }
 
     fn weight(&self) -> usize {
@@ -168,7 +168,7 @@ impl LateWork for AsyncRun {
         Box::pin(async move {
             let run: Arc<Self> = self.into();
             let hooks = &run.hooks;
-            let mut share = OwnedShare::none(hooks.memory.clone(), hooks.workspace);
+            let mut share = OwnedShare::none(hooks.memory.clone(), hooks.tenant);
             if share.grow(hooks.tree_bytes).is_err() {
                 return run.skipped();
             }

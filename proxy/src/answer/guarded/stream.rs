@@ -88,7 +88,7 @@ impl GuardedStream {
         }
         let more = (held - self.counted).max(UNCOUNTED);
         self.counted += more;
-        let share = self.share.get_or_insert_with(|| OwnedShare::none(call.memory.clone(), call.workspace));
+        let share = self.share.get_or_insert_with(|| OwnedShare::none(call.memory.clone(), call.tenant));
         Ok(share.grow(more)?)
     }
 

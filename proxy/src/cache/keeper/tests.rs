@@ -5,13 +5,14 @@ use crate::cache::flight::Boarding;
 use crate::cache::replay;
 use crate::cache::store::Found;
 use crate::codecs;
-use crate::request::receive::BodyMemory;
+use crate::request::receive::body_memory;
+use crate::runtime::tenant_share::Tenant;
 use http::HeaderName;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 fn key() -> CacheKey {
-    CacheKey { workspace: Uuid::from_u128(1), digest: [1; 32] }
+    CacheKey { tenant: Tenant::test(1, 1), digest: [1; 32] }
 }
 
 fn organisation() -> OrganisationId {
@@ -245,8 +246,8 @@ async fn what_finds_no_room_in_memory_or_is_too_long_is_not_kept() {
     for (limit, largest, is_kept) in [(4 << 20, 1 << 20, true), (150_000, 1 << 20, false), (4 << 20, 100_000, false)] {
         for (kind, is_stream) in [("application/json", false), ("text/event-stream", true)] {
             let cache = Arc::new(Cache::new(4 * largest));
-            let memory = BodyMemory::new(limit);
-            let share = OwnedShare::none(memory.clone(), Uuid::from_u128(1));
+            let memory = body_memory(limit);
+            let share = OwnedShare::none(memory.clone(), Tenant::test(1, 1));
             let mut keeper = keeper(&cache, Some(WireFormat::Chat)).counted_in(share);
             assert!(keeper.begins(200, &head(&[("content-type", kind)])));
             match is_stream {

@@ -98,7 +98,7 @@ fn key_of(drawn: &Drawn, delivery: &Delivery) -> (Uuid, [u8; 32]) {
         }
     };
     let inputs = KeyInputs {
-        workspace: Uuid::from_u128(drawn.workspace),
+        tenant: Tenant::test(1, drawn.workspace),
         endpoint: &drawn.endpoint,
         provider: &drawn.provider,
         address: [&drawn.address[0], &drawn.address[1]],
@@ -114,7 +114,7 @@ fn key_of(drawn: &Drawn, delivery: &Delivery) -> (Uuid, [u8; 32]) {
         partition,
     };
     let text = KeyText::new(&inputs).unwrap();
-    (text.workspace, text.digest())
+    (text.tenant.workspace, text.digest())
 }
 
 /// The first with one thing taken from the second, so that they differ in that alone, or not at all.

@@ -19,7 +19,7 @@ fn digest(body: &str) -> BodyDigest {
 
 fn inputs<'k>(body: &str, metadata: &'k Map<String, Value>) -> KeyInputs<'k> {
     KeyInputs {
-        workspace: Uuid::from_u128(1),
+        tenant: Tenant::test(1, 1),
         endpoint: "/chat/completions",
         provider: "openai",
         address: ["api.openai.com", "/v1"],
@@ -40,9 +40,9 @@ fn inputs<'k>(body: &str, metadata: &'k Map<String, Value>) -> KeyInputs<'k> {
 fn a_key_that_is_remembered_is_the_same_and_its_workspaces_own() {
     let (cache, metadata) = (Cache::new(1 << 20), Map::new());
     for is_repeated in [false, true, true, false] {
-        for workspace in [1, 2].map(Uuid::from_u128) {
+        for tenant in [Tenant::test(1, 1), Tenant::test(1, 2)] {
             for body in [BODY, "{}"] {
-                let inputs = KeyInputs { workspace, ..inputs(body, &metadata) };
+                let inputs = KeyInputs { tenant, ..inputs(body, &metadata) };
                 let text = KeyText::new(&inputs).unwrap();
                 assert_eq!(Some(cache.key(&text, is_repeated)), key(&inputs));
             }
@@ -76,7 +76,7 @@ fn requests_that_differ_in_anything_do_not_meet() {
     let other_headers: [(&str, &[u8]); 1] = [("x-a1", b"")];
     let all = [
         plain(),
-        KeyInputs { workspace: Uuid::from_u128(2), ..plain() },
+        KeyInputs { tenant: Tenant::test(1, 2), ..plain() },
         KeyInputs { endpoint: "/completions", ..plain() },
         KeyInputs { provider: "openai2", ..plain() },
         KeyInputs { address: ["api.openai.com/", "v1"], ..plain() },

@@ -1,4 +1,4 @@
-//! The memory of the cache stays within its bound and is fair between workspaces.
+//! The memory of the cache stays within its bound and is fair between organisations and their workspaces.
 
 use super::*;
 use crate::cache::entry::tests::entry;
@@ -12,7 +12,7 @@ fn key(workspace: u128, number: u32) -> CacheKey {
     digest[..4].copy_from_slice(&number.to_le_bytes());
     // Spread as a hash would.
     digest[31] = (number.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0];
-    CacheKey { workspace: Uuid::from_u128(workspace), digest }
+    CacheKey { tenant: Tenant::test(workspace, workspace), digest }
 }
 
 fn find(memory: &Memory, key: &CacheKey, now_ms: i64) -> Option<Arc<Entry>> {
@@ -142,5 +142,5 @@ fn a_key_that_is_written_again_and_again_takes_no_more_room() {
     assert_eq!(memory.size(), (sized(9_999 % 100).weight(), 1));
     assert_eq!(memory.evicted(), 0);
     let room = memory.shards[0].read();
-    assert_eq!(room.rooms[&Uuid::from_u128(1)].order.len(), 1);
+    assert_eq!(room.rooms[&Tenant::test(1, 1)].order.len(), 1);
 }

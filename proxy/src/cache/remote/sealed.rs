@@ -54,7 +54,7 @@ impl SealedEntries {
 }
 
 fn place(key: &CacheKey) -> Vec<u8> {
-    [b"cache\0", [FORM].as_slice(), key.workspace.as_bytes(), &key.digest].concat()
+    [b"cache\0", [FORM].as_slice(), key.tenant.workspace.as_bytes(), &key.digest].concat()
 }
 
 fn packed(entry: &[u8]) -> Option<Vec<u8>> {

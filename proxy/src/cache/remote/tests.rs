@@ -2,6 +2,7 @@
 
 use super::sealed::FORM;
 use super::*;
+use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Catalog;
 use prometheus::Registry;
 use shared::seal::data_key::DataKey;
@@ -13,7 +14,7 @@ const OTHER: Uuid = Uuid::from_u128(2);
 const SAID: &[u8] = br#"{"choices":[{"message":{"content":"the launch code is 0000"}}]}"#;
 
 fn key(workspace: u128, digest: u8) -> CacheKey {
-    CacheKey { workspace: Uuid::from_u128(workspace), digest: [digest; 32] }
+    CacheKey { tenant: Tenant::test(workspace, workspace), digest: [digest; 32] }
 }
 
 fn sealer() -> Arc<Sealer> {

@@ -3,18 +3,16 @@
 
 use super::breaker::StoreBreaker;
 use crate::cache::entry::CacheKey;
+use crate::runtime::tenant_share::{Holding, ShareRule, TenantShare};
 use futures::Stream;
-use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-/// The most that waits.
-const MOST_BYTES: usize = 32 << 20;
-/// Of one workspace.
-const MOST_OF_ONE: usize = MOST_BYTES / 4;
+/// The most that waits, and of one workspace.
+const MAX_BYTES: usize = 32 << 20;
+const MAX_OF_WORKSPACE: usize = MAX_BYTES / 4;
 /// What an entry takes in the queue beside its bytes.
 const AROUND: usize = 256;
 
@@ -25,89 +23,44 @@ pub struct PendingWrite {
     pub ttl: Duration,
 }
 
+/// A write and its room in the queue, which is given back however the write ends.
+pub struct QueuedWrite {
+    pub write: PendingWrite,
+    _room: Holding,
+}
+
 pub struct WriteQueue {
-    sender: mpsc::UnboundedSender<PendingWrite>,
+    sender: mpsc::UnboundedSender<QueuedWrite>,
     /// Held by whoever drains it.
-    waiting: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<PendingWrite>>>,
-    held: Mutex<HeldBytes>,
+    waiting: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<QueuedWrite>>>,
+    room: Arc<TenantShare>,
     /// Apart from that of reads, whose patience is shorter.
     pub breaker: StoreBreaker,
-}
-
-#[derive(Default)]
-struct HeldBytes {
-    all: usize,
-    /// Of those who have any.
-    workspaces: HashMap<Uuid, usize>,
-}
-
-impl HeldBytes {
-    /// False when there is no room for it.
-    fn take(&mut self, workspace: Uuid, size: usize) -> bool {
-        let own = self.workspaces.get(&workspace).copied().unwrap_or(0).saturating_add(size);
-        let all = self.all.saturating_add(size);
-        if own > MOST_OF_ONE || all > MOST_BYTES {
-            return false;
-        }
-        self.all = all;
-        self.workspaces.insert(workspace, own);
-        true
-    }
-
-    fn give_back(&mut self, workspace: Uuid, size: usize) {
-        self.all = self.all.saturating_sub(size);
-        let left = self.workspaces.get(&workspace).map_or(0, |own| own.saturating_sub(size));
-        match left {
-            0 => self.workspaces.remove(&workspace),
-            left => self.workspaces.insert(workspace, left),
-        };
-    }
 }
 
 impl WriteQueue {
     pub fn new() -> Self {
         let (sender, waiting) = mpsc::unbounded_channel();
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
-        Self { sender, waiting, held: Mutex::default(), breaker: StoreBreaker::new() }
+        let rule = ShareRule { workspace: MAX_OF_WORKSPACE, ..ShareRule::REFUSING };
+        Self { sender, waiting, room: TenantShare::new(MAX_BYTES, rule), breaker: StoreBreaker::new() }
     }
 
-    /// False when it is full, or its workspace has its part of it.
+    /// False when it is full, or its tenant has its part of it.
     pub fn push(&self, write: PendingWrite) -> bool {
-        let (workspace, size) = (write.key.workspace, weight(&write));
-        if !self.held.lock().take(workspace, size) {
-            return false;
+        match self.room.hold(write.key.tenant, weight(&write)) {
+            Ok(room) => self.sender.send(QueuedWrite { write, _room: room }).is_ok(),
+            Err(_) => false,
         }
-        let is_sent = self.sender.send(write).is_ok();
-        if !is_sent {
-            self.held.lock().give_back(workspace, size);
-        }
-        is_sent
     }
 
     /// What comes, for ever; nothing while somebody else drains it.
-    pub fn waiting(&self) -> impl Stream<Item = PendingWrite> + Send + use<> {
+    pub fn waiting(&self) -> impl Stream<Item = QueuedWrite> + Send + use<> {
         let waiting = self.waiting.clone().try_lock_owned().ok();
         futures::stream::unfold(waiting, |waiting| async move {
             let mut waiting = waiting?;
             waiting.recv().await.map(|write| (write, Some(waiting)))
         })
-    }
-
-    /// It is written, or never will be.
-    pub fn leave(&self, write: &PendingWrite) {
-        self.held.lock().give_back(write.key.workspace, weight(write));
-    }
-}
-
-/// A write that has left the queue. It gives its room back however it ends.
-pub struct LeavingWrite<'q> {
-    pub queue: &'q WriteQueue,
-    pub write: PendingWrite,
-}
-
-impl Drop for LeavingWrite<'_> {
-    fn drop(&mut self) {
-        self.queue.leave(&self.write);
     }
 }
 
@@ -118,41 +71,37 @@ fn weight(write: &PendingWrite) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::tenant_share::Tenant;
     use futures::StreamExt as _;
     use std::pin::pin;
 
-    const QUARTER: usize = MOST_OF_ONE - AROUND;
+    const QUARTER: usize = MAX_OF_WORKSPACE - AROUND;
 
-    fn write(workspace: u128, bytes: usize) -> PendingWrite {
-        let key = CacheKey { workspace: Uuid::from_u128(workspace), digest: [0; 32] };
-        PendingWrite { organisation: Uuid::nil(), key, encoded: vec![0; bytes], ttl: Duration::from_secs(60) }
+    fn write(tenant: Tenant, bytes: usize) -> PendingWrite {
+        let key = CacheKey { tenant, digest: [0; 32] };
+        PendingWrite { organisation: tenant.organisation, key, encoded: vec![0; bytes], ttl: Duration::from_secs(60) }
     }
 
     #[tokio::test]
     async fn a_full_queue_takes_nothing_more_until_something_is_written() {
         let queue = WriteQueue::new();
-        for workspace in 0..4 {
-            assert!(queue.push(write(workspace, QUARTER)));
-        }
-        assert!(!queue.push(write(9, 0)));
+        let tenant = Tenant::test(1, 1);
+        assert!(queue.push(write(tenant, QUARTER)) && !queue.push(write(tenant, 0)));
         let mut waiting = pin!(queue.waiting());
         assert!(pin!(queue.waiting()).next().await.is_none(), "one drains it");
         let first = waiting.next().await.unwrap();
-        assert_eq!(first.encoded.len(), QUARTER);
-        assert!(!queue.push(write(9, 0)), "it is under way and still held");
-        queue.leave(&first);
-        assert!(queue.push(write(9, QUARTER)) && !queue.push(write(0, 0)));
+        assert_eq!(first.write.encoded.len(), QUARTER);
+        assert!(!queue.push(write(tenant, 0)), "it is under way and still held");
+        drop(first);
+        assert!(queue.push(write(tenant, QUARTER)) && !queue.push(write(tenant, 0)));
     }
 
     #[test]
-    fn one_workspace_never_fills_it_alone() {
+    fn one_organisation_never_fills_it_alone() {
         let queue = WriteQueue::new();
-        assert!(queue.push(write(1, QUARTER)) && !queue.push(write(1, 0)));
-        assert!(queue.push(write(2, QUARTER)));
-        queue.leave(&write(1, QUARTER));
-        assert!(queue.push(write(1, 0)));
-        queue.leave(&write(1, 0));
-        queue.leave(&write(2, QUARTER));
-        assert!(queue.held.lock().workspaces.is_empty());
+        let taken = (0..16).filter(|own| queue.push(write(Tenant::test(1, *own), QUARTER / 2))).count();
+        assert!((2..=4).contains(&taken), "{taken}");
+        assert!(queue.push(write(Tenant::test(2, 1), QUARTER)));
+        assert!(queue.push(write(Tenant::test(3, 1), QUARTER / 4)));
     }
 }

@@ -6,6 +6,7 @@ pub mod local;
 
 use super::lexical::Guard;
 use async_trait::async_trait;
+use std::time::Duration;
 
 pub use http::HttpEmbedder;
 pub use local::LocalEmbedder;
@@ -24,10 +25,23 @@ pub struct Embedded {
 /// A call of our own, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingCall {
+    /// 499 where nobody waited for the answer.
     pub status: u16,
     /// What the provider reported, in OpenAI's words.
     pub usage: Option<String>,
     pub millis: u32,
+}
+
+impl EmbeddingCall {
+    /// A call that was sent, and whose answer nobody waited for.
+    pub fn cut_after(waited: Duration) -> Self {
+        Self { status: 499, usage: None, millis: u32::try_from(waited.as_millis()).unwrap_or(u32::MAX) }
+    }
+
+    /// Whether it is paid for, as far as anybody can tell, and does not say what it used.
+    pub fn needs_estimate(&self) -> bool {
+        self.usage.is_none() && matches!(self.status, 200 | 499)
+    }
 }
 
 /// No vector, and the call, if one was answered.
@@ -101,6 +115,20 @@ mod tests {
             assert_eq!(answered.is_of_text, is_of_text, "{status}");
         }
         assert!(!NotEmbedded::answered(EmbeddingCall { status: 503, usage: None, millis: 1 }).is_of_text);
+    }
+
+    #[test]
+    fn what_was_answered_or_cut_without_usage_is_estimated() {
+        let call = |status, usage: Option<&str>| EmbeddingCall { status, usage: usage.map(str::to_owned), millis: 1 };
+        for (call, needs) in [
+            (call(200, None), true),
+            (call(200, Some("{}")), false),
+            (EmbeddingCall::cut_after(Duration::from_millis(3)), true),
+            (call(500, None), false),
+            (call(429, None), false),
+        ] {
+            assert_eq!(call.needs_estimate(), needs, "{call:?}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ mod quantised;
 
 use super::lexical::{Guard, LexicalMarks};
 use crate::cache::CacheKey;
+use crate::runtime::tenant_share::Tenant;
 use async_trait::async_trait;
-use uuid::Uuid;
 
 pub use memory::MemoryIndex;
 pub use pgvector::PgVectorIndex;
@@ -16,7 +16,7 @@ pub use pgvector::PgVectorIndex;
 /// Requests that may be compared: a workspace's, equal in everything but their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Partition {
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     pub digest: [u8; 32],
 }
 

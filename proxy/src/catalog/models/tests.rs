@@ -23,6 +23,7 @@ fn workspace(id: WorkspaceId) -> Workspace {
         status: Status::Active,
         metadata: None,
         is_metrics_only: false,
+        hides_costs: false,
         limits: None,
         priority: 10,
         guardrails: Default::default(),

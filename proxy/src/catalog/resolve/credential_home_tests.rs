@@ -157,6 +157,7 @@ fn world() -> World {
         status: Status::Active,
         metadata: None,
         is_metrics_only: false,
+        hides_costs: false,
         limits: None,
         priority: 10,
         guardrails: Default::default(),

@@ -7,7 +7,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use pingora_core::protocols::http::date::get_cached_date;
 use pingora_http::{RequestHeader, ResponseHeader};
-use proxy::net::downstream::{ClientGone, Downstream};
+use proxy::net::downstream::{ClientGone, Contention, Downstream};
 use proxy::net::head_lines::HeadLines;
 use std::io::{self, Write as _};
 use std::pin::pin;
@@ -140,6 +140,10 @@ impl Downstream for PlainClient<'_> {
 
     fn end_by(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
+    }
+
+    fn yield_under(&mut self, contention: Contention) {
+        self.connection.set_contention(Some(contention));
     }
 
     /// Copied, or a short body would hold the room of all that was read with it.

@@ -8,6 +8,7 @@ use super::answers::{Place, RemoteAnswers, RemoteVerdict, Wanted};
 use super::room::room;
 use super::{ModelAsker, RemoteAsker};
 use crate::runtime::heavy::{SMALL, heavy};
+use crate::runtime::tenant_share::Tenant;
 use chrono::Utc;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
@@ -41,6 +42,10 @@ impl RemoteSide {
     #[must_use]
     pub fn with_extracted(&self, extracted: &[HeaderChange]) -> Self {
         Self { headers: with_changes(&self.headers, extracted).into_owned(), ..self.clone() }
+    }
+
+    pub fn tenant(&self) -> Tenant {
+        Tenant { organisation: self.organisation.uuid(), workspace: self.workspace.uuid() }
     }
 
     fn ask(&self, question: Question, deadline: Instant) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
@@ -111,7 +116,7 @@ impl SideJob {
         }
         // Each turn answers one check more, and each is asked twice at most.
         loop {
-            let (side, used) = job.clone().turn(answers, remote.workspace).await?;
+            let (side, used) = job.clone().turn(answers, remote.tenant()).await?;
             answers = used;
             let Some(Wanted { place, json }) = answers.take_wanted() else { return Some(side) };
             let is_ordered = job.hooks.get(place.hook).is_some_and(|hook| is_ordered(hook));
@@ -126,13 +131,9 @@ impl SideJob {
     }
 
     /// One run with what is known.
-    async fn turn(
-        self: Arc<Self>,
-        mut answers: RemoteAnswers,
-        workspace: WorkspaceId,
-    ) -> Option<(SideResult, RemoteAnswers)> {
+    async fn turn(self: Arc<Self>, mut answers: RemoteAnswers, tenant: Tenant) -> Option<(SideResult, RemoteAnswers)> {
         let size = self.size + answers.size();
-        aside(workspace, size, move || {
+        aside(tenant, size, move || {
             let side = run_side_with(&self.hooks, self.inputs(), &self.body, &self.meters, &mut answers);
             (side, answers)
         })
@@ -202,12 +203,12 @@ impl SideJob {
         }
         let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
         // Held until the answer was read. What is judged may be written twice, as JSON and as text.
-        let finding = room(remote.workspace.uuid(), 2 * self.size);
-        let Ok(Some(_room)) = tokio::time::timeout_at(deadline.into(), finding).await else {
+        let finding = room(remote.tenant(), 2 * self.size);
+        let Ok(_room) = tokio::time::timeout_at(deadline.into(), finding).await else {
             return unread(RemoteFailure::Busy.verdict());
         };
         let (job, what, by) = (self.clone(), about.clone(), remote.clone());
-        let question = match aside(remote.workspace, self.size, move || job.question(place, &what, &by)).await?? {
+        let question = match aside(remote.tenant(), self.size, move || job.question(place, &what, &by)).await?? {
             Ok(question) => question,
             Err(said) => return unread(*said),
         };
@@ -224,7 +225,7 @@ impl SideJob {
             _ => (answers.size(), None),
         };
         let (job, what) = (self.clone(), about.clone());
-        let verdict = aside(remote.workspace, self.size + size, move || job.read(place, &what, &answers)).await??;
+        let verdict = aside(remote.tenant(), self.size + size, move || job.read(place, &what, &answers)).await??;
         Some(RemoteVerdict { verdict: scrubbed(verdict, &secrets), took: Duration::ZERO, size, _held: held })
     }
 
@@ -273,13 +274,9 @@ fn is_ordered(hook: &CompiledHook) -> bool {
 }
 
 /// Work about this many bytes: here, or beside the threads that carry requests. None if it panicked.
-async fn aside<T: Send + 'static>(
-    workspace: WorkspaceId,
-    size: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
+async fn aside<T: Send + 'static>(tenant: Tenant, size: usize, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     match size <= SMALL {
         true => Some(work()),
-        false => heavy(Some(workspace.uuid()), work).await,
+        false => heavy(tenant, work).await,
     }
 }

@@ -4,7 +4,7 @@
 use crate::journal::record::Record;
 use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
-use shared::cost::{Entry, OwnPrices, PriceMode, ReportedUsage, UnreadablePrices, Usage, cents, unit_prices};
+use shared::cost::{Entry, OwnPrices, PriceMode, ReportedUsage, UnreadablePrices, Usage, bill, unit_prices};
 use shared::db::request_logs::is_storable;
 use shared::mcp;
 use shared::prices::Sources;
@@ -75,7 +75,8 @@ impl Pricer {
             None => return priced,
         };
         let terms = own.terms(region.as_deref(), mode(record));
-        priced.cost = cents(&priced.usage, entry, &terms).filter(is_storable);
+        // What has a rate is charged even if something else has none; its price is `null` among those of the units.
+        priced.cost = bill(&priced.usage, entry, &terms).cents.filter(is_storable);
         priced.unit_prices = Some(unit_prices(&priced.usage, entry, &terms));
         priced.price_version = Some(entry.edition().to_owned());
         priced.price_model = Some(model.to_owned());

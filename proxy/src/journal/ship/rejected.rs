@@ -10,16 +10,16 @@ use shared::db;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-const LONGEST_REASON: usize = 1000;
+const MAX_REASON_LENGTH: usize = 1000;
 /// No trace or name that can be erased is longer.
-const LONGEST_NAME: usize = 1000;
+const MAX_NAME_LENGTH: usize = 1000;
 
 /// Keeps a record that cannot be stored. False when it is there already.
 pub async fn reject(client: &Client, segment: &str, record: &[u8], reason: &str) -> Result<bool, String> {
     const REJECT: &str =
         "INSERT INTO rejected_records (id, segment, record, reason, organisation_id, trace_id, user_name)
         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
-    let reason = cut(reason, LONGEST_REASON).replace('\0', "");
+    let reason = cut(reason, MAX_REASON_LENGTH).replace('\0', "");
     let owner = RecordOwner::read(record);
     let (organisation, trace) = (owner.organisation, owner.trace.as_deref());
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =
@@ -39,7 +39,7 @@ struct RecordOwner {
 impl RecordOwner {
     fn read(record: &[u8]) -> Self {
         let Ok(record) = Record::decode(record) else { return Self::default() };
-        let text = |text: &str| cut(text, LONGEST_NAME).replace('\0', "");
+        let text = |text: &str| cut(text, MAX_NAME_LENGTH).replace('\0', "");
         Self {
             organisation: Some(record.organisation_id.uuid()),
             trace: Some(text(record.trace_id)),

@@ -8,12 +8,26 @@ use memchr::{memchr, memchr_iter, memchr2, memmem};
 pub enum ScannedValue<'b> {
     /// As it is written, without its quotes.
     Text(&'b [u8]),
-    /// With its braces.
-    Object(&'b [u8]),
+    Object(ScannedObject<'b>),
     Other,
 }
 
-/// Every key at any depth, with its value.
+/// An object whose end is searched for only on demand: searching at every level of nested objects takes quadratic time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ScannedObject<'b> {
+    /// From its opening brace to the end of the input.
+    rest: &'b [u8],
+}
+
+impl<'b> ScannedObject<'b> {
+    /// The object with its braces, unless it is longer than `max` bytes or does not end.
+    pub fn whole(&self, max: usize) -> Option<&'b [u8]> {
+        let within = &self.rest[..self.rest.len().min(max)];
+        object_end(within).map(|end| &within[..end])
+    }
+}
+
+/// Every key at any depth, with its value. Takes time linear in the input.
 pub fn keys(bytes: &[u8]) -> impl Iterator<Item = (&[u8], ScannedValue<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -52,25 +66,29 @@ impl ScannedKey {
     }
 }
 
-/// The last object that stands after this key. `quick` may know where an object ends.
+/// Occurrences of a key that are looked at, from the end. Answers have two or three; each one costs a search.
+const MAX_OCCURRENCES: usize = 64;
+
+/// The last object of at most `max` bytes that follows this key. `quick` may know where an object ends.
 pub fn last_object<'b>(
     bytes: &'b [u8],
     key: &ScannedKey,
-    longest: usize,
+    max: usize,
     mut quick: impl FnMut(&[u8]) -> Option<usize>,
 ) -> Option<&'b [u8]> {
     let mut end = bytes.len();
-    loop {
+    for _ in 0..MAX_OCCURRENCES {
         let at = key.last(&bytes[..end])?;
         if let Some(after) = after_colon(bytes, at + key.len()).filter(|after| bytes.get(*after) == Some(&b'{')) {
             let rest = &bytes[after..];
-            let object = quick(rest).or_else(|| object_end(rest)).and_then(|end| rest.get(..end));
-            if object.is_some_and(|object| object.len() <= longest) {
-                return object;
+            let quick = quick(rest).filter(|end| *end <= max).and_then(|end| rest.get(..end));
+            if let Some(object) = quick.or_else(|| ScannedObject { rest }.whole(max)) {
+                return Some(object);
             }
         }
         end = at;
     }
+    None
 }
 
 /// The first text that stands after this key, as a name of so many characters at most.
@@ -143,7 +161,7 @@ fn spaces(bytes: &[u8]) -> usize {
 fn value(bytes: &[u8]) -> ScannedValue<'_> {
     match bytes.first() {
         Some(b'"') => text_end(&bytes[1..]).map_or(ScannedValue::Other, |end| ScannedValue::Text(&bytes[1..=end])),
-        Some(b'{') => object_end(bytes).map_or(ScannedValue::Other, |end| ScannedValue::Object(&bytes[..end])),
+        Some(b'{') => ScannedValue::Object(ScannedObject { rest: bytes }),
         _ => ScannedValue::Other,
     }
 }
@@ -210,12 +228,20 @@ mod tests {
             found,
             [
                 (&b"a"[..], ScannedValue::Text(br#"x\"b\":1"#)),
-                (b"c", ScannedValue::Object(br#"{"d":"}"}"#)),
+                (b"c", ScannedValue::Object(ScannedObject { rest: br#"{"d":"}"}, "e":["f", 2], "g":null}"# })),
                 (b"d", ScannedValue::Text(b"}")),
                 (b"e", ScannedValue::Other),
                 (b"g", ScannedValue::Other),
             ]
         );
+    }
+
+    #[test]
+    fn an_object_ends_within_its_bound_or_not_at_all() {
+        let object = ScannedObject { rest: br#"{"d":"}"}, "e":1}"# };
+        assert_eq!(object.whole(9), Some(&br#"{"d":"}"}"#[..]));
+        assert_eq!(object.whole(8), None);
+        assert_eq!(ScannedObject { rest: b"{" }.whole(9), None);
     }
 
     #[test]

@@ -92,3 +92,30 @@ async fn lines_that_nobody_uses_are_not_kept() {
     }
     assert_eq!(fairness.queues.read().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_several_who_could_yield_as_many_do_as_wait() {
+    let fairness = fairness();
+    let two = |workspace| QueuedCaller { most: 2, ..asker(workspace) };
+    let held = [
+        fairness.pass(INTEGRATION, two(1), LONG).await.unwrap(),
+        fairness.pass(INTEGRATION, two(1), LONG).await.unwrap(),
+    ];
+    let mut contended = held.each_ref().map(|permit| permit.contention()());
+    for contended in &mut contended {
+        assert!(futures::poll!(contended).is_pending(), "nobody waits");
+    }
+    let mut waiting = Box::pin(fairness.pass(INTEGRATION, two(2), LONG));
+    assert!(futures::poll!(&mut waiting).is_pending());
+    let [first, second] = &mut contended;
+    assert!(futures::poll!(first).is_ready());
+    assert!(futures::poll!(&mut *second).is_pending(), "one place is given back already");
+    let mut next = Box::pin(fairness.pass(INTEGRATION, two(3), LONG));
+    assert!(futures::poll!(&mut next).is_pending());
+    assert!(futures::poll!(second).is_ready(), "a second one waits");
+    drop(held);
+    let served = (waiting.await.unwrap(), next.await.unwrap());
+    assert_eq!(counts(&fairness), (2, 0));
+    drop(served);
+    assert_eq!(counts(&fairness), (0, 0));
+}

@@ -8,6 +8,7 @@ use pingora_core::protocols::http::v2::client::PING_TIMEDOUT;
 use pingora_core::{Error, ErrorType};
 
 use super::BadHost;
+use crate::runtime::memory::NoRoom;
 
 /// Why an upstream call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -118,11 +119,22 @@ pub struct UpstreamError {
     class: Class,
     message: Cow<'static, str>,
     is_unread: bool,
+    no_room: Option<NoRoom>,
 }
 
 impl UpstreamError {
     pub(super) fn new(class: Class, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { class, message: message.into(), is_unread: false }
+        Self { class, message: message.into(), is_unread: false, no_room: None }
+    }
+
+    /// The gateway cannot hold what came, which is not the provider's fault.
+    pub fn no_room(why: NoRoom) -> Self {
+        Self { no_room: Some(why), ..Self::new(Class::Protocol, why.to_string()) }
+    }
+
+    /// Why the gateway could not hold it, where that is the reason.
+    pub fn lacks_room(&self) -> Option<NoRoom> {
+        self.no_room
     }
 
     /// The answer is HTTP, but not what it should be.

@@ -25,7 +25,7 @@ use super::pool::ConnectionPool;
 use super::repeat::{SendProgress, is_unprocessed};
 use super::request::UpstreamRequest;
 use crate::framing::compression::{AnswerEncoding, Decoder};
-use crate::runtime::memory::{HeldSize, MemoryOwner};
+use crate::runtime::memory::{HeldSize, MemoryOwner, NoRoom};
 use crate::runtime::timeout::with_deadline;
 
 /// How long a provider that broke off our upload may take to tell why.
@@ -320,7 +320,10 @@ impl Upstream {
     fn inflated(&mut self, piece: Bytes) -> Result<Bytes, UpstreamError> {
         let Some(decoder) = &mut self.decoder else { return Ok(piece) };
         let inflated = decoder.push(&piece, self.done);
-        inflated.map_err(|error| UpstreamError::protocol(format!("its compression cannot be undone: {error}")))
+        inflated.map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref::<NoRoom>()) {
+            Some(why) => UpstreamError::no_room(*why),
+            None => UpstreamError::protocol(format!("its compression cannot be undone: {error}")),
+        })
     }
 
     /// The whole answer was read.

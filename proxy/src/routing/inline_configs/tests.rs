@@ -7,7 +7,7 @@ use shared::config::parse_config;
 #[test]
 fn a_config_is_compiled_once_for_each_workspace_and_a_bad_one_says_where() {
     let configs = InlineConfigs::new(ConfigLimits::default());
-    let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let (one, other) = (Tenant::test(1, 1), Tenant::test(2, 2));
     let text = r#"{"retry":{"attempts":3}}"#;
     let first = configs.plan(one, text).unwrap();
     assert!(Arc::ptr_eq(&first, &configs.plan(one, text).unwrap()));
@@ -43,7 +43,7 @@ fn all_together_fill_no_memory_and_each_loses_little() {
     let text = |number: usize| format!(r#"{{"request_timeout":{}}}"#, number + 1);
     for workspace in 0..40 {
         for number in 0..30 {
-            configs.plan(Uuid::from_u128(workspace), &text(number)).unwrap();
+            configs.plan(Tenant::test(workspace, workspace), &text(number)).unwrap();
         }
     }
     let known = configs.known.load();
@@ -54,7 +54,7 @@ fn all_together_fill_no_memory_and_each_loses_little() {
 #[test]
 fn who_sends_ever_new_configs_fills_no_memory_and_pushes_out_nobody_elses() {
     let configs = InlineConfigs::new(ConfigLimits::default());
-    let (modest, greedy) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let (modest, greedy) = (Tenant::test(1, 1), Tenant::test(2, 2));
     let text = |number: usize| format!(r#"{{"request_timeout":{}}}"#, number + 1);
     let kept: Vec<_> = (0..MOST_OF_ONE).map(|number| configs.plan(modest, &text(number)).unwrap()).collect();
     for number in 0..MOST * 2 {

@@ -35,6 +35,7 @@ fn filled() -> Snapshot {
         status: Status::Active,
         metadata: None,
         is_metrics_only: false,
+        hides_costs: false,
         limits: None,
         priority: 10,
         guardrails: Default::default(),

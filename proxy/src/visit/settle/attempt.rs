@@ -60,6 +60,10 @@ pub struct Attempt {
     pub own_price: Option<u64>,
     /// The cache answered in its place; what the answer once used is known.
     pub is_hit: bool,
+    /// What its answer says was read before its head left.
+    pub is_read: bool,
+    /// What it costs in nano-cents, with the guess that this rests on, where the answer tells it.
+    pub priced: Option<(u64, Option<(u64, u64)>)>,
 }
 
 /// How the answer of a relayed call is watched.
@@ -144,6 +148,8 @@ impl Attempt {
             is_promised: false,
             own_price: None,
             is_hit: false,
+            is_read: false,
+            priced: None,
         }
     }
 
@@ -246,7 +252,7 @@ impl Attempt {
 
     /// A piece of a plain answer.
     pub fn reads(&mut self, piece: &Bytes, is_last: bool) {
-        if self.is_hit {
+        if self.is_hit || self.is_read {
             return;
         }
         let is_whole = is_last && !self.found.has_begun();
@@ -276,6 +282,7 @@ impl Attempt {
             answered: self.answered_model(),
             tier: self.found.service_tier.as_deref(),
         };
-        Used { found: &self.found, guess, item, own_price }
+        let priced = self.priced.filter(|(_, of)| *of == guess).map(|(nano_cents, _)| nano_cents);
+        Used { found: &self.found, guess, item, own_price, priced }
     }
 }

@@ -33,8 +33,39 @@ impl<'r> PaidRoute<'r> {
         }
         match row.paid.iter().find(|paid| paid.matches(rest)) {
             Some(paid) => Self::Paid(paid.as_str(), BilledBy::Text),
-            None if is_count(rest) => Self::Free,
+            None if is_count(rest) || is_upload(rest) || is_stop(rest) => Self::Free,
             None => Self::Unpriced,
+        }
+    }
+
+    /// Whether a call costs nothing whichever provider it goes to: it looks something up, keeps, deletes or stops it. What may
+    /// become a session is none of these.
+    pub fn is_free(method: &Method, path: &str) -> bool {
+        let rest = within_version(path);
+        match Family::from_path(method, rest) {
+            Some((Family::Realtime, _)) => false,
+            Some((family, rest)) => family.billed_by(method, rest).is_none(),
+            None if method.is_safe() || *method == Method::DELETE => true,
+            None => is_count(rest) || is_upload(rest) || is_stop(rest),
+        }
+    }
+}
+
+/// Files in parts, as OpenAI and Google take them. What is kept is billed by its time, if at all, and not by the call.
+fn is_upload(path: &str) -> bool {
+    path == "/uploads" || path.starts_with("/uploads/") || path == "/upload/v1beta/files"
+}
+
+fn is_stop(path: &str) -> bool {
+    path.ends_with("/cancel") || path.ends_with(":cancel")
+}
+
+impl PaidRoute<'_> {
+    /// What it is paid by; none where nothing is known to be paid.
+    pub fn billed_by(&self) -> Option<BilledBy> {
+        match self {
+            Self::Paid(_, billed) => Some(*billed),
+            Self::Free | Self::Unpriced => None,
         }
     }
 }
@@ -61,6 +92,58 @@ mod tests {
     use super::*;
     use shared::providers::Providers;
 
+    /// Every operation on what providers keep, by whether a strict budget must know its bound.
+    #[test]
+    fn what_keeps_looks_up_deletes_or_stops_something_is_free() {
+        for (method, path, is_free) in [
+            ("POST", "/files", true),
+            ("GET", "/files", true),
+            ("GET", "/v1/files/f", true),
+            ("GET", "/files/f/content", true),
+            ("DELETE", "/files/f", true),
+            ("POST", "/uploads", true),
+            ("POST", "/uploads/u/parts", true),
+            ("POST", "/uploads/u/complete", true),
+            ("POST", "/upload/v1beta/files", true),
+            ("POST", "/batches", false),
+            ("GET", "/batches", true),
+            ("GET", "/batches/b", true),
+            ("GET", "/batches/b/output", true),
+            ("POST", "/batches/b/cancel", true),
+            ("POST", "/messages/batches", false),
+            ("GET", "/messages/batches/b/results", true),
+            ("POST", "/v1/messages/batches/b/cancel", true),
+            ("POST", "/projects/p/locations/l/batchPredictionJobs/1:cancel", true),
+            ("POST", "/fine_tuning/jobs", false),
+            ("GET", "/fine_tuning/jobs/j/events", true),
+            ("POST", "/fine_tuning/jobs/j/cancel", true),
+            ("POST", "/vector_stores", false),
+            ("GET", "/vector_stores", true),
+            ("GET", "/vector_stores/v/files", true),
+            ("POST", "/vector_stores/v/files", false),
+            ("POST", "/vector_stores/v/search", false),
+            ("DELETE", "/vector_stores/v", true),
+            ("POST", "/responses", false),
+            ("GET", "/responses/r", true),
+            ("POST", "/responses/r/cancel", true),
+            ("DELETE", "/responses/r", true),
+            ("POST", "/threads/t/runs", false),
+            ("GET", "/threads/t/runs/r", true),
+            ("POST", "/threads/t/runs/r/cancel", true),
+            ("GET", "/models", true),
+            ("GET", "/realtime", false),
+            ("POST", "/moderations", true),
+            ("POST", "/messages/count_tokens", true),
+            ("POST", "/v1beta/models/g:countTokens", true),
+            ("POST", "/v1beta/models/g:generateContent", false),
+            ("POST", "/chat/completions", false),
+            ("POST", "/whatever", false),
+        ] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(PaidRoute::is_free(&method, path), is_free, "{method} {path}");
+        }
+    }
+
     #[test]
     fn a_route_is_paid_by_its_family_its_vendor_or_its_row() {
         let providers = Providers::bundled().unwrap();
@@ -74,6 +157,8 @@ mod tests {
             ("openai", &post, "/v1/prompts/p@1/completions", PaidRoute::Paid("/completions", BilledBy::Text)),
             ("openai", &post, "/v1/moderations", PaidRoute::Free),
             ("openai", &post, "/v1/files", PaidRoute::Free),
+            ("openai", &post, "/v1/uploads/u/parts", PaidRoute::Free),
+            ("openai", &post, "/v1/threads/t/runs/r/cancel", PaidRoute::Free),
             ("anthropic", &post, "/v1/v1/messages", PaidRoute::Paid("/messages", BilledBy::Text)),
             ("anthropic", &post, "/v1/messages/count_tokens", PaidRoute::Free),
             ("anthropic", &post, "/v1/messages/batches", PaidRoute::Paid("/messages/batches", BilledBy::Text)),

@@ -41,14 +41,7 @@ impl Log {
         if let Some(attempt) =
             attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty() && is_answered(attempt))
         {
-            attempt.found.usage.extend(attempt.head_usage.take());
-            if attempt.found.usage.is_empty() {
-                let path = &*canonical(self.uri.path());
-                attempt.found.usage.extend(usage::images::asked_for(path, &self.body, attempt.images));
-                let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
-                let declared = declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes()));
-                attempt.found.usage.extend(declared);
-            }
+            self.tell_usage(attempt);
         }
         let dropped = attempt.as_deref().and_then(|attempt| listed(&attempt.dropped));
         let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
@@ -129,6 +122,22 @@ impl Log {
         }
         self.journal.append_with(&record, body.as_ref());
         estimate
+    }
+
+    /// What the head and the request say of an answer that does not say what it used.
+    pub(super) fn tell_usage(&self, attempt: &mut Attempt) {
+        let found = &mut attempt.found.usage;
+        found.extend(attempt.head_usage.take());
+        if !found.is_empty() {
+            return;
+        }
+        let path = &*canonical(self.uri.path());
+        found.extend(usage::images::asked_for(path, &self.body, attempt.images));
+        let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
+        found.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
+        found.extend(usage::requested_units::of_speech(path, &self.body));
+        found.extend(usage::requested_units::of_rerank(&attempt.ai_org, path, &self.body));
+        found.extend(usage::requested_units::of_video(path, &attempt.silent));
     }
 
     /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for

@@ -63,7 +63,7 @@ impl Engine {
             Box::pin(self.calls.authorise(target, &credential, &mut request, &[])).await?;
         }
         let (_, caller, _) = batch.asked();
-        let mut share = MemoryShare::none(&self.body_limits.memory, caller.workspace.id.uuid());
+        let mut share = MemoryShare::none(&self.body_limits.memory, caller.tenant());
         upstream::ask(&self.calls.dialer, target, request, Bytes::new(), LONGEST_OBJECT, &mut share).await
     }
 }

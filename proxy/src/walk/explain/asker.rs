@@ -5,6 +5,7 @@ use crate::identity::deployment::DeploymentIdentity;
 use crate::identity::identify::{Principal, administrator};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use crate::walk::Engine;
@@ -12,7 +13,6 @@ use pingora_http::RequestHeader;
 use shared::model::{ApiKey, Status};
 use std::net::IpAddr;
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// Of whoever asks. None is for sending requests: one may ask what would become of a request and not send it.
 const SCOPES: &[&str] = &["logs.view", "configs.read"];
@@ -57,10 +57,12 @@ fn require_scopes(key: &ApiKey) -> Result<(), Refusal> {
 
 impl AllowedCaller {
     /// Whose share of the memory for bodies a question takes.
-    pub(super) fn owner(&self) -> Uuid {
+    pub(super) fn tenant(&self) -> Tenant {
         match self {
-            Self::InWorkspace(caller) => caller.workspace.id.uuid(),
-            Self::ForOrganisation(key) => key.organisation_id.uuid(),
+            Self::InWorkspace(caller) => caller.tenant(),
+            Self::ForOrganisation(key) => {
+                Tenant { organisation: key.organisation_id.uuid(), workspace: key.organisation_id.uuid() }
+            }
         }
     }
 

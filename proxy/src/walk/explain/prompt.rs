@@ -24,7 +24,7 @@ impl Engine {
         let Some(reference) = hypothesis.prompt.clone() else { return Ok(None) };
         let sent = Bytes::from(std::mem::take(&mut hypothesis.body));
         let run = self.explained_run(&reference, &sent, caller).await?;
-        let room = OwnedShare::none(self.body_limits.memory.clone(), caller.workspace.id.uuid());
+        let room = OwnedShare::none(self.body_limits.memory.clone(), caller.tenant());
         let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call, room).await?;
         hypothesis.route = ExplainedLane::Engine(Endpoint::of(rendered.family));
         hypothesis.body = rendered.body.to_vec();
@@ -45,7 +45,7 @@ impl Engine {
             Ok(run) => run,
             Err(refusal) => return refused(&refusal),
         };
-        let room = OwnedShare::none(self.body_limits.memory.clone(), caller.workspace.id.uuid());
+        let room = OwnedShare::none(self.body_limits.memory.clone(), caller.tenant());
         let rendered = match prompts::render(&self.snapshot, &run, &sent, PromptUse::Target, room).await {
             Ok(rendered) => rendered,
             Err(refusal) => return refused(&refusal),

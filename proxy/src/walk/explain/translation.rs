@@ -9,13 +9,13 @@ use crate::request::classify::Endpoint;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
 use crate::routing::plan::Leaf;
+use crate::runtime::tenant_share::Tenant;
 use crate::walk::Engine;
 use crate::walk::prepare::ProviderHeaders;
 use crate::walk::repair::repaired;
 use crate::walk::translate::{TranslationInputs, memory_to_translate};
 use bytes::Bytes;
 use shared::providers::Family;
-use uuid::Uuid;
 
 /// Bytes of bodies that are written for one question.
 const MOST: usize = 4 << 20;
@@ -50,7 +50,7 @@ pub(super) struct TrialRequest<'r> {
     pub model: Option<&'r str>,
     /// The same where its name is another than the caller's.
     pub renamed: Option<&'r str>,
-    pub workspace: Uuid,
+    pub tenant: Tenant,
 }
 
 impl Engine {
@@ -61,7 +61,7 @@ impl Engine {
         budget: &mut TrialBudget,
     ) -> Option<Result<Vec<String>, Refusal>> {
         budget.take(asked.body.len())?;
-        let mut share = MemoryShare::none(&self.body_limits.memory, asked.workspace);
+        let mut share = MemoryShare::none(&self.body_limits.memory, asked.tenant);
         share.grow(memory_to_translate(asked.body)).ok()?;
         let TrialRequest { endpoint, target, .. } = *asked;
         let renamed = target.deployment().or(asked.renamed);

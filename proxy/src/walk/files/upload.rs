@@ -40,7 +40,7 @@ impl Engine {
         if announced.saturating_sub(FORM_OVERHEAD) > files.settings.files_max_bytes {
             return Err(Refusal::file_too_large(files.settings.files_max_bytes).into());
         }
-        let mut share: MemoryShare<'_> = MemoryShare::none(&self.body_limits.memory, asked.owner.workspace);
+        let mut share: MemoryShare<'_> = MemoryShare::none(&self.body_limits.memory, asked.owner.tenant());
         share.grow(match announced {
             0 => PART_BYTES,
             length => usize::try_from(length).unwrap_or(PART_BYTES).min(PART_BYTES),

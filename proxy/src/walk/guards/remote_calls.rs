@@ -9,6 +9,7 @@ use crate::guardrails::RemoteAsker;
 use crate::identity::tokens::fetch;
 use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
 use crate::request::receive::{BodyMemory, OwnedShare};
+use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Snapshot;
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -131,6 +132,7 @@ impl RemoteAsker for RemoteCalls {
         deadline: Instant,
     ) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
         let (dialer, places) = (self.dialer.clone(), self.places(workspace));
+        let tenant = Tenant { organisation: organisation.uuid(), workspace: workspace.uuid() };
         match question {
             Question::Calls(calls) => async move {
                 let calls = calls.into_iter().map(|call| one(&dialer, &places, call, deadline));
@@ -181,7 +183,7 @@ impl RemoteAsker for RemoteCalls {
             }
             .boxed(),
             Question::Images { urls, longest } => {
-                let share = OwnedShare::none(self.memory.clone(), workspace.uuid());
+                let share = OwnedShare::none(self.memory.clone(), tenant);
                 async move {
                     let _place = turn(&places, deadline).await?;
                     Ok(Answers::Images(images(&dialer, urls, longest, share, deadline).await))

@@ -2,9 +2,10 @@
 //! JSON-RPC. The log tells the failure by its own status; HTTP says 200 where a request has its answer.
 
 use crate::mcp::{Fault, NoCredential, Outcome, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
-use crate::net::dial::Class;
+use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::Downstream;
 use crate::refusal::{JSON_RPC_REFUSED, Refusal, RefusalCode};
+use crate::request::sse::Unheld;
 use crate::visit::Visit;
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
@@ -44,6 +45,19 @@ impl CallFailure {
         Self { fault, status: 404, code: RefusalCode::NotFound, http: Some(404) }
     }
 
+    /// Another process holds the session. A client that gets 404 begins anew, which a balancer without stickiness would make
+    /// it do for ever.
+    pub fn session_elsewhere() -> Self {
+        let message = "this session is held by another proxy: MCP servers with the transport sse need a balancer that sends \
+                       all requests of a client to the same proxy";
+        Self {
+            fault: Fault::new(SESSION_NOT_FOUND, message),
+            status: 421,
+            code: RefusalCode::NotFound,
+            http: Some(421),
+        }
+    }
+
     pub fn refused(refusal: Refusal) -> Self {
         Self { fault: Fault::of_refusal(&refusal), status: refusal.status, code: refusal.code, http: None }
     }
@@ -71,10 +85,32 @@ impl CallFailure {
         }
     }
 
+    /// What the server sends does not come, or the gateway cannot hold it.
+    pub fn of_upstream(error: &UpstreamError) -> Self {
+        match error.lacks_room() {
+            Some(why) => Self::refused(why.into()),
+            None => Self::of_class(error.class()),
+        }
+    }
+
+    /// An event of the server cannot be held until it is whole.
+    pub fn unheld(why: Unheld) -> Self {
+        match why {
+            Unheld::NoRoom(why) => Self::refused(why.into()),
+            Unheld::TooLarge => Self::unusable(why),
+        }
+    }
+
     /// The server's answer cannot be passed on.
     pub fn unusable(why: impl std::fmt::Display) -> Self {
         let message = format!("the MCP server's answer cannot be used: {why}");
         Self::upstream(message, 502, RefusalCode::InvalidUpstreamResponse)
+    }
+
+    /// A stream that was only listened to ends before the server ended it. Clients open it again.
+    pub fn listening_ended() -> Self {
+        let message = "the gateway ended this stream: it restarts, or the key, person or server has changed";
+        Self::upstream(message, 503, RefusalCode::NotReady)
     }
 
     /// The server's own status passes, with an error in the protocol's words.

@@ -147,11 +147,11 @@ impl Engine {
         let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
         let mut gathered = BytesMut::new();
         while !pass.is_answered_request() {
-            let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
+            let piece = upstream.read_body().await.map_err(|error| CallFailure::of_upstream(&error))?;
             let Some(piece) = piece else {
                 return Err(CallFailure::unusable("its stream ended before the answer"));
             };
-            let whole = splitter.push(piece).map_err(CallFailure::unusable)?;
+            let whole = splitter.push(piece).map_err(CallFailure::unheld)?;
             gathered.extend_from_slice(&self.look_at_events(own, asked, &mut pass, &whole).await?);
             if gathered.len() > LONGEST_ANSWER {
                 return Err(CallFailure::unusable(format!("it has more than {LONGEST_ANSWER} bytes")));

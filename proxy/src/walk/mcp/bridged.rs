@@ -7,7 +7,7 @@ use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{
-    Asked, Bridge, BridgeOwner, ClientMessage, Fault, HeldMessage, INVALID_REQUEST, McpEndpoint, Mirrored, SESSION_ID,
+    Asked, Bridge, ClientMessage, Fault, HeldMessage, HeldSession, INVALID_REQUEST, McpEndpoint, Mirrored, SESSION_ID,
     UpstreamCall,
 };
 use crate::net::dial::Upstream;
@@ -17,8 +17,10 @@ use crate::request::sse::{Splitter, events};
 use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
+use chrono::Utc;
 use http::{HeaderMap, HeaderValue, Method, header};
 use pingora_http::RequestHeader;
+use shared::telemetry::LogLimit;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,12 +38,15 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
     ) -> Delivered {
-        let bridge = match session.map(|id| self.mcp.bridges.find(id)) {
-            Some(None) => {
+        let bridge = match session.map(|id| self.mcp.bridges.find(id, Utc::now())) {
+            None => None,
+            Some(HeldSession::Here(bridge)) => Some(bridge),
+            Some(held) => {
+                let failure =
+                    if held == HeldSession::Elsewhere { held_elsewhere() } else { CallFailure::unknown_session() };
                 visit.observer.log = None;
-                return self.tell_failure(client, visit, None, &CallFailure::unknown_session()).await;
+                return self.tell_failure(client, visit, None, &failure).await;
             }
-            found => found.flatten(),
         };
         let method = client.head().method.clone();
         match (method, bridge) {
@@ -72,7 +77,7 @@ impl Engine {
         asked: &McpRequest,
         bridge: Option<Arc<Bridge>>,
     ) -> Delivered {
-        let received = match self.receive_message(client, visit, asked.caller.workspace.id.uuid()).await {
+        let received = match self.receive_message(client, visit, asked.caller.tenant()).await {
             Ok(received) => received,
             Err(delivered) => return delivered,
         };
@@ -88,12 +93,14 @@ impl Engine {
                 let head = client.head().clone();
                 let opened = pin!(self.open_bridge(&head, asked));
                 let Ok(opened) = beside(client, visit, opened).await else { return gone(visit) };
-                opened.and_then(|bridge| match self.mcp.sessions.seal(&asked.owner(), bridge.id.as_bytes()) {
-                    Some(given) => Ok((bridge, Some(given))),
-                    None => {
-                        self.mcp.bridges.close(&bridge);
-                        let message = "the session cannot be kept: the gateway has no master key";
-                        Err(CallFailure::upstream(message, 502, RefusalCode::InternalError))
+                opened.and_then(|bridge| {
+                    match self.mcp.sessions.seal(&asked.owner(), &self.mcp.bridges.session_id(&bridge)) {
+                        Some(given) => Ok((bridge, Some(given))),
+                        None => {
+                            self.mcp.bridges.close(&bridge);
+                            let message = "the session cannot be kept: the gateway has no master key";
+                            Err(CallFailure::upstream(message, 502, RefusalCode::InternalError))
+                        }
                     }
                 })
             }
@@ -132,9 +139,7 @@ impl Engine {
         let place =
             place.unwrap_or_else(|_| Err(CallFailure::unusable("it does not say where messages are sent to")))?;
         let place = self.bridge_endpoint(asked, &place)?;
-        let workspace = &asked.caller.workspace;
-        let owner = BridgeOwner { organisation: workspace.organisation_id.uuid(), workspace: workspace.id.uuid() };
-        let bridge = self.mcp.bridges.open(owner, place).ok_or_else(|| {
+        let bridge = self.mcp.bridges.open(asked.caller.tenant(), place).ok_or_else(|| {
             let message = "too many sessions with servers of the older transport are open";
             CallFailure::upstream(message, 503, RefusalCode::Overloaded)
         })?;
@@ -194,19 +199,34 @@ impl Engine {
         if client.write_head(head).await.is_err() {
             return gone(visit);
         }
+        let mut revoked = pin!(self.until_revoked(asked, pass.is_listener()));
         loop {
-            let next = pin!(tokio::time::timeout(patience, heard.recv()));
+            let next = pin!(async {
+                tokio::select! {
+                    biased;
+                    () = &mut revoked => None,
+                    next = tokio::time::timeout(patience, heard.recv()) => Some(next),
+                }
+            });
             let Ok(next) = beside(client, visit, next).await else { return gone(visit) };
             // Held until it is written.
             let looked = match &next {
-                Ok(Some(message)) => self.look_at_events(visit, asked, &mut pass, &event_of(&message.bytes)).await,
-                Ok(None) => Err(CallFailure::unusable("its session ended before the answer")),
-                Err(_) => Err(CallFailure::upstream("the MCP server took too long", 504, RefusalCode::GatewayTimeout)),
+                None => Err(CallFailure::listening_ended()),
+                Some(Ok(Some(message))) => {
+                    self.look_at_events(visit, asked, &mut pass, &event_of(&message.bytes)).await
+                }
+                Some(Ok(None)) => Err(CallFailure::unusable("its session ended before the answer")),
+                Some(Err(_)) => {
+                    Err(CallFailure::upstream("the MCP server took too long", 504, RefusalCode::GatewayTimeout))
+                }
             };
             let (events, is_last) = match looked {
                 Ok(events) => (events, pass.is_answered_request()),
                 Err(failure) => (self.failed_event(visit, &mut pass, &failure), true),
             };
+            if events.is_empty() && !is_last {
+                continue;
+            }
             if client.write_body(events, is_last).await.is_err() {
                 return gone(visit);
             }
@@ -215,6 +235,17 @@ impl Engine {
             }
         }
     }
+}
+
+fn held_elsewhere() -> CallFailure {
+    static ELSEWHERE: LogLimit = LogLimit::new();
+    if let Some(skipped) = ELSEWHERE.pass() {
+        tracing::warn!(
+            skipped,
+            "an MCP session with transport sse is held by another proxy: the balancer must be sticky"
+        );
+    }
+    CallFailure::session_elsewhere()
 }
 
 fn no_session() -> CallFailure {
@@ -227,10 +258,10 @@ async fn first_event(upstream: &mut Upstream, splitter: &mut Splitter) -> Result
     const LONGEST: usize = 64 << 10;
     let mut length = 0;
     loop {
-        let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
+        let piece = upstream.read_body().await.map_err(|error| CallFailure::of_upstream(&error))?;
         let Some(piece) = piece else { return Err(CallFailure::unusable("it ends its stream at once")) };
         length += piece.len();
-        let whole = splitter.push(piece).map_err(CallFailure::unusable)?;
+        let whole = splitter.push(piece).map_err(CallFailure::unheld)?;
         let mut named = events(&whole).filter(|event| event.name.as_deref() == Some("endpoint"));
         if let Some(event) = named.next() {
             return Ok(String::from_utf8_lossy(&event.data).into_owned());

@@ -162,7 +162,7 @@ impl Engine {
         };
         match size > SMALL {
             false => Ok(run()),
-            true => heavy(Some(asked.caller.workspace.id.uuid()), run).await.ok_or_else(internal),
+            true => heavy(asked.caller.tenant(), run).await.ok_or_else(internal),
         }
     }
 

@@ -115,7 +115,7 @@ impl Engine {
         asked: &MergedRequest,
         session: &MergedSession,
     ) -> Delivered {
-        let received = match self.receive_message(client, visit, asked.caller.workspace.id.uuid()).await {
+        let received = match self.receive_message(client, visit, asked.caller.tenant()).await {
             Ok(received) => received,
             Err(delivered) => return delivered,
         };

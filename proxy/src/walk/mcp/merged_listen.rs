@@ -37,6 +37,7 @@ impl Engine {
         // Asked again: it may have changed since the request came.
         let mut known = self.merged_targets(&asked.caller, asked.user);
         let mut is_news = !is_same(&asked.targets, &known);
+        let mut revoked = pin!(self.until_merged_revoked(asked));
         loop {
             if is_news {
                 let events: Vec<Bytes> = CHANGED.iter().map(|message| event_of(message)).collect();
@@ -46,12 +47,17 @@ impl Engine {
             }
             let seen = version;
             let next = async { progress.wait_for(|now| now.version != seen).await.map(|now| now.version) };
-            let next = pin!(tokio::time::timeout(self.mcp.stream_idle, next));
+            let next = pin!(async {
+                tokio::select! {
+                    () = &mut revoked => None,
+                    next = tokio::time::timeout(self.mcp.stream_idle, next) => next.ok()?.ok(),
+                }
+            });
             version = match beside(client, visit, next).await {
                 Err(_) => return gone(visit),
-                Ok(Ok(Ok(version))) => version,
-                // Nothing changed for long, or nothing ever will.
-                Ok(Ok(Err(_)) | Err(_)) => break,
+                Ok(Some(version)) => version,
+                // Its caller may not listen any more, nothing changed for long, or nothing ever will.
+                Ok(None) => break,
             };
             let now = self.merged_targets(&asked.caller, asked.user);
             is_news = !is_same(&known, &now);

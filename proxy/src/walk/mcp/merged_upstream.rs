@@ -43,8 +43,8 @@ impl Engine {
         kind: Kind,
     ) -> Result<ListEntries, CallFailure> {
         let (version, now) = (self.snapshot.progress().version, Instant::now());
-        let (workspace, own) = (asked.caller.workspace.id.uuid(), asked.caller.key.id.uuid());
-        let key = ListCache::key(workspace, asked.target.server.id, own, kind);
+        let (tenant, own) = (asked.caller.tenant(), asked.caller.key.id.uuid());
+        let key = ListCache::key(tenant, asked.target.server.id, own, kind);
         if let Some(kept) = self.mcp.lists.find(&key, version, now) {
             return Ok(kept);
         }
@@ -110,13 +110,13 @@ impl Engine {
                 let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
                 let mut length = 0;
                 loop {
-                    let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
+                    let piece = upstream.read_body().await.map_err(|error| CallFailure::of_upstream(&error))?;
                     let Some(piece) = piece else { break None };
                     length += piece.len();
                     if length > LONGEST_LIST {
                         return Err(CallFailure::unusable(format!("it has more than {LONGEST_LIST} bytes")));
                     }
-                    let whole = splitter.push(piece).map_err(CallFailure::unusable)?;
+                    let whole = splitter.push(piece).map_err(CallFailure::unheld)?;
                     let mut messages = events(&whole).map(|event| parse_unique(&event.data).unwrap_or_default());
                     if let Some(answer) = messages.find_map(|message: Value| mcp::answer_to(id, &message)) {
                         break Some(answer);

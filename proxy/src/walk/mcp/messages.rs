@@ -82,8 +82,7 @@ impl Engine {
             return check_message(data);
         }
         let held = Bytes::copy_from_slice(data);
-        let workspace = Some(asked.caller.workspace.id.uuid());
-        heavy(workspace, move || check_message(&held)).await.unwrap_or(Err(BadMessage::NoMessage))
+        heavy(asked.caller.tenant(), move || check_message(&held)).await.unwrap_or(Err(BadMessage::NoMessage))
     }
 
     async fn look_at_message(

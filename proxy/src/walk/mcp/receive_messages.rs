@@ -4,10 +4,10 @@ use super::answers::CallFailure;
 use crate::mcp::{ClientMessage, Fault, Incoming, LONGEST_MESSAGE, parse};
 use crate::net::downstream::Downstream;
 use crate::request::receive::{NotReceived, ReceivedBody, check_content_type, receive};
+use crate::runtime::tenant_share::Tenant;
 use crate::visit::Visit;
 use crate::walk::{Delivered, Engine};
 use http::{HeaderMap, header};
-use uuid::Uuid;
 
 /// Messages, and the body that they are parts of: it counts towards the memory of bodies for as long as it is held.
 pub(super) struct Received<'m, T> {
@@ -21,13 +21,13 @@ impl Engine {
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        workspace: Uuid,
+        tenant: Tenant,
         may_batch: fn(&HeaderMap) -> Result<bool, Fault>,
     ) -> Result<Received<'_, Incoming>, Delivered> {
         if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
             return Err(self.refuse(client, visit, &refusal).await);
         }
-        let body = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, workspace)).await {
+        let body = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, tenant)).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Err(Delivered::ClientGone),
             Err(NotReceived::Refused(refusal)) => return Err(self.refuse(client, visit, &refusal).await),
@@ -50,9 +50,9 @@ impl Engine {
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        workspace: Uuid,
+        tenant: Tenant,
     ) -> Result<Received<'_, ClientMessage>, Delivered> {
-        let Received { mut said, _body } = self.receive_messages(client, visit, workspace, |_| Ok(false)).await?;
+        let Received { mut said, _body } = self.receive_messages(client, visit, tenant, |_| Ok(false)).await?;
         Ok(Received { said: said.messages.remove(0), _body })
     }
 }

@@ -40,8 +40,7 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
     ) -> Delivered {
-        let workspace = asked.caller.workspace.id.uuid();
-        let received = match self.receive_messages(client, visit, workspace, may_batch).await {
+        let received = match self.receive_messages(client, visit, asked.caller.tenant(), may_batch).await {
             Ok(received) => received,
             Err(delivered) => return delivered,
         };

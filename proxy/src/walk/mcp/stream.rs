@@ -8,7 +8,7 @@ use super::McpRequest;
 use super::answers::{CallFailure, gone, noted, stream_head};
 use super::messages::Looked;
 use crate::answer::beside;
-use crate::mcp::{ClientMessage, Outcome, fault_body};
+use crate::mcp::{Asked, ClientMessage, Outcome, fault_body};
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::request::sse::{Splitter, events, raw_events};
@@ -34,6 +34,11 @@ impl<'m> EventPass<'m> {
 
     pub fn for_listener() -> Self {
         Self { answers: None, is_resumable: true, is_answered: true }
+    }
+
+    /// Whether the stream has no answer that ends it, only what the server sends of its own accord.
+    pub fn is_listener(&self) -> bool {
+        self.answers.is_none_or(|(message, _)| message.asked == Asked::Listen)
     }
 
     /// Whether it was opened by a request that has its answer now.
@@ -66,6 +71,7 @@ impl Engine {
         let last = match ended {
             Err(Stop::Gone) => return gone(visit),
             Ok(rest) => rest,
+            Err(Stop::Revoked) => self.failed_event(visit, &mut pass, &CallFailure::listening_ended()),
             Err(Stop::Broken(_)) if pass.is_resumable => Bytes::new(),
             Err(Stop::Failed(failure) | Stop::Broken(failure)) => self.failed_event(visit, &mut pass, &failure),
         };
@@ -97,17 +103,24 @@ impl Engine {
         pass: &mut EventPass<'_>,
     ) -> Result<Bytes, Stop> {
         let mut splitter = Splitter::new(self.body_limits.owner(&asked.caller.workspace));
+        let mut revoked = pin!(self.until_revoked(asked, pass.is_listener()));
         loop {
-            let read = pin!(upstream.read_body());
+            let read = pin!(async {
+                tokio::select! {
+                    biased;
+                    () = &mut revoked => None,
+                    piece = upstream.read_body() => Some(piece),
+                }
+            });
             let piece = beside(client, visit, read).await.map_err(|_| Stop::Gone)?;
-            let piece = match piece {
+            let piece = match piece.ok_or(Stop::Revoked)? {
                 Ok(Some(piece)) => piece,
                 // An event that lacks its end was never whole.
                 Ok(None) => return Ok(Bytes::new()),
                 Err(_) if pass.is_answered => return Ok(Bytes::new()),
-                Err(error) => return Err(Stop::Broken(CallFailure::of_class(error.class()))),
+                Err(error) => return Err(Stop::Broken(CallFailure::of_upstream(&error))),
             };
-            let whole = splitter.push(piece).map_err(|error| Stop::Failed(CallFailure::unusable(error)))?;
+            let whole = splitter.push(piece).map_err(|why| Stop::Failed(CallFailure::unheld(why)))?;
             if whole.is_empty() {
                 continue;
             }
@@ -172,6 +185,8 @@ impl Engine {
 /// Why no more events come.
 enum Stop {
     Gone,
+    /// A stream that is only listened to must end: the process leaves, or its caller may not listen any more.
+    Revoked,
     /// What came cannot be passed on.
     Failed(CallFailure),
     /// The server fell silent, or its connection broke.

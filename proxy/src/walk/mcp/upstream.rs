@@ -41,8 +41,7 @@ impl Engine {
         call: &UpstreamCall,
         may_repeat: bool,
     ) -> Result<ServerAnswer, CallFailure> {
-        let workspace = asked.caller.workspace.id.uuid();
-        let circuit = CircuitKey { workspace, integration: asked.target.integration.id };
+        let circuit = CircuitKey { tenant: asked.caller.tenant(), integration: asked.target.integration.id };
         if self.mcp.circuits.is_open(circuit, Instant::now()) {
             let message = "the MCP server has failed again and again, and is left alone for some seconds";
             return Err(CallFailure::upstream(message, 503, RefusalCode::UpstreamUnreachable));
@@ -76,10 +75,10 @@ impl Engine {
         longest: usize,
     ) -> Result<Bytes, CallFailure> {
         let longest = longest.min(LONGEST_ANSWER);
-        let mut share = MemoryShare::none(&self.body_limits.memory, asked.caller.workspace.id.uuid());
+        let mut share = MemoryShare::none(&self.body_limits.memory, asked.caller.tenant());
         let mut whole = BytesMut::new();
         loop {
-            let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
+            let piece = upstream.read_body().await.map_err(|error| CallFailure::of_upstream(&error))?;
             let Some(piece) = piece else { break };
             share.grow(piece.len()).map_err(|why| CallFailure::refused(why.into()))?;
             if whole.len() + piece.len() > longest {

@@ -16,11 +16,15 @@ pub fn gemini(usage: &Words<'_>) -> Usage {
     let (cached_audio, cached_image) = (of("cacheTokensDetails", "AUDIO"), of("cacheTokensDetails", "IMAGE"));
     let audio = of("promptTokensDetails", "AUDIO").saturating_sub(cached_audio);
     let image = of("promptTokensDetails", "IMAGE").saturating_sub(cached_image);
+    let cached_video = of("cacheTokensDetails", "VIDEO");
+    let video = of("promptTokensDetails", "VIDEO").saturating_sub(cached_video);
     let thoughts = at(usage, &["thoughtsTokenCount"]);
     let (audio_output, image_output) = (of("candidatesTokensDetails", "AUDIO"), of("candidatesTokensDetails", "IMAGE"));
-    let candidates = at(usage, &["candidatesTokenCount"]).saturating_sub(audio_output).saturating_sub(image_output);
-    Usage {
-        input: prompt.saturating_sub(cached).saturating_sub(audio).saturating_sub(image),
+    let video_output = of("candidatesTokensDetails", "VIDEO");
+    let elsewhere = [audio_output, image_output, video_output];
+    let candidates = elsewhere.into_iter().fold(at(usage, &["candidatesTokenCount"]), u64::saturating_sub);
+    let counted = Usage {
+        input: [cached, audio, image, video].into_iter().fold(prompt, u64::saturating_sub),
         cache_read: cached.saturating_sub(cached_audio).saturating_sub(cached_image),
         audio_input: audio,
         cache_read_audio: cached_audio,
@@ -30,33 +34,38 @@ pub fn gemini(usage: &Words<'_>) -> Usage {
         reasoning: thoughts,
         audio_output,
         image_output,
+        video_input: video,
+        video_output,
         ..Usage::default()
-    }
+    };
+    // What the gateway counted in the answer.
+    let searches = at(usage, &["gateway_units", "web_search"]);
+    counted.count("web_search", searches).count("grounded_prompt", at(usage, &["gateway_units", "grounded_prompt"]))
 }
 
 /// Bedrock's own form counts the prompt without the cache.
 pub fn bedrock(usage: &Words<'_>) -> Usage {
     let read = at(usage, &["cacheReadInputTokens"]).max(at(usage, &["cacheReadInputTokenCount"]));
     let written = at(usage, &["cacheWriteInputTokens"]).max(at(usage, &["cacheWriteInputTokenCount"]));
+    let details = usage.get("cacheDetails").map(Words::items).into_iter().flatten();
+    let hour = details.filter(|detail| detail.get("ttl").and_then(Words::text) == Some("1h"));
     Usage {
         input: at(usage, &["inputTokens"]),
         cache_read: read,
         cache_write: written,
+        cache_write_1h: hour.map(|detail| at(detail, &["inputTokens"])).fold(0, u64::saturating_add).min(written),
         output: at(usage, &["outputTokens"]),
         ..Usage::default()
     }
 }
 
-/// Cohere bills other counts than it reports as tokens; its rerankers are priced by search in the place of prompt tokens.
+/// Cohere bills other counts than it reports as tokens; its rerankers are paid by the search.
 pub fn cohere(usage: &Words<'_>) -> Usage {
     let billed = |key: &str| {
         let value = usage.get("billed_units").and_then(|units| units.get(key));
         // They come as floats.
         value.and_then(Words::number).map_or(0, |count| count as u64)
     };
-    let prompt = match billed("input_tokens") {
-        0 => billed("search_units"),
-        tokens => tokens,
-    };
-    Usage { input: prompt, output: billed("output_tokens"), ..Usage::default() }
+    let counted = Usage { input: billed("input_tokens"), output: billed("output_tokens"), ..Usage::default() };
+    counted.count("search", billed("search_units"))
 }

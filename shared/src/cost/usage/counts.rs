@@ -19,15 +19,23 @@ pub struct Counts {
     pub cache_read: u64,
     pub cache_creation: u64,
     pub search_queries: u64,
-    /// Of `cache_creation`: kept for an hour, and for five minutes.
+    pub citations: u64,
+    /// The unit that a request is paid by, besides its tokens.
+    pub search_context: Option<&'static str>,
+    /// Of `cache_creation`: kept for twelve hours, for one, and for five minutes.
+    pub twelve_hours: u64,
     pub hour: u64,
     pub five_minutes: u64,
-    /// Of `server_tool_use`.
-    pub searches: u64,
+    /// Calls of the provider's own tools, in the order of `TOOL_UNITS`.
+    pub tools: [u64; TOOL_UNITS.len()],
     /// Parts of the prompt and of the completion.
     pub inward: Parts,
     pub outward: Parts,
 }
+
+/// Tools that providers run and take a fee for, by the names that price lists have for them.
+pub const TOOL_UNITS: [&str; 7] =
+    ["web_search", "x_search", "code_execution", "file_search", "attachment_search", "maps", "grounded_prompt"];
 
 /// An object that splits a count. It goes by several names; of two the first that counts anything holds.
 #[derive(Debug, Default)]
@@ -36,6 +44,7 @@ pub struct Parts {
     pub cache_write: u64,
     pub audio: u64,
     pub image: u64,
+    pub video: u64,
     pub reasoning: u64,
     /// Audio and images among what was cached.
     pub of_cached: [u64; 2],
@@ -51,8 +60,8 @@ pub struct Seen {
     pub openai: bool,
     pub prompt: bool,
     pub input: bool,
-    pub seconds: bool,
-    pub images: bool,
+    /// What is no tokens.
+    pub pieces: bool,
 }
 
 impl Counts {
@@ -72,8 +81,7 @@ impl Counts {
             UsageKey::Gemini => seen.gemini = true,
             UsageKey::Bedrock => seen.bedrock = true,
             UsageKey::Cohere => seen.cohere = true,
-            UsageKey::Seconds => seen.seconds = true,
-            UsageKey::Images => seen.images = true,
+            UsageKey::Pieces => seen.pieces = true,
             _ => {}
         }
     }
@@ -88,7 +96,8 @@ impl Counts {
                 let place = match (object, key) {
                     (UsageObject::Lifetimes, UsageKey::Hour) => &mut self.hour,
                     (UsageObject::Lifetimes, UsageKey::FiveMinutes) => &mut self.five_minutes,
-                    (UsageObject::Tools, UsageKey::Searches) => &mut self.searches,
+                    (UsageObject::Lifetimes, UsageKey::TwelveHours) => &mut self.twelve_hours,
+                    (UsageObject::Tools, UsageKey::Tool(unit)) => &mut self.tools[usize::from(unit)],
                     (UsageObject::OfCached, UsageKey::Audio) => &mut self.inward.of_cached[0],
                     (UsageObject::OfCached, UsageKey::Image) => &mut self.inward.of_cached[1],
                     _ => return,
@@ -102,6 +111,7 @@ impl Counts {
             UsageKey::CacheWrite => &mut parts.cache_write,
             UsageKey::Audio => &mut parts.audio,
             UsageKey::Image => &mut parts.image,
+            UsageKey::Video => &mut parts.video,
             UsageKey::Reasoning => &mut parts.reasoning,
             _ => return,
         };
@@ -121,6 +131,7 @@ impl Counts {
             UsageKey::CacheRead => &mut self.cache_read,
             UsageKey::CacheCreation => &mut self.cache_creation,
             UsageKey::SearchQueries => &mut self.search_queries,
+            UsageKey::Citations => &mut self.citations,
             _ => return,
         };
         keep(place, count);
@@ -152,7 +163,7 @@ impl UsageObject {
             (Self::Whole, UsageKey::Inward) => Self::Inward,
             (Self::Whole, UsageKey::Outward) => Self::Outward,
             (Self::Whole, UsageKey::Lifetimes) => Self::Lifetimes,
-            (Self::Whole, UsageKey::Tools) => Self::Tools,
+            (Self::Whole, UsageKey::Tools | UsageKey::OtherTools) => Self::Tools,
             (Self::Inward, UsageKey::OfCached) => Self::OfCached,
             _ => Self::Other,
         }
@@ -173,21 +184,26 @@ pub(super) enum UsageKey {
     CacheCreation,
     CacheWrite,
     SearchQueries,
+    Citations,
+    SearchContext,
     Inward,
     Outward,
     Lifetimes,
     Tools,
+    OtherTools,
     Audio,
     Image,
+    Video,
     Hour,
+    TwelveHours,
     FiveMinutes,
-    Searches,
+    /// The place of a unit in `TOOL_UNITS`.
+    Tool(u8),
     OfCached,
     Gemini,
     Bedrock,
     Cohere,
-    Seconds,
-    Images,
+    Pieces,
     Other,
 }
 
@@ -206,6 +222,8 @@ impl UsageKey {
             "cache_creation_input_tokens" => Self::CacheCreation,
             "cache_write_tokens" => Self::CacheWrite,
             "num_search_queries" => Self::SearchQueries,
+            "citation_tokens" => Self::Citations,
+            "search_context_size" => Self::SearchContext,
             "prompt_tokens_details" | "input_tokens_details" | "input_token_details" | "promptTokensDetails" => {
                 Self::Inward
             }
@@ -215,17 +233,26 @@ impl UsageKey {
             | "completionTokensDetails" => Self::Outward,
             "cache_creation" => Self::Lifetimes,
             "server_tool_use" => Self::Tools,
+            // xAI's, and what the gateway counted itself.
+            "server_side_tool_usage_details" | "gateway_units" => Self::OtherTools,
             "audio_tokens" => Self::Audio,
             "image_tokens" => Self::Image,
+            "video_tokens" => Self::Video,
             "ephemeral_1h_input_tokens" => Self::Hour,
+            "ephemeral_12h_input_tokens" => Self::TwelveHours,
             "ephemeral_5m_input_tokens" => Self::FiveMinutes,
-            "web_search_requests" => Self::Searches,
+            "web_search_requests" | "web_search_calls" | "web_search" => Self::Tool(0),
+            "x_search_calls" | "x_search" => Self::Tool(1),
+            "code_interpreter_calls" | "code_execution_calls" | "code_execution" => Self::Tool(2),
+            "file_search_calls" | "collections_search_calls" | "file_search" => Self::Tool(3),
+            "document_search_calls" | "attachment_search_calls" | "attachment_search" => Self::Tool(4),
+            "maps" => Self::Tool(5),
+            "grounded_prompt" => Self::Tool(6),
             "cached_tokens_details" => Self::OfCached,
             "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => Self::Gemini,
             "inputTokens" | "outputTokens" => Self::Bedrock,
             "billed_units" => Self::Cohere,
-            "seconds" => Self::Seconds,
-            "images" => Self::Images,
+            "seconds" | "images" | "characters" | "searches" | "pages_processed" | "video" => Self::Pieces,
             _ => Self::Other,
         }
     }
@@ -299,7 +326,15 @@ impl<'de> Visitor<'de> for CountPlace<'_> {
         Ok(())
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        if self.key == UsageKey::SearchContext && self.object == Some(UsageObject::Whole) {
+            self.counts.search_context = match text {
+                "low" => Some("request_low_context"),
+                "medium" => Some("request_medium_context"),
+                "high" => Some("request_high_context"),
+                _ => None,
+            };
+        }
         Ok(())
     }
 

@@ -15,22 +15,37 @@ pub fn usage_of(counts: &Counts) -> Usage {
     let image = inward.image.saturating_sub(cached_image);
     let reasoning = first([outward.reasoning, counts.reasoning]);
     let completion = completion.saturating_add(uncounted_reasoning(counts.total, prompt, completion, reasoning));
-    let elsewhere = [cached, written, audio, image];
+    let elsewhere = [cached, written, audio, image, inward.video];
+    let spoken_or_shown = [outward.audio, outward.image, outward.video];
     let counted = Usage {
         input: elsewhere.into_iter().fold(prompt, u64::saturating_sub),
         cache_read: cached.saturating_sub(cached_audio).saturating_sub(cached_image),
         cache_write: written,
+        cache_write_1h: counts.hour,
+        cache_write_12h: counts.twelve_hours,
         audio_input: audio,
         cache_read_audio: cached_audio,
         image_input: image,
         cache_read_image: cached_image,
-        output: completion.saturating_sub(outward.audio).saturating_sub(outward.image),
+        video_input: inward.video,
+        output: spoken_or_shown.into_iter().fold(completion, u64::saturating_sub),
         reasoning,
         audio_output: outward.audio,
         image_output: outward.image,
+        video_output: outward.video,
         ..Usage::default()
     };
-    counted.count("web_search", first([counts.search_queries, counts.searches]))
+    let counted = counted.count_tools(counts);
+    let counted = match counts.search_queries {
+        0 => counted,
+        queries => counted.count("web_search", queries),
+    };
+    // Perplexity's: it takes a fee for each request, by how much its search brings in.
+    let counted = counted.count("citation_token", counts.citations);
+    match counts.search_context {
+        Some(unit) => counted.count(unit, 1),
+        None => counted,
+    }
 }
 
 /// The first of several places that has a count above 0.

@@ -1,29 +1,51 @@
-//! Usage that is no tokens: seconds of speech, and images by the piece.
+//! Usage that is no tokens: seconds of speech and video, images and pages by the piece, characters, searches. Where the
+//! provider does not report it, the gateway does, from what was asked for, in the same form.
 
 use super::words::Words;
 use super::{Images, Usage};
 use rust_decimal::Decimal;
 
-/// What was spoken, as transcriptions are paid for.
-pub fn seconds(usage: &Words<'_>) -> Usage {
-    let said = match usage.get("seconds") {
-        Some(Words::Count(whole)) => Some(Decimal::from(*whole)),
-        // The shortest text of a float is the one its author wrote.
-        Some(Words::Number(said)) => said.to_string().parse().ok(),
-        _ => None,
-    };
-    let mut usage = Usage::default();
-    if let Some(seconds) = said.filter(|seconds| *seconds > Decimal::ZERO) {
-        usage.units.insert("audio_seconds".into(), seconds);
+/// The key of a report, and the unit that price lists have for it.
+const UNITS: [(&str, &str); 4] =
+    [("seconds", "audio_seconds"), ("characters", "characters"), ("searches", "search"), ("pages_processed", "pages")];
+
+/// Longest name of a resolution.
+const MAX_RESOLUTION: usize = 16;
+
+pub fn usage_of(words: &Words<'_>) -> Usage {
+    let mut usage = Usage { images: images(words), ..Usage::default() };
+    for (key, unit) in UNITS {
+        if let Some(amount) = words.get(key).and_then(amount) {
+            usage.units.insert(unit.into(), amount);
+        }
+    }
+    if let Some(video) = words.get("video")
+        && let Some(seconds) = video.get("seconds").and_then(amount)
+    {
+        let resolution = video.get("resolution").and_then(Words::text);
+        let unit = match resolution.filter(|text| (1..=MAX_RESOLUTION).contains(&text.len())) {
+            Some(resolution) => format!("video_seconds_{resolution}"),
+            None => "video_seconds".to_owned(),
+        };
+        usage.units.insert(unit, seconds);
     }
     usage
 }
 
-/// No provider reports these: the gateway does, from what was asked for.
-pub fn images(usage: &Words<'_>) -> Usage {
-    let Some(images) = usage.get("images") else { return Usage::default() };
+/// An amount above 0.
+fn amount(written: &Words<'_>) -> Option<Decimal> {
+    let amount = match written {
+        Words::Count(whole) => Some(Decimal::from(*whole)),
+        // The shortest text of a float is the one its author wrote.
+        Words::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    };
+    amount.filter(|amount| *amount > Decimal::ZERO)
+}
+
+fn images(words: &Words<'_>) -> Option<Images> {
+    let images = words.get("images")?;
     let text = |key: &str| images.get(key).and_then(Words::text).unwrap_or("default").to_owned();
-    let count = images.get("count").and_then(Words::count).unwrap_or(0);
-    let images = Images { quality: text("quality"), size: text("size"), count };
-    Usage { images: (count > 0).then_some(images), ..Usage::default() }
+    let count = images.get("count").and_then(Words::count).filter(|count| *count > 0)?;
+    Some(Images { quality: text("quality"), size: text("size"), count })
 }

@@ -40,7 +40,7 @@ impl fmt::Display for DayVerdict {
 }
 
 /// Slots that are built again while the lock is held. More of them are noted as stale, and built a few at a time like others.
-const MOST_MENDED: usize = 120;
+const MAX_REBUILT: usize = 120;
 
 /// Minutes of a day are looked at in pieces: what all slots of a piece are known by is in memory.
 const HOURS_AT_ONCE: i64 = 2;
@@ -89,7 +89,7 @@ async fn mend(transaction: &impl GenericClient, wrong: &BTreeSet<(SlotSize, Date
         let own = wrong.iter().filter(|(width, _)| *width == size).map(|(_, slot)| *slot);
         let slots: BTreeSet<DateTime<Utc>> = own.chain(around.drain(..).map(|slot| size.beginning(slot))).collect();
         let slots: Vec<DateTime<Utc>> = slots.into_iter().collect();
-        match wrong.len() > MOST_MENDED {
+        match wrong.len() > MAX_REBUILT {
             true => {
                 transaction.execute(STALE, &[&size.minutes(), &slots]).await?;
             }

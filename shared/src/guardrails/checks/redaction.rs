@@ -19,9 +19,9 @@ pub const WINDOW: usize = 512;
 /// The category of what stands in escapes, digit by digit.
 const HIDDEN: &str = "ESCAPED";
 /// JSON may stand in JSON; deeper than this nobody reads it.
-const MOST_READINGS: usize = 3;
+const MAX_READINGS: usize = 3;
 /// A text with more has them all over; it is refused rather than half redacted.
-const MOST: usize = 10_000;
+const MAX_MATCHES: usize = 10_000;
 
 /// One kind of thing in a text.
 pub struct Finder {
@@ -128,7 +128,7 @@ impl Redaction {
     /// JSON.
     fn hides(&self, text: &str, found: usize) -> bool {
         let mut reading = Cow::Borrowed(text);
-        for _ in 0..MOST_READINGS {
+        for _ in 0..MAX_READINGS {
             if !reading.contains('\\') {
                 return false;
             }
@@ -154,10 +154,10 @@ impl Redaction {
                 } else {
                     // One may begin inside what only looks like one; not for ever, since callers write the text.
                     mistaken += 1;
-                    let next = if mistaken < MOST { place.whole.start + 1 } else { place.whole.end };
+                    let next = if mistaken < MAX_MATCHES { place.whole.start + 1 } else { place.whole.end };
                     at = ceil(text, next.max(at + 1));
                 }
-                if found.len() > MOST {
+                if found.len() > MAX_MATCHES {
                     return Err(TooMany);
                 }
                 if at >= text.len() {

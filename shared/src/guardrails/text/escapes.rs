@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// JSON may stand in JSON; deeper than this nobody reads it.
-const MOST_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 
 /// The text, and behind it what it says when its escapes are read, once for each time that JSON may stand in JSON.
 pub fn with_readings(text: &str) -> Cow<'_, str> {
@@ -13,7 +13,7 @@ pub fn with_readings(text: &str) -> Cow<'_, str> {
     }
     let mut all = text.to_owned();
     let mut reading = Cow::Borrowed(text);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         if !reading.contains('\\') {
             break;
         }

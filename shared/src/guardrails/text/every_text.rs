@@ -123,9 +123,9 @@ const SCHEMA_TYPES: &[&str] = &["array", "boolean", "integer", "null", "number",
 
 /// Shorter numbers are nobody's card or account.
 const LONG_NUMBER: usize = 9;
-const LONGEST_KEYWORD: usize = 64;
+const MAX_KEYWORD_LENGTH: usize = 64;
 /// Of what only its maker can read; a handle is shorter.
-const LONGEST_HANDLE: usize = 256;
+const MAX_HANDLE_LENGTH: usize = 256;
 
 impl TextPlaces {
     /// Of a whole body.
@@ -204,7 +204,7 @@ fn says_nothing(key: &str, text: &str, part: Part) -> bool {
         Part::Structure if KEYWORDS.contains(&key) => is_word(text),
         Part::Structure if HANDLES.contains(&key) => {
             let is_sealed = matches!(key, "encrypted_content" | "signature" | "thoughtSignature" | "thought_signature");
-            (is_sealed || text.len() <= LONGEST_HANDLE) && !text.contains(char::is_whitespace)
+            (is_sealed || text.len() <= MAX_HANDLE_LENGTH) && !text.contains(char::is_whitespace)
         }
         Part::Structure => false,
     }
@@ -212,7 +212,7 @@ fn says_nothing(key: &str, text: &str, part: Part) -> bool {
 
 fn is_word(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+');
-    text.len() <= LONGEST_KEYWORD && !text.contains("://") && text.bytes().all(is_part)
+    text.len() <= MAX_KEYWORD_LENGTH && !text.contains("://") && text.bytes().all(is_part)
 }
 
 /// Whether a field is a file in letters: an image, a sound, a document.

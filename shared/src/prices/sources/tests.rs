@@ -55,6 +55,7 @@ fn settings(log_store: Option<&Path>, local: Option<&Path>) -> PriceSettings {
         model_configs_capabilities_log_store_path: None,
         model_configs_pricing_local_path: local.map(Path::to_owned),
         model_configs_capabilities_local_path: None,
+        cost_headers: true,
     }
 }
 

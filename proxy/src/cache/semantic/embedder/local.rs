@@ -10,6 +10,7 @@ use super::{Embedded, Embedder, NotEmbedded, normalised};
 use crate::cache::semantic::SHORT_TEXT;
 use crate::cache::semantic::lexical::Guard;
 use crate::runtime::heavy::heavy;
+use crate::runtime::tenant_share::Tenant;
 use async_trait::async_trait;
 use bpe::Bpe;
 use safetensors::Matrix;
@@ -58,7 +59,7 @@ impl Embedder for LocalEmbedder {
             true => self.0.vector(text),
             false => {
                 let (model, text) = (self.0.clone(), text.to_owned());
-                heavy(None, move || model.vector(&text)).await.flatten()
+                heavy(Tenant::GATEWAY, move || model.vector(&text)).await.flatten()
             }
         };
         let values = values.ok_or_else(|| NotEmbedded::of_text("the text has no known token"))?;

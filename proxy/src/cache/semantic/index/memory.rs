@@ -1,18 +1,19 @@
 //! An index in this process. A partition is a list that is gone through: it is bounded, and a thousand comparisons cost less
-//! than a tenth of a millisecond. Memory is bounded for all and fair between workspaces: when there is no room, the one that
-//! uses the most gives up its oldest, so that a workspace with less than an equal part loses nothing.
+//! than a tenth of a millisecond. Memory is bounded for all and fair between tenants: when there is no room, the
+//! organisation that uses the most gives up the oldest of its largest workspace, so that one with less than an equal part
+//! loses nothing.
 
 use super::quantised::Quantised;
 use super::{AskedVector, Nearness, Partition, VectorIndex};
 use crate::cache::CacheKey;
 use crate::cache::semantic::lexical::LexicalMarks;
 use crate::runtime::heavy::heavy;
+use crate::runtime::tenant_share::{Tenant, heaviest_of};
 use async_trait::async_trait;
 use parking_lot::RwLock;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use uuid::Uuid;
 
 /// Of one partition.
 const MOST_ROWS: usize = 4096;
@@ -27,7 +28,7 @@ const AROUND: usize = 160;
 pub struct MemoryIndex {
     most_bytes: usize,
     bytes: AtomicUsize,
-    workspaces: RwLock<HashMap<Uuid, Arc<RwLock<WorkspaceRows>>>>,
+    workspaces: RwLock<HashMap<Tenant, Arc<RwLock<WorkspaceRows>>>>,
 }
 
 #[derive(Default)]
@@ -57,17 +58,17 @@ impl MemoryIndex {
         self.bytes.load(Relaxed)
     }
 
-    fn rows(&self, workspace: Uuid) -> Option<Arc<RwLock<WorkspaceRows>>> {
-        self.workspaces.read().get(&workspace).cloned()
+    fn rows(&self, tenant: Tenant) -> Option<Arc<RwLock<WorkspaceRows>>> {
+        self.workspaces.read().get(&tenant).cloned()
     }
 
     fn insert(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) {
-        let workspace = asked.partition.workspace;
+        let tenant = asked.partition.tenant;
         let vector = Quantised::new(&asked.values);
-        if key.workspace != workspace || weight(&vector, &asked.marks) > self.most_bytes {
+        if key.tenant != tenant || weight(&vector, &asked.marks) > self.most_bytes {
             return;
         }
-        let rows = self.workspaces.write().entry(workspace).or_default().clone();
+        let rows = self.workspaces.write().entry(tenant).or_default().clone();
         let (before, after) = {
             let mut rows = rows.write();
             let before = rows.bytes;
@@ -82,7 +83,8 @@ impl MemoryIndex {
     fn make_room(&self) -> bool {
         let largest = {
             let workspaces = self.workspaces.read();
-            workspaces.values().max_by_key(|rows| rows.read().bytes).cloned()
+            let heaviest = heaviest_of(workspaces.iter().map(|(tenant, rows)| (*tenant, rows.read().bytes)));
+            heaviest.and_then(|tenant| workspaces.get(&tenant).cloned())
         };
         let Some(rows) = largest else { return false };
         let mut rows = rows.write();
@@ -100,7 +102,7 @@ impl MemoryIndex {
     }
 
     fn forget(&self, partition: Partition, keys: &[CacheKey]) {
-        let Some(rows) = self.workspaces.read().get(&partition.workspace).cloned() else { return };
+        let Some(rows) = self.workspaces.read().get(&partition.tenant).cloned() else { return };
         let mut rows = rows.write();
         let before = rows.bytes;
         rows.retain(partition.digest, |row| !keys.iter().any(|key| key.digest == row.key));
@@ -109,7 +111,7 @@ impl MemoryIndex {
 
     /// Rows whose time is over give their memory back, and so do workspaces without rows.
     fn give_back(&self, now_ms: i64) {
-        let all: Vec<(Uuid, Arc<RwLock<WorkspaceRows>>)> =
+        let all: Vec<(Tenant, Arc<RwLock<WorkspaceRows>>)> =
             self.workspaces.read().iter().map(|(id, rows)| (*id, rows.clone())).collect();
         for (_, rows) in &all {
             let mut rows = rows.write();
@@ -133,7 +135,7 @@ impl WorkspaceRows {
     }
 
     fn found(&self, asked: &AskedVector, nearness: Nearness) -> Vec<CacheKey> {
-        let workspace = asked.partition.workspace;
+        let tenant = asked.partition.tenant;
         let Some(partition) = self.partitions.get(&asked.partition.digest) else { return Vec::new() };
         let vector = Quantised::new(&asked.values);
         let mut near: Vec<(f32, &Row)> = partition
@@ -147,7 +149,7 @@ impl WorkspaceRows {
             .take(MOST_JUDGED)
             .filter(|(_, row)| asked.marks.conflict(&row.marks, nearness.guard).is_none())
             .take(nearness.most)
-            .map(|(_, row)| CacheKey { workspace, digest: row.key })
+            .map(|(_, row)| CacheKey { tenant, digest: row.key })
             .collect()
     }
 
@@ -223,13 +225,13 @@ fn weight(vector: &Quantised, marks: &LexicalMarks) -> usize {
 #[async_trait]
 impl VectorIndex for MemoryIndex {
     async fn near(&self, asked: &AskedVector, nearness: Nearness) -> Result<Vec<CacheKey>, String> {
-        let Some(rows) = self.rows(asked.partition.workspace) else { return Ok(Vec::new()) };
+        let Some(rows) = self.rows(asked.partition.tenant) else { return Ok(Vec::new()) };
         let length = rows.read().length(&asked.partition);
         if length.saturating_mul(asked.values.len()) <= FEW_PRODUCTS && asked.marks.weight() <= FEW_WORDS {
             return Ok(rows.read().found(asked, nearness));
         }
-        let (asked, workspace) = (asked.clone(), asked.partition.workspace);
-        let found = heavy(Some(workspace), move || rows.read().found(&asked, nearness)).await;
+        let (asked, tenant) = (asked.clone(), asked.partition.tenant);
+        let found = heavy(tenant, move || rows.read().found(&asked, nearness)).await;
         found.ok_or_else(|| "a search panicked".to_owned())
     }
 

@@ -5,11 +5,12 @@
 //! Rows hold vectors, hashes and times, no texts. They expire with their answers; one whose answer is not in this process
 //! may still be of use to another, so none is taken out for that.
 
-mod turns;
+pub(crate) mod turns;
 
 use super::{AskedVector, Nearness, Partition, VectorIndex};
 use crate::cache::CacheKey;
 use crate::cache::semantic::lexical::LexicalMarks;
+use crate::runtime::tenant_share::Tenant;
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use shared::telemetry::{Brief, LogLimit};
@@ -170,7 +171,7 @@ impl PgVectorIndex {
     async fn apply(&self, session: &PgSession, change: Change, so_far: &mut Written) -> anyhow::Result<()> {
         match change {
             Change::Put { asked, key, expires_at_ms } => {
-                let Partition { workspace, digest } = asked.partition;
+                let Partition { tenant: Tenant { workspace, .. }, digest } = asked.partition;
                 let (vector, marks) = (written(&asked.values), asked.marks.encode());
                 let embedder = self.embedder_of(&asked.values);
                 session
@@ -227,7 +228,7 @@ struct Search {
 
 impl Search {
     async fn rows(self, session: Arc<PgSession>, turn: Turn) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let Partition { workspace, digest } = self.partition;
+        let Partition { tenant: Tenant { workspace, .. }, digest } = self.partition;
         let Self { embedder, now_ms, vector, farthest, .. } = self;
         let Some(Searcher { client, near }) = session.searchers.get(turn.connection) else { return Ok(Vec::new()) };
         let found =
@@ -241,9 +242,9 @@ impl Search {
 impl VectorIndex for PgVectorIndex {
     async fn near(&self, asked: &AskedVector, nearness: Nearness) -> Result<Vec<CacheKey>, String> {
         let session = self.session.load_full().ok_or("the semantic cache's Postgres is away")?;
-        let Partition { workspace, .. } = asked.partition;
+        let Partition { tenant, .. } = asked.partition;
         // Whoever asks for more at a time than it may goes without: that is nobody's failure.
-        let Some(turn) = self.turns.begin(workspace, session.searchers.len()) else { return Ok(Vec::new()) };
+        let Some(turn) = self.turns.begin(tenant, session.searchers.len()) else { return Ok(Vec::new()) };
         // A little more, because these are sums of rounded numbers.
         let farthest = 1.0 - f64::from(nearness.threshold) + 1e-6;
         let search = Search {
@@ -262,14 +263,14 @@ impl VectorIndex for PgVectorIndex {
             let is_passed =
                 LexicalMarks::decode(marks).is_some_and(|marks| asked.marks.conflict(&marks, nearness.guard).is_none());
             if let (true, Ok(digest)) = (is_passed && keys.len() < nearness.most, <[u8; 32]>::try_from(entry)) {
-                keys.push(CacheKey { workspace, digest });
+                keys.push(CacheKey { tenant, digest });
             }
         }
         Ok(keys)
     }
 
     fn put(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) {
-        if key.workspace == asked.partition.workspace {
+        if key.tenant == asked.partition.tenant {
             let _ = self.queue.try_send(Change::Put { asked: Box::new(asked), key, expires_at_ms });
         }
     }

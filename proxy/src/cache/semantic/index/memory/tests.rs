@@ -2,18 +2,19 @@
 
 use super::*;
 use crate::cache::semantic::lexical::Guard;
+use crate::runtime::tenant_share::Tenant;
 
 fn asked(workspace: u128, partition: u8, values: &[f32], text: &str) -> AskedVector {
     let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
     AskedVector {
-        partition: Partition { workspace: Uuid::from_u128(workspace), digest: [partition; 32] },
+        partition: Partition { tenant: Tenant::test(workspace, workspace), digest: [partition; 32] },
         values: values.iter().map(|value| value / length).collect(),
         marks: LexicalMarks::read(text),
     }
 }
 
 fn key(workspace: u128, digest: u8) -> CacheKey {
-    CacheKey { workspace: Uuid::from_u128(workspace), digest: [digest; 32] }
+    CacheKey { tenant: Tenant::test(workspace, workspace), digest: [digest; 32] }
 }
 
 fn nearness(threshold: f32, now_ms: i64) -> Nearness {
@@ -21,7 +22,7 @@ fn nearness(threshold: f32, now_ms: i64) -> Nearness {
 }
 
 fn found(index: &MemoryIndex, asked: &AskedVector, threshold: f32, now_ms: i64) -> Vec<u8> {
-    let rows = index.rows(asked.partition.workspace);
+    let rows = index.rows(asked.partition.tenant);
     let found = rows.map(|rows| rows.read().found(asked, nearness(threshold, now_ms))).unwrap_or_default();
     found.iter().map(|key| key.digest[0]).collect()
 }
@@ -94,7 +95,7 @@ fn a_partition_is_bounded_and_a_sweep_gives_memory_back() {
     for number in 0..MOST_ROWS + 10 {
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&(number as u64).to_be_bytes());
-        let key = CacheKey { workspace: Uuid::from_u128(1), digest };
+        let key = CacheKey { tenant: Tenant::test(1, 1), digest };
         index.insert(asked(1, 0, &[1.0, 0.0], "t"), key, 100);
     }
     let one = weight(&Quantised::new(&[1.0, 0.0]), &LexicalMarks::read("t"));
