@@ -5,7 +5,7 @@ use harness::Stack;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Far beyond what a healthy run needs: whoever waits this long has found a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,6 +48,14 @@ impl Wire {
     pub async fn open(port: u16) -> Self {
         let tcp = TcpStream::connect(("127.0.0.1", port)).await.expect("the port is open");
         tcp.set_nodelay(true).expect("a socket takes its options");
+        Self { tcp, held: Vec::new() }
+    }
+
+    /// The kernel takes little off the proxy's hands for this one, so that a reader who stops is felt at once.
+    pub async fn open_narrow(port: u16) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a socket takes its options");
+        let tcp = socket.connect(([127, 0, 0, 1], port).into()).await.expect("the port is open");
         Self { tcp, held: Vec::new() }
     }
 

@@ -129,7 +129,7 @@ async fn a_stream_that_is_cut_ends_with_whole_events_and_one_well_formed_error()
 
 #[tokio::test]
 async fn a_stream_that_stalls_ends_with_whole_events_and_one_well_formed_error() {
-    let stack = Stack::builder().proxy("UPSTREAM_STREAM_IDLE_TIMEOUT_MS", "300").start().await;
+    let stack = Stack::builder().proxy("UPSTREAM_STREAM_IDLE_TIMEOUT_MS", "2000").start().await;
     let original = "data: {\"a\":1}\n\n".repeat(4);
     for at in [15, 20, 59] {
         let fault = json!({
@@ -139,7 +139,7 @@ async fn a_stream_that_stalls_ends_with_whole_events_and_one_well_formed_error()
     }
     // Slow is not silent: pauses below the limit add up without harm.
     let fault =
-        json!({ "body": original, "content_type": "text/event-stream", "chunk_bytes": 15, "chunk_delay_ms": 150 });
+        json!({ "body": original, "content_type": "text/event-stream", "chunk_bytes": 15, "chunk_delay_ms": 800 });
     assert_eq!(answered(&stack, fault).await.text(), original);
 }
 

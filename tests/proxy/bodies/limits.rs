@@ -212,10 +212,10 @@ async fn an_answer_that_comes_before_the_body_is_read_reaches_the_client() {
 /// A client that only keeps a connection must not keep it for ever.
 #[tokio::test]
 async fn a_connection_without_a_request_is_closed_in_time_and_one_with_a_slow_answer_is_not() {
-    let stack = Stack::builder().proxy("CLIENT_IDLE_TIMEOUT_S", "1").start().await;
+    let stack = Stack::builder().proxy("CLIENT_IDLE_TIMEOUT_S", "2").start().await;
     let mut wire = Wire::open(stack.proxy_port).await;
     // The wait that begins after the slow one would be over during the last.
-    for latency_ms in [1500, 400, 400, 400] {
+    for latency_ms in [3000, 800, 800, 800] {
         stack.mock.script(json!([{ "latency_ms": latency_ms }])).unwrap();
         let request = post(ENGINE, &credentials(&stack), &chat("Hello").to_string());
         wire.send(&request).await;

@@ -64,7 +64,7 @@ async fn a_stream_that_ends_without_its_answer_ends_with_an_error() {
 
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
-    let stack = Stack::builder().proxy("MCP_CALL_TIMEOUT_MS", "300").start().await;
+    let stack = Stack::builder().proxy("MCP_CALL_TIMEOUT_MS", "3000").start().await;
     let client = serve(&stack, "tools", "json", json!({})).await;
     let client = session(&client, "/tools/mcp").await;
     stack.mock.script(json!([{ "latency_ms": 60_000 }])).unwrap();

@@ -3,7 +3,7 @@
 //! error in its own words. With tools too, and with retries, timeouts and circuits.
 
 use super::client;
-use super::matrix::{Fault, Kind, assert_broken_off, assert_refused, assert_whole, faults};
+use super::matrix::{Fault, Kind, MAX_SILENCE, assert_broken_off, assert_refused, assert_whole, faults};
 use bench::mock::{self, Mock};
 use futures::future::join_all;
 use harness::{Answer, Stack, chat};
@@ -36,14 +36,16 @@ fn target(provider: &str, origin: &str) -> Value {
     json!({ "provider": provider, "api_key": "sk-config", "custom_host": host })
 }
 
-fn config(plan: Plan, first: Value, second: Value) -> Value {
+fn config(plan: Plan, is_endless: bool, first: Value, second: Value) -> Value {
     let mut config = match plan {
         Plan::Retry => first,
         Plan::Fallback | Plan::Tools => {
             json!({ "strategy": { "mode": "fallback" }, "targets": [first, second] })
         }
     };
-    config["request_timeout"] = json!(1000);
+    if is_endless {
+        config["request_timeout"] = json!(MAX_SILENCE);
+    }
     if plan == Plan::Retry {
         config["retry"] = json!({ "attempts": 1, "jitter": "full", "on_status_codes": [408, 429, 500, 502, 503, 529] });
     }
@@ -64,7 +66,7 @@ fn body(plan: Plan, is_stream: bool) -> Value {
 
 #[tokio::test]
 async fn between_any_two_formats_the_client_gets_a_whole_answer_or_a_whole_error() {
-    let stack = Stack::builder().proxy("UPSTREAM_STREAM_IDLE_TIMEOUT_MS", "1000").start().await;
+    let stack = Stack::builder().proxy("UPSTREAM_STREAM_IDLE_TIMEOUT_MS", MAX_SILENCE.to_string()).start().await;
     let cells = PAIRS.into_iter().flat_map(|pair| faults().into_iter().map(move |fault| (pair, fault)));
     let tested = cells.map(async |(pair, fault)| {
         let mock = Mock::start(mock::Options::default());
@@ -99,7 +101,7 @@ async fn case(stack: &Stack, mock: &Mock, fault: &Fault, pair: (&str, &str), is_
     if fault.kind != Kind::Dead {
         mock.script(json!([if is_stream { &fault.stream } else { &fault.plain }])).unwrap();
     }
-    let config = config(plan, target(pair.0, &origin), target(pair.1, &mock.origin()));
+    let config = config(plan, fault.is_endless(), target(pair.0, &origin), target(pair.1, &mock.origin()));
     let answer = client(stack, &config).post("/chat/completions", &body(plan, is_stream)).await;
     let calls = mock.requests().len();
     match fault.kind {
@@ -155,8 +157,12 @@ async fn a_circuit_opens_for_a_translated_target_whatever_it_did_wrong() {
     let stack = Stack::start().await;
     for (first, second) in PAIRS {
         for fault in [json!({ "status": 500 }), json!({ "bad_json": true }), json!({ "no_answer": true })] {
-            let mut config =
-                config(Plan::Fallback, target(first, &stack.mock.origin()), target(second, &stack.mock.origin()));
+            let mut config = config(
+                Plan::Fallback,
+                false,
+                target(first, &stack.mock.origin()),
+                target(second, &stack.mock.origin()),
+            );
             // Circuits are told apart by what a config says.
             config["strategy"]["cb_config"] = json!({ "failure_threshold": 1, "cooldown_interval": 60_000 });
             config["override_params"] = json!({ "user": fault.to_string() });
