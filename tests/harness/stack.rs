@@ -253,6 +253,11 @@ impl Stack {
     pub async fn metric(&self, line: &str) -> Option<f64> {
         metric(&self.metrics_url, line).await
     }
+
+    /// The same, awaited: what is counted when a call is over may be counted after its client has the answer.
+    pub async fn until_metric(&self, line: &str, value: f64) {
+        self.until(&format!("{line} is {value}"), async || self.metric(line).await == Some(value)).await;
+    }
 }
 
 /// One more proxy beside that of a stack.

@@ -89,7 +89,7 @@ async fn a_form_too_large_to_hold_goes_to_the_provider_its_headers_name() {
     let nameless = form(&[("model", "@prod/whisper-1")], &vec![7; MOST]);
     assert_eq!(code(&upload(&application(&stack), nameless).await), (400, "missing_provider".into()));
     assert_eq!(stack.mock.requests().len(), asked);
-    assert_eq!(stack.metric("gateway_request_body_bytes").await, Some(0.0));
+    stack.until_metric("gateway_request_body_bytes", 0.0).await;
 }
 
 #[tokio::test]

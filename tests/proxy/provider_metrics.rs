@@ -27,12 +27,12 @@ async fn a_failure_that_a_fallback_made_good_is_a_failed_attempt_of_its_provider
         ("gateway_provider_first_byte_seconds_count", "{provider=\"openai\"}".into(), 3.0),
         ("gateway_provider_circuits", "{provider=\"openai\",state=\"closed\"}".into(), 2.0),
     ] {
-        assert_eq!(stack.metric(&format!("{name}{labels}")).await, Some(count), "{name}{labels}");
+        stack.until_metric(&format!("{name}{labels}"), count).await;
     }
     let relayed = stack.client().post("/rerank", &json!({ "query": "q", "documents": [] })).await;
     let line = format!("{ATTEMPTS}{}", labels("succeeded", "2xx"));
     assert!(relayed.status.is_success(), "{}", relayed.text());
-    assert_eq!(stack.metric(&line).await, Some(2.0), "the relay lane counts, too");
+    stack.until_metric(&line, 2.0).await;
 }
 
 #[tokio::test]

@@ -157,7 +157,7 @@ async fn large_uploads_arrive_whole_with_and_without_a_length() {
         assert_eq!(arrived.header("content-type"), "video/mp4");
         assert_eq!(arrived.header("content-length"), if has_length { MANY.to_string() } else { String::new() });
     }
-    assert_eq!(stack.metric("gateway_request_body_bytes").await, Some(0.0));
+    stack.until_metric("gateway_request_body_bytes", 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,7 +19,7 @@ async fn a_row_whose_holder_is_gone_is_asked_again_and_says_so() {
     let output = lines(&stack, &done["output_file_id"]).await;
     assert_eq!((ids(&output), &output[0]["asked"]), (vec!["row-1"], &json!(2)), "{output:?}");
     assert_eq!(asked(&stack, "question 1"), 2);
-    assert_eq!(stack.metric("gateway_batch_takeovers_total").await, Some(1.0));
+    stack.until_metric("gateway_batch_takeovers_total", 1.0).await;
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ async fn judge(stack: &Stack, more: Value) -> String {
 }
 
 fn hook(parameters: Value, more: Value) -> Value {
-    let mut judged = json!({ "instructions": "It is polite.", "timeout": 5000 });
+    let mut judged = json!({ "instructions": "It is polite.", "timeout": 10_000 });
     judged.as_object_mut().unwrap().extend(parameters.as_object().unwrap().clone());
     let mut hook = json!({ "gateway.judge": judged, "deny": true });
     hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -88,7 +88,8 @@ async fn what_is_no_verdict_is_an_error_and_fails_only_where_it_is_to() {
     ] {
         for (fails, expected) in [(false, 200), (true, 446)] {
             stack.mock.script(json!([fault, { "reply": "an answer" }])).unwrap();
-            let hook = hook(json!({ "config": slug, "timeout": 1000, "failOnError": fails }), json!({}));
+            let timeout = if name == "TimeoutError" { 300 } else { 10_000 };
+            let hook = hook(json!({ "config": slug, "timeout": timeout, "failOnError": fails }), json!({}));
             let client = client(&stack, &target(&stack, json!({ "input_guardrails": [hook] })));
             let answer = client.post("/chat/completions", &chat("hello")).await;
             assert_eq!(answer.status, expected, "{name} {fails}: {}", answer.text());

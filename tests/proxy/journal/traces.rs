@@ -68,7 +68,7 @@ async fn a_request_and_each_of_its_targets_are_spans_of_the_callers_trace() {
     assert!(targets.iter().all(|span| span["parentSpanId"] == request["spanId"]));
     assert_eq!(targets.iter().filter(|span| span.get("status").is_some()).count(), 1, "one of them failed");
     assert!(request.get("status").is_none(), "the request did not");
-    assert_eq!(stack.metric("gateway_trace_spans_total").await, Some(3.0));
+    stack.until_metric("gateway_trace_spans_total", 3.0).await;
     assert_eq!(stack.metric("gateway_trace_spans_dropped_total").await, Some(0.0));
 }
 
@@ -100,6 +100,6 @@ async fn a_collector_that_hangs_holds_up_neither_calls_nor_logs() {
     }
     connections.recv().await.unwrap();
     // Had the logs waited for it, only the spans of the last would not be given up yet.
-    let waiting = stack.metric("gateway_trace_spans_waiting").await;
-    assert!(waiting > Some(2.0), "{waiting:?}");
+    let all_wait = async || stack.metric("gateway_trace_spans_waiting").await > Some(2.0);
+    stack.until("the spans of all wait", all_wait).await;
 }

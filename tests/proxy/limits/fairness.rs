@@ -106,7 +106,7 @@ async fn a_crowd_of_one_workspace_does_not_keep_another_out() {
     let last = order.iter().rposition(|few| *few).unwrap();
     assert!(last < 14, "those few came last, though half of the places were theirs: {order:?}");
     until_under_way(&stack, 0.0).await;
-    assert_eq!(stack.metric("gateway_fairness_waiting").await, Some(0.0));
+    stack.until_metric("gateway_fairness_waiting", 0.0).await;
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn when_no_more_can_wait_the_lowest_priority_is_refused_first() {
     stack.until("one made room", displaced).await;
     let refused = low.post("/chat/completions", &chat("low", 0)).await;
     assert_eq!(refused.status, 429, "{}", refused.text());
-    assert_eq!(stack.metric("gateway_fairness_shed_total{reason=\"full\"}").await, Some(1.0));
+    stack.until_metric("gateway_fairness_shed_total{reason=\"full\"}", 1.0).await;
     assert_eq!((refused.header("retry-after"), refused.header("retry-after-ms")), ("1", "1000"));
     assert_eq!(refused.header("x-gateway-ratelimit-scope"), "virtual_key");
     let error = &refused.json()["error"];

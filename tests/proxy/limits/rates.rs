@@ -181,7 +181,7 @@ async fn a_frozen_redis_holds_nobody_up_and_calls_go_by_the_setting() {
             }
         };
         tokio::time::timeout(PATIENCE, all).await.expect("they wait no longer than they may");
-        assert_eq!(stack.metric(metric).await, Some(counted + CALLS as f64), "{setting}");
+        stack.until_metric(metric, counted + CALLS as f64).await;
         let asked = failures().await - before;
         assert!(
             (1.0..CALLS as f64).contains(&asked),

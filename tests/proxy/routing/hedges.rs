@@ -23,8 +23,8 @@ async fn a_slow_attempt_is_overtaken_by_a_second_one_and_cancelled() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.header("x-gateway-retry-attempt-count"), "0", "a hedge is no retry");
     stack.mock.until(|counts| counts.in_flight == 0).await;
-    assert_eq!(stack.metric(r#"gateway_hedges_total{winner="second"}"#).await, Some(1.0));
-    assert_eq!(stack.metric(r#"gateway_upstream_attempts_total{outcome="overtaken"}"#).await, Some(1.0));
+    stack.until_metric(r#"gateway_hedges_total{winner="second"}"#, 1.0).await;
+    stack.until_metric(r#"gateway_upstream_attempts_total{outcome="overtaken"}"#, 1.0).await;
     assert_eq!(asked(&stack), 2);
 }
 
@@ -83,7 +83,7 @@ async fn a_percentile_waits_until_it_knows_enough() {
     assert_eq!(stack.metric(r#"gateway_hedges_total{winner="second"}"#).await, Some(0.0));
     stack.mock.script(json!([{ "latency_ms": SLOW }])).unwrap();
     assert_eq!(ask(&stack, &config).await.status, 200, "a hundred answers tell what slow is");
-    assert_eq!(stack.metric(r#"gateway_hedges_total{winner="second"}"#).await, Some(1.0));
+    stack.until_metric(r#"gateway_hedges_total{winner="second"}"#, 1.0).await;
 }
 
 #[tokio::test]
