@@ -460,8 +460,13 @@ def main():
                     except Refused as reason:
                         report(name, f"{reason}")
                 kinds[model] = rows[0]["mode"]
-                if name in facts[theirs]:
-                    known[model] = facts_of(facts[theirs][name])
+            for name, row in facts[theirs].items():
+                try:
+                    model, quality, size = split_name(ours, name)
+                except Refused:
+                    continue
+                if not (quality or size) and facts_of(row):
+                    known[model] = facts_of(row)
         entries = {}
         for model, price in prices.items():
             usual, batch = price.rates["standard"][0], price.rates.get("batch", {}).get(0)
@@ -479,6 +484,8 @@ def main():
             spelt = next((name for name in prices if name in entries and name.lower() == model.lower()), None)
             if spelt and model not in entries:
                 entries[model] = json.loads(json.dumps(entries[spelt]))
+                if spelt in known:
+                    known.setdefault(model, known[spelt])
                 continue
             if model in entries or entry.get("as_of", options.earlier) >= options.as_of or (
                 "sources" in entry and entry.get("as_of") != options.earlier
@@ -498,6 +505,8 @@ def main():
             base = re.sub(r"-20\d\d-\d\d-\d\d$", "", name)
             if base != name and OTHER.search(base) and base not in prices:
                 entries[base], kinds[base] = json.loads(json.dumps(entries[name])), kinds.get(name, "")
+                # It goes on when the one with a date has gone.
+                known.setdefault(base, {key: fact for key, fact in known.get(name, {}).items() if key != "deprecation_date"})
         by_hand(ours, entries, hand)
         save(pricing_path, dict(sorted(entries.items())))
         head = {
@@ -515,8 +524,12 @@ def main():
             if known.get(model):
                 told["facts"] = known[model]
             models[model] = told
-        # Capabilities are told of names that have no price of their own, too.
-        rest = {name: told for name, told in general.items() if name not in head and name not in models and "capabilities" in told}
+        # Capabilities and facts are told of names that have no price of their own, too.
+        rest = {name: {key: value for key, value in told.items() if key != "facts"} for name, told in general.items()
+                if name not in head and name not in models and "capabilities" in told}
+        for model, fact in known.items():
+            if model not in models and fact:
+                rest.setdefault(model, {})["facts"] = fact
         save(general_path, {**head, **dict(sorted({**models, **rest}.items()))})
     for (ours, reason), count in sorted(refused.items()):
         print(f"{count}\t{ours}\t{reason}")
