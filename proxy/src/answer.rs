@@ -153,7 +153,7 @@ async fn plain(
 
 /// Works out what a whole plain answer costs, for its head, where that is told.
 async fn tell_cost(read: &Bytes, passed: Option<&Bytes>, status: u16, visit: &mut Visit) {
-    if visit.observer.told_costs.is_none() {
+    if !visit.observer.tells_costs {
         return;
     }
     learn_prices(visit.prices_to_learn()).await;
@@ -179,6 +179,7 @@ async fn whole(
         lines.push(name, HeaderText::Value(value));
     }
     visit.answer.status = head.status.as_u16();
+    visit.warn_of_deprecated_model();
     visit.stamp_lines(&mut lines);
     visit.plain(&body, true);
     client.write_whole(lines, body).await?;
@@ -282,6 +283,7 @@ fn client_head(head: ResponseHeader, length: Option<usize>, steps: &Steps, visit
     parts.version = http::Version::HTTP_11;
     steps.head(&mut parts);
     visit.answer.status = parts.status.as_u16();
+    visit.warn_of_deprecated_model();
     visit.stamp_map(&mut parts.headers);
     visit.answers(&parts.headers);
     steps.framed_head(&mut parts);

@@ -376,7 +376,8 @@ fn engine(
             journal,
             unlogged: Arc::default(),
             log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
-            costs: settings.prices.cost_headers.then(|| tariff.clone()),
+            tariff: tariff.clone(),
+            tells_costs: settings.prices.cost_headers,
         },
         planner: Planner {
             snapshot: snapshot.clone(),

@@ -185,15 +185,25 @@ impl Visit {
 
     /// The prices that must be fetched before an answer can tell its cost, and whose they are.
     pub fn prices_to_learn(&self) -> Option<(Arc<Tariff>, String)> {
-        let tariff = self.observer.told_costs.as_ref()?;
+        let tariff = self.observer.tariff.as_ref().filter(|_| self.observer.tells_costs)?;
         let service = self.observer.log.as_ref()?.paid_service()?;
         tariff.sources.known(service).is_none().then(|| (tariff.clone(), service.to_owned()))
     }
 
     /// A plain answer is whole, and its head has not left.
     pub fn price_plain(&mut self, read: &Bytes, passed: Option<&Bytes>, status: u16) {
-        let Observer { log: Some(log), told_costs: Some(tariff), .. } = &mut self.observer else { return };
+        let Observer { log: Some(log), tariff: Some(tariff), tells_costs: true, .. } = &mut self.observer else {
+            return;
+        };
         self.answer.cost = log.price_plain(read, passed, status, tariff);
+    }
+
+    /// The head of an answer of the present target is about to be written.
+    pub fn warn_of_deprecated_model(&mut self) {
+        let Observer { log: Some(log), tariff: Some(tariff), .. } = &mut self.observer else { return };
+        if let Some(warning) = log.deprecation_warning(tariff) {
+            self.routing.warn(&warning);
+        }
     }
 
     /// Events with what the stream cost, once that is known and if the client wants to know it.

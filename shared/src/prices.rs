@@ -1,8 +1,9 @@
-//! What is known of models, by provider: their prices and what they can do. Files of one form, whether they are bundled,
+//! What is known of models, by provider: their prices, their facts and what they can do. Files of one form, whether they are bundled,
 //! an operator's own, or fetched; see `sources` for the order in which they are asked.
 
 mod bundled;
 mod capabilities;
+mod facts;
 mod folder;
 mod price_list;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod sanity;
 pub mod sources;
 
 pub use capabilities::{ModelCapabilities, ThinkingWay};
+pub use facts::ModelFacts;
 pub use price_list::{ListedPrice, Matched, PriceList};
 pub use sources::{FetchedPrices, Kind, PriceFetch, Sources};
 

@@ -37,6 +37,7 @@ mod kept;
 mod leaving;
 mod limits;
 mod mcp;
+mod model_facts;
 mod model_lists;
 mod models;
 mod operators;

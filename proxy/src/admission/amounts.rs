@@ -5,10 +5,11 @@ use super::expected::Expected;
 use super::expected_units::ExpectedUnits;
 use crate::limits::{Limit, LimitKind, Spent, Unit};
 use crate::snapshot::Snapshot;
+use chrono::{NaiveDate, Utc};
 use shared::cost::{Entry, OwnPrices, PriceMode, PricingConfig, Terms, Usage, nano_cents};
 use shared::id::IntegrationId;
-use shared::prices::Sources;
 use shared::prices::sources::Document;
+use shared::prices::{ListedPrice, Matched, Sources};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,7 +67,36 @@ impl Tariff {
 
     /// The same, and whether everything that is used has a rate.
     pub fn priced(&self, usage: &Usage, item: &Item<'_>, prices: Option<&Document>) -> Option<(u64, bool)> {
-        self.with_price(item, prices, |entry, terms| nano_cents(usage, entry, terms))
+        self.with_price(item, prices, |found, terms| nano_cents(usage, found.entry, terms))
+    }
+
+    /// The same, and the deprecation date of the model that was asked for, if it is past.
+    pub fn priced_and_dated(
+        &self,
+        usage: &Usage,
+        item: &Item<'_>,
+        prices: Option<&Document>,
+    ) -> (Option<(u64, bool)>, Option<NaiveDate>) {
+        let mut past_date = None;
+        let priced = self.with_price(item, prices, |found, terms| {
+            let list = prices.and_then(Document::as_prices);
+            past_date = list.and_then(|list| past(list.deprecation_date(item.service, item.requested, found)?));
+            nano_cents(usage, found.entry, terms)
+        });
+        (priced, past_date)
+    }
+
+    /// That date alone, of a call that nobody prices before the head of its answer leaves.
+    pub fn past_date(&self, item: &Item<'_>) -> Option<NaiveDate> {
+        let prices = self.sources.known(item.service);
+        let list = prices.as_deref().and_then(Document::as_prices)?;
+        let named = |name: &str| list.find(item.service, name).filter(|found| found.by == Matched::Name);
+        let of_base = || {
+            let model = self.snapshot.integration_model(item.integration?, item.requested?)?;
+            named(model.base_model_slug.as_deref()?)
+        };
+        let found = item.requested.and_then(named).or_else(|| item.answered.and_then(named)).or_else(of_base)?;
+        past(found.entry.deprecation_date()?)
     }
 
     /// Looks at the price of a call, if it has one.
@@ -74,16 +104,15 @@ impl Tariff {
         &self,
         item: &Item<'_>,
         prices: Option<&Document>,
-        look: impl FnOnce(&Entry, &Terms<'_>) -> Option<T>,
+        look: impl FnOnce(&ListedPrice<'_>, &Terms<'_>) -> Option<T>,
     ) -> Option<T> {
         let listed = |base: Option<&str>| {
             let names = [item.answered, item.requested, base].into_iter().flatten();
-            let found = prices.and_then(Document::as_prices)?.find_any(item.service, names)?;
-            Some(found.entry)
+            prices.and_then(Document::as_prices)?.find_any(item.service, names)
         };
         let mode = item.tier.map_or(PriceMode::Standard, PriceMode::of_service_tier);
         let Some(id) = item.integration else {
-            return look(listed(None)?, &Terms { mode, ..Terms::default() });
+            return look(&listed(None)?, &Terms { mode, ..Terms::default() });
         };
         let integration = self.snapshot.integration(&id);
         let model = item.requested.and_then(|model| self.snapshot.integration_model(id, model));
@@ -91,13 +120,13 @@ impl Tariff {
             Some(integration) => OwnPrices::for_model(integration, model.as_deref()).ok()?,
             None => OwnPrices::default(),
         };
-        let entry = match listed(model.as_ref().and_then(|model| model.base_model_slug.as_deref())) {
-            Some(entry) => entry,
-            None if own.has_price() => Entry::unlisted(),
+        let found = match listed(model.as_ref().and_then(|model| model.base_model_slug.as_deref())) {
+            Some(found) => found,
+            None if own.has_price() => ListedPrice { entry: Entry::unlisted(), model: "", by: Matched::Default },
             None => return None,
         };
         let region = integration.as_ref().and_then(|integration| integration.region());
-        look(entry, &own.terms(region, mode))
+        look(&found, &own.terms(region, mode))
     }
 
     /// What a call used, by the prices that are in memory.
@@ -135,8 +164,8 @@ impl Tariff {
             let lists = |config: &PricingConfig| {
                 config.pay_as_you_go.as_ref().is_some_and(|rates| rates.tokens.contains_key(key))
             };
-            let is_listed = |entry: &Entry, terms: &Terms<'_>| {
-                lists(terms.own_price.unwrap_or(&entry.pricing_config)).then_some(())
+            let is_listed = |found: &ListedPrice<'_>, terms: &Terms<'_>| {
+                lists(terms.own_price.unwrap_or(&found.entry.pricing_config)).then_some(())
             };
             self.with_price(item, prices.as_deref(), is_listed).is_some()
         };
@@ -159,6 +188,11 @@ impl Tariff {
         let dearest = most_of(item).zip(most_of(&plain)).map(|(one, other)| one.max(other));
         amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);
     }
+}
+
+/// The clock is read for models that have a date. The day itself is not past, by the clock of UTC.
+fn past(date: NaiveDate) -> Option<NaiveDate> {
+    (date < Utc::now().date_naive()).then_some(date)
 }
 
 impl Amounts {

@@ -57,6 +57,7 @@ fn own_head(visit: &mut Visit) -> ResponseHeader {
     let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let _ = head.insert_header(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     visit.answer.status = 200;
+    visit.warn_of_deprecated_model();
     visit.stamp(&mut head);
     head
 }

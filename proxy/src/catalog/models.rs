@@ -14,10 +14,9 @@ use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 pub(crate) use query::Query;
 use serde::Serialize;
-use serde_json::{Value, json};
 use shared::id::IntegrationId;
 use shared::model::{IntegrationModel, Workspace};
-use shared::prices;
+use shared::prices::{self, ModelFacts, Sources};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
@@ -40,6 +39,9 @@ pub(crate) struct Model {
     owned_by: String,
     #[serde(skip)]
     provider: String,
+    /// Of the model that it is made from.
+    #[serde(flatten)]
+    facts: ModelFacts,
 }
 
 /// The names that are bundled for each provider, by its id.
@@ -132,22 +134,44 @@ fn models_of_provider(entry: &WorkspaceProvider, said: &[Arc<IntegrationModel>])
         created: entry.provider.created_at.timestamp(),
         owned_by: integration.ai_provider_id.clone(),
         provider: slug.clone(),
+        facts: ModelFacts::default(),
     });
     listed.collect()
 }
 
-pub(crate) fn page(mut models: Vec<Model>, query: &Query) -> Value {
+/// What a client is answered who asks for the list.
+#[derive(Debug, Serialize)]
+pub(crate) struct ModelPage {
+    object: &'static str,
+    total: usize,
+    pub data: Vec<Model>,
+}
+
+pub(crate) fn page(mut models: Vec<Model>, query: &Query) -> ModelPage {
     models.retain(|model| query.wants(&model.owned_by, &model.provider));
     query.sort(&mut models);
     let total = models.len();
-    let data: Vec<Model> = models.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect();
-    json!({ "object": "list", "total": total, "data": data })
+    let data = models.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect();
+    ModelPage { object: "list", total, data }
+}
+
+/// What is known of each model beside its price, as far as it is in memory or bundled.
+pub(crate) fn add_facts(models: &mut [Model], sources: &Arc<Sources>) {
+    let services: HashSet<String> = models.iter().map(|model| model.owned_by.clone()).collect();
+    for service in services {
+        let mut of_service: Vec<&mut Model> = models.iter_mut().filter(|model| model.owned_by == service).collect();
+        let found = sources.facts(&service, of_service.iter().map(|model| model.canonical_slug.as_str()));
+        for (model, facts) in of_service.iter_mut().zip(found) {
+            model.facts = facts.unwrap_or_default();
+        }
+    }
 }
 
 /// By its whole name, or by the model's own as the first provider by name has it.
-pub(crate) fn named<'m>(models: &'m [Model], name: &str) -> Option<&'m Model> {
-    let whole = models.iter().find(|model| model.id == name);
-    whole.or_else(|| models.iter().find(|model| model.slug == name))
+pub(crate) fn named(mut models: Vec<Model>, name: &str) -> Option<Model> {
+    let whole = models.iter().position(|model| model.id == name);
+    let place = whole.or_else(|| models.iter().position(|model| model.slug == name))?;
+    Some(models.swap_remove(place))
 }
 
 #[cfg(test)]

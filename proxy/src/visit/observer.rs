@@ -22,8 +22,10 @@ pub struct Observer {
     pub log: Option<Box<Log>>,
     /// What its limits promised it; none once that is settled, or when no limit applies to it.
     pub admission: Option<Box<Admission>>,
-    /// What prices answers that tell what they cost; none where nobody may know.
-    pub told_costs: Option<Arc<Tariff>>,
+    /// What is known of models and their prices; none where the request is not logged.
+    pub tariff: Option<Arc<Tariff>>,
+    /// Whether answers tell what they cost.
+    pub tells_costs: bool,
     /// Gathers the answer, where it is to be kept for others. Dropped, it is not.
     pub keeper: Option<Box<Keeper>>,
     /// Hooks that nobody waits for, where calls are not logged.
@@ -220,7 +222,7 @@ impl Observer {
             }
         }
         let facts = facts(request, routing, answer.head_after, status, error_code);
-        let told_costs = self.told_costs.as_deref().filter(|_| includes_cost);
+        let told_costs = self.tariff.as_deref().filter(|_| self.tells_costs && includes_cost);
         let cost = log.settle(&RecordFacts { record_id, ..facts }, admission, told_costs);
         answer.cost = answer.cost.take().or(cost);
     }

@@ -2,6 +2,7 @@
 //! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
 
 mod attempt;
+mod deprecated_model;
 mod own_call;
 mod paid_route;
 mod record;

@@ -57,6 +57,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let memory = body_memory(2 << 20);
     let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
     let sources = Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Nowhere));
+    let tariff = Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() });
     let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
     let aliases = Arc::<Aliases>::default();
     Engine {
@@ -71,7 +72,8 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             journal,
             unlogged: Arc::default(),
             log_body: Some(1 << 20),
-            costs: None,
+            tariff: tariff.clone(),
+            tells_costs: false,
         },
         planner: Planner {
             snapshot: snapshot.clone(),
@@ -82,7 +84,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             snapshot: snapshot.clone(),
             limits: crate::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
             switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
-            tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
+            tariff,
         },
         cache: Arc::new(Cache::new(1 << 20)),
         files: None,

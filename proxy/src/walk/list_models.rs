@@ -3,7 +3,7 @@
 
 use crate::answer::error_in_openai_form;
 use crate::catalog::models::list_form::{self, ListForm};
-use crate::catalog::models::{ModelListSource, Query, available, list_source, named, page, upstream};
+use crate::catalog::models::{ModelListSource, Query, add_facts, available, list_source, named, page, upstream};
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::metrics::Outcome;
@@ -91,18 +91,22 @@ impl Engine {
             }
         };
         let models = available(&self.snapshot, &caller.workspace, slugs.as_deref(), Utc::now());
+        let sources = &self.admitter.tariff.sources;
         let body = match name {
             None => {
                 let query = Query::parse(head.uri.query())?;
                 query.slips.iter().for_each(|slip| visit.routing.warn(slip));
-                page(models, &query)
+                let mut page = page(models, &query);
+                add_facts(&mut page.data, sources);
+                serde_json::to_string(&page)
             }
             Some(name) => {
-                let found = named(&models, &name).ok_or_else(|| Refusal::model_not_found(&name))?;
-                serde_json::to_value(found).map_err(|_| Refusal::internal())?
+                let mut found = named(models, &name).ok_or_else(|| Refusal::model_not_found(&name))?;
+                add_facts(std::slice::from_mut(&mut found), sources);
+                serde_json::to_string(&found)
             }
         };
-        Ok(NextStep::Page { status: 200, body: Bytes::from(body.to_string()) })
+        Ok(NextStep::Page { status: 200, body: Bytes::from(body.map_err(|_| Refusal::internal())?) })
     }
 
     async fn ask_models(

@@ -20,8 +20,10 @@ pub struct Recorder {
     pub unlogged: Arc<UnloggedHooks>,
     /// How much of each body is kept beside a log; none when bodies are not kept.
     pub log_body: Option<usize>,
-    /// What prices answers that tell what they cost; none when no answer does.
-    pub costs: Option<Arc<Tariff>>,
+    /// What is known of models and their prices.
+    pub tariff: Arc<Tariff>,
+    /// Whether answers tell what they cost, where their tenant does not mind.
+    pub tells_costs: bool,
 }
 
 impl Recorder {
@@ -42,15 +44,16 @@ impl Recorder {
         let rules = self.log_body.filter(|_| !self.is_metrics_only(caller));
         let rules = rules.map(|most| Rules { most, is_debug: headers.is_debug() });
         visit.observer.log = Some(Log::open(journal, caller, head, headers, rules));
-        if let Some(costs) = self.costs.as_ref().filter(|_| self.tells_costs(caller)) {
-            visit.observer.told_costs = Some(costs.clone());
+        visit.observer.tariff = Some(self.tariff.clone());
+        if self.tells_costs && self.may_tell_costs(caller) {
+            visit.observer.tells_costs = true;
             visit.request.includes_cost = headers.includes_cost();
         }
         Ok(())
     }
 
     /// Whether its key, its workspace and its organisation let answers tell what they cost.
-    fn tells_costs(&self, caller: &Principal) -> bool {
+    fn may_tell_costs(&self, caller: &Principal) -> bool {
         !caller.key.defaults.as_ref().is_some_and(|defaults| defaults.hides_costs())
             && !caller.workspace.hides_costs
             && !self.snapshot.organisation_is(&caller.workspace.organisation_id, |whole| whole.hides_costs)

@@ -3,6 +3,7 @@
 use super::flat::Flat;
 use super::formula::Calculate;
 use super::price::Price;
+use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -26,12 +27,14 @@ pub struct Entry {
 /// `2026-11-18`
 const MAX_DATE: usize = 10;
 
-/// What an entry comes to in other forms, made when it is first asked for. It says nothing that the entry does not.
+/// What an entry comes to in other forms, made when it is first asked for, and what is known of its model.
 #[derive(Debug, Clone, Default)]
 struct Derived {
     edition: OnceLock<Box<str>>,
     flat: OnceLock<Option<Flat>>,
     text_prices: OnceLock<Box<str>>,
+    /// Not of the price: it stands here so that whoever has found the price of a call needs no second look-up.
+    deprecation_date: OnceLock<NaiveDate>,
 }
 
 impl PartialEq for Derived {
@@ -61,6 +64,16 @@ impl Entry {
                 None => digest.into(),
             }
         })
+    }
+
+    /// The day after which the provider no longer promises the model, once its facts are known.
+    pub fn deprecation_date(&self) -> Option<NaiveDate> {
+        self.derived.deprecation_date.get().copied()
+    }
+
+    pub(crate) fn note_deprecation_date(&self, date: NaiveDate) {
+        // The first one holds for as long as this edition of the list.
+        let _ = self.derived.deprecation_date.set(date);
     }
 
     /// What `unit_prices` says of a call of plain text.

@@ -3,6 +3,7 @@
 
 use crate::cost::Entry;
 use crate::providers::AWS_REGION_GROUPS;
+use chrono::NaiveDate;
 use foldhash::fast::RandomState;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -78,6 +79,24 @@ impl PriceList {
         let prefix = || spellings.iter().find_map(|name| self.longest_prefix(name));
         let default = || Some(ListedPrice { entry: self.default.as_deref()?, model: DEFAULT, by: Matched::Default });
         exact.or_else(prefix).or_else(default)
+    }
+
+    /// The deprecation date of the model that a call asks for, where `priced` is what its price was found under. Another
+    /// model that answered, or whose name is only continued, has a date of its own.
+    pub fn deprecation_date(&self, provider: &str, asked: Option<&str>, priced: &ListedPrice<'_>) -> Option<NaiveDate> {
+        let asked = asked.filter(|asked| *asked != priced.model);
+        let own = asked.and_then(|asked| self.find(provider, asked)).filter(|own| own.by == Matched::Name);
+        let dated = own.as_ref().unwrap_or(priced);
+        (dated.by == Matched::Name).then(|| dated.entry.deprecation_date()).flatten()
+    }
+
+    /// Facts come from other files than prices.
+    pub(super) fn note_deprecation_dates<'d>(&self, dates: impl Iterator<Item = (&'d str, NaiveDate)>) {
+        for (model, date) in dates {
+            if let Some(entry) = self.models.get(model) {
+                entry.note_deprecation_date(date);
+            }
+        }
     }
 
     /// Every listed model with its price: the default, then all by name.
@@ -181,6 +200,33 @@ mod tests {
         ] {
             let found = list.find_any("openai", names.iter().copied());
             assert_eq!(found.map(|found| found.model), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_deprecation_date_is_that_of_the_model_that_was_asked_for() {
+        let list = PriceList::parse(LIST).unwrap();
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        list.note_deprecation_dates(
+            [("gpt-4", day("2026-01-31")), ("anthropic.claude", day("2027-02-01")), ("unlisted", day("2026-01-01"))]
+                .into_iter(),
+        );
+        for (provider, asked, answered, date) in [
+            ("openai", "gpt-4", None, Some("2026-01-31")),
+            ("openai", "gpt-4", Some("gpt-4"), Some("2026-01-31")),
+            // Served by a newer one: the one that was asked for counts.
+            ("openai", "gpt-4", Some("gpt-4-mini"), Some("2026-01-31")),
+            ("openai", "gpt-4-mini", Some("gpt-4"), None),
+            ("openai", "gpt-4-0613", None, None),
+            ("openai", "gpt-4-mini", None, None),
+            ("openai", "unlisted", None, None),
+            // A model of one's own, priced as its base is.
+            ("openai", "mine", Some("gpt-4"), Some("2026-01-31")),
+            ("bedrock", "us.anthropic.claude", None, Some("2027-02-01")),
+        ] {
+            let priced = list.find_any(provider, answered.into_iter().chain([asked])).unwrap();
+            let found = list.deprecation_date(provider, Some(asked), &priced).map(|date| date.to_string());
+            assert_eq!(found.as_deref(), date, "{provider} {asked} {answered:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! bundled. A source that fails is logged and passed over; what it gave before is used a while longer.
 
 use super::folder::PriceFolder;
-use super::{ModelCapabilities, PriceList, bundled};
+use super::{ModelCapabilities, ModelFacts, PriceList, bundled};
 use crate::settings::{self, PriceSettings};
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -83,6 +83,15 @@ impl Places {
             Kind::General => &self.general,
         }
     }
+
+    /// Once prices and facts are both there, whichever came first.
+    fn note_deprecation_dates(&self) {
+        let known = |place: &RwLock<Option<Kept>>| place.read().as_ref()?.document.clone();
+        let (Some(prices), Some(general)) = (known(&self.prices), known(&self.capabilities)) else { return };
+        if let Some(list) = prices.as_prices() {
+            list.note_deprecation_dates(general.deprecation_dates());
+        }
+    }
 }
 
 /// The places of each kind.
@@ -141,7 +150,9 @@ impl Sources {
         if let Some(kept) = self.kept.get(provider)?.prices.read().as_ref().filter(|kept| now < kept.until) {
             return kept.document.clone();
         }
-        self.document(Kind::Pricing, provider, now).await
+        let prices = self.document(Kind::Pricing, provider, now).await;
+        self.document(Kind::General, provider, now).await;
+        prices
     }
 
     /// The same as far as it is in memory, however old: for those who must not wait.
@@ -180,14 +191,31 @@ impl Sources {
         tokio::spawn(async move {
             sources.document(Kind::Pricing, &provider, Instant::now()).await;
             drop(landing);
+            // Nobody waits for the facts of models.
+            sources.document(Kind::General, &provider, Instant::now()).await;
         });
         flight.insert(PriceFlight { began: Instant::now(), landed }).clone()
     }
 
-    /// What a model takes. Never waits: what is not in memory is fetched for the next who asks, and until then what is
-    /// bundled holds, or what was known before.
+    /// What a model takes. Never waits.
     pub fn capabilities(self: &Arc<Self>, provider: &str, model: &str) -> ModelCapabilities {
-        let Some(places) = self.kept.get(provider) else { return ModelCapabilities::default() };
+        self.general(provider).map(|document| document.capabilities(model)).unwrap_or_default()
+    }
+
+    /// The facts of these models of a provider, in their order. Never waits.
+    pub fn facts<'m>(
+        self: &Arc<Self>,
+        provider: &str,
+        models: impl IntoIterator<Item = &'m str>,
+    ) -> Vec<Option<ModelFacts>> {
+        let document = self.general(provider);
+        models.into_iter().map(|model| document.as_ref()?.facts(model)).collect()
+    }
+
+    /// What is known of a provider's models beside their prices. What is not in memory is fetched for the next who asks, and
+    /// until then what is bundled holds, or what was known before.
+    fn general(self: &Arc<Self>, provider: &str) -> Option<Arc<Document>> {
+        let places = self.kept.get(provider)?;
         let (known, is_fresh) = match &*places.capabilities.read() {
             Some(kept) => (Some(kept.document.clone()), Instant::now() < kept.until),
             None => (None, false),
@@ -197,14 +225,10 @@ impl Sources {
             let (sources, provider) = (self.clone(), provider.to_owned());
             tokio::spawn(async move { sources.document(Kind::General, &provider, Instant::now()).await });
         }
-        match known {
-            Some(document) => document.map(|document| document.capabilities(model)).unwrap_or_default(),
-            None => {
-                let text = bundled::text(Kind::General, provider);
-                let document = text.and_then(|text| Document::parse(Kind::General, text).ok());
-                document.map(|document| document.capabilities(model)).unwrap_or_default()
-            }
-        }
+        known.unwrap_or_else(|| {
+            let text = bundled::text(Kind::General, provider)?;
+            Document::parse(Kind::General, text).ok().map(Arc::new)
+        })
     }
 
     pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {
@@ -226,6 +250,7 @@ impl Sources {
             Kind::General => &places.capabilities,
         };
         *known.write() = Some(kept.clone());
+        places.note_deprecation_dates();
         slot.insert(kept).document.clone()
     }
 

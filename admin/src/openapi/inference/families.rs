@@ -285,12 +285,17 @@ fn kept() -> Vec<Family> {
 fn models() -> [Family; 2] {
     let model = json!({
         "id": "@prod/gpt-4o", "slug": "gpt-4o", "canonical_slug": "gpt-4o", "object": "model", "created": 1_767_225_600,
-        "owned_by": "openai",
+        "owned_by": "openai", "context_window": 128_000, "max_output_tokens": 16_384, "input_modalities": ["text", "image"],
+        "output_modalities": ["text"], "deprecation_date": "2027-10-23",
     });
     // A provider's own list has no total, and fields of its own.
     let list = json!({ "object": "list", "total": 1, "data": [model] });
     let all = Doc::get("/models", "List the models that can be asked")
-        .details("Without a provider: those of the workspace's providers, as `@slug/model`. With one: its own list.")
+        .details(
+            "Without a provider: those of the workspace's providers, as `@slug/model`, each with its facts as far as they are \
+             known (`context_window`, `max_output_tokens`, `input_modalities`, `output_modalities`, `deprecation_date`). \
+             With one: its own list.",
+        )
         .filter("ai_service", schema::any_text().says("Names of providers, comma separated.").eg("openai"))
         .filter("provider", schema::any_text().says("Slugs of the workspace's providers, comma separated.").eg("prod"))
         .filter("limit", schema::whole(1..=i64::MAX).eg(100))

@@ -5,6 +5,7 @@ use crate::request::headers::Aliases;
 use crate::routing::plan::compile;
 use crate::snapshot::Catalog;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
 use shared::config::{Strictness, parse_config};
 use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::{AccessStatus, Integration, IntegrationWorkspace, Provider, Status};
@@ -135,13 +136,13 @@ fn a_workspace_sees_just_what_it_may_ask_for() {
     assert_eq!(prod.len(), BUNDLED["groq"].len(), "one is off, one is added");
     assert!(!prod.iter().any(|model| model.slug == BUNDLED["groq"][0]));
     assert_eq!(models.len(), prod.len() + few.len(), "nothing of what is withdrawn, expired, archived or another's");
-    let own = named(&models, "@prod/house-1").unwrap();
+    let own = named(models.clone(), "@prod/house-1").unwrap();
     assert_eq!(
         serde_json::to_value(own).unwrap(),
         json!({ "id": "@prod/house-1", "slug": "house-1", "canonical_slug": "llama", "object": "model", "created": 1_000_000, "owned_by": "groq" })
     );
-    assert_eq!(named(&models, "gpt-4o").map(|model| model.id.as_str()), Some("@few/gpt-4o"));
-    assert_eq!(named(&models, "@theirs/gpt-4o"), None);
+    assert_eq!(named(models.clone(), "gpt-4o").map(|model| model.id).as_deref(), Some("@few/gpt-4o"));
+    assert_eq!(named(models, "@theirs/gpt-4o"), None);
     let theirs = available(&snapshot, &workspace(OTHER), None, now);
     assert!(theirs.iter().all(|model| model.provider == "theirs") && theirs.len() > 10);
 }
@@ -164,6 +165,7 @@ fn a_page_is_filtered_sorted_and_cut_and_says_how_many_there_are() {
         ("offset=100000", all, 0, ""),
     ] {
         let page = page(models.clone(), &Query::parse(Some(query)).unwrap());
+        let page = serde_json::to_value(&page).unwrap();
         let data = page["data"].as_array().unwrap();
         let found = data.first().and_then(|model| model["id"].as_str()).unwrap_or_default();
         assert_eq!((page["total"].as_u64(), data.len(), found), (Some(total as u64), length, first), "{query}");

@@ -12,6 +12,7 @@ use crate::request::text_bounds::{self, cut};
 use crate::runtime::memory::{HeldSize, MemoryOwner};
 use crate::visit::PaidAnswer;
 use bytes::Bytes;
+use chrono::NaiveDate;
 use http::{HeaderMap, HeaderValue, header};
 use shared::id::IntegrationId;
 use shared::providers::ProviderEntry;
@@ -64,6 +65,8 @@ pub struct Attempt {
     pub is_read: bool,
     /// What it costs in nano-cents, with the guess that this rests on, where the answer tells it.
     pub priced: Option<(u64, Option<(u64, u64)>)>,
+    /// The deprecation date of its model, if that is past; the outer none where nobody has looked.
+    pub past_date: Option<Option<NaiveDate>>,
 }
 
 /// How the answer of a relayed call is watched.
@@ -150,6 +153,7 @@ impl Attempt {
             is_hit: false,
             is_read: false,
             priced: None,
+            past_date: None,
         }
     }
 

@@ -73,7 +73,8 @@ impl Attempt {
         }
         let usage = Usage::known(self.found.told(), guess);
         let prices = tariff.sources.known(&self.ai_org);
-        let priced = tariff.priced(&usage, &self.used(guess, 200).item, prices.as_deref());
+        let (priced, past_date) = tariff.priced_and_dated(&usage, &self.used(guess, 200).item, prices.as_deref());
+        self.past_date = Some(past_date);
         match priced {
             Some((nano_cents, is_complete)) => {
                 self.priced = Some((nano_cents, guess));

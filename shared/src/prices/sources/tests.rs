@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PRICE: &str = r#"{"m":{"pricing_config":{"pay_as_you_go":{"request_token":{"price":"PRICE"}}}}}"#;
 
-/// Answers with a price of its own, none, or a failure, and counts how often it was asked.
+/// Answers with a price of its own, none, or a failure, and counts how often it was asked for prices.
 #[derive(Default)]
 struct Service {
     asked: AtomicUsize,
@@ -34,7 +34,7 @@ mod parking {
 impl PriceFetch for Service {
     fn get<'a>(&'a self, url: &'a str) -> FetchedPrices<'a> {
         assert!(url == "http://configs/pricing/openai" || url == "http://configs/general/openai", "{url}");
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.asked.fetch_add(usize::from(url.contains("/pricing/")), Ordering::Relaxed);
         Box::pin(async move {
             tokio::task::yield_now().await;
             match self.answer.get() {
@@ -182,7 +182,7 @@ fn settings_that_cannot_work_stop_the_start() {
     }
 }
 
-/// A service that answers when it is told to.
+/// A service that answers when it is told to, and never about facts: nobody waits for those with a call.
 #[derive(Default)]
 struct Slow {
     asked: AtomicUsize,
@@ -190,8 +190,11 @@ struct Slow {
 }
 
 impl PriceFetch for Slow {
-    fn get<'a>(&'a self, _: &'a str) -> FetchedPrices<'a> {
+    fn get<'a>(&'a self, url: &'a str) -> FetchedPrices<'a> {
         Box::pin(async move {
+            if !url.contains("/pricing/") {
+                return std::future::pending().await;
+            }
             self.asked.fetch_add(1, Ordering::Relaxed);
             self.gate.notified().await;
             Ok(Some(PRICE.replace("PRICE", "7")))
@@ -230,5 +233,28 @@ async fn a_path_is_a_folder_of_the_log_store() {
         let service = Arc::new(Service::default());
         let sources = Sources::new(&settings, &log_store, std::iter::empty(), service).unwrap();
         assert_eq!(price(&sources, Instant::now()).await.as_deref(), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn prices_know_the_deprecation_dates_of_their_models() {
+    const FACTS: &str = r#"{"m":{"facts":{"context_tokens":9,"deprecation_date":"2026-01-31"}}}"#;
+    let (prices, facts) = (folder("1"), tempfile::tempdir().unwrap());
+    std::fs::write(facts.path().join("openai.json"), FACTS).unwrap();
+    let mut settings = settings(None, Some(prices.path()));
+    settings.model_configs_capabilities_local_path = Some(facts.path().to_owned());
+    let now = Instant::now();
+    for facts_come_first in [false, true] {
+        let service = Arc::new(Service::default());
+        let sources = Arc::new(Sources::new(&settings, &nowhere(), std::iter::empty(), service).unwrap());
+        if facts_come_first {
+            sources.document(Kind::General, "openai", now).await;
+        }
+        let document = sources.prices("openai", now).await.unwrap();
+        let found = document.as_prices().unwrap().find("openai", "m").unwrap();
+        assert_eq!(found.entry.deprecation_date().map(|date| date.to_string()).as_deref(), Some("2026-01-31"));
+        let told = sources.facts("openai", ["m", "gpt-4o"]);
+        assert_eq!(told[0].as_ref().and_then(|facts| facts.context_window), Some(9));
+        assert_eq!(told[1], None, "an operator's file takes the place of the bundled one");
     }
 }
