@@ -6,6 +6,7 @@ mod commands;
 mod domains;
 mod leases;
 mod login_link;
+mod prices;
 mod unconfirmed;
 mod verify_limits;
 
@@ -16,7 +17,9 @@ use crate::logs::erase::ErasureSubject;
 use crate::server;
 use crate::settings::Settings;
 use anyhow::Context as _;
-use arguments::{AnalyticsCommand, AuditCommand, Command, DomainsCommand, KeysCommand, LimitsCommand, LogsCommand};
+use arguments::{
+    AnalyticsCommand, AuditCommand, Command, DomainsCommand, KeysCommand, LimitsCommand, LogsCommand, PricesCommand,
+};
 use chrono::NaiveDate;
 use shared::bootstrap::FirstKeys;
 use shared::db::usage_slots::DayVerdict;
@@ -68,6 +71,9 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let verified = commands::verify_limits(settings, *organisation, *mend, tell).await?;
             say(&verified.to_string());
             return Ok(if verified.left == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) });
+        }
+        Some(Command::Prices { command: PricesCommand::Import { file, from, plan } }) => {
+            prices::import(settings, file.as_deref(), *from, *plan, &mut say).await?;
         }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
             let subject =

@@ -5,14 +5,16 @@ mod bundled;
 mod capabilities;
 mod facts;
 mod folder;
+pub mod import;
 mod price_list;
-#[cfg(test)]
+mod price_store;
 mod sanity;
 pub mod sources;
 
 pub use capabilities::{ModelCapabilities, ThinkingWay};
 pub use facts::ModelFacts;
 pub use price_list::{ListedPrice, Matched, PriceList};
+pub use price_store::PriceStore;
 pub use sources::{FetchedPrices, Kind, PriceFetch, Sources};
 
 /// The bundled prices of a provider.

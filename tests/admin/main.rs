@@ -45,6 +45,7 @@ mod organisation;
 mod outage;
 mod plugins;
 mod policies;
+mod prices_import;
 mod process;
 mod prompts;
 mod providers;

@@ -4,6 +4,8 @@ use crate::audit::chain::ChainEnd;
 use crate::cli::unconfirmed::Verdict;
 use crate::logs::erase::ErasureMode;
 use crate::settings::Settings;
+use shared::prices::import::ListFormat;
+use std::path::PathBuf;
 use uuid::Uuid;
 
 /// The control plane of Portcullis. Without a command it migrates the database, makes the first organisation when
@@ -54,6 +56,11 @@ pub enum Command {
     Limits {
         #[command(subcommand)]
         command: LimitsCommand,
+    },
+    /// Prices of models.
+    Prices {
+        #[command(subcommand)]
+        command: PricesCommand,
     },
     /// Logs of calls.
     Logs {
@@ -143,6 +150,24 @@ pub enum LimitsCommand {
         /// the audit trail.
         #[arg(long)]
         mend: bool,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum PricesCommand {
+    /// Read a price list, say what it changes (new, changed, gone, refused and why), and store it with today's date in the folder
+    /// of prices that services ask first (MODEL_CONFIGS_PRICING_LOG_STORE_PATH, else MODEL_CONFIGS_PRICING_LOCAL_PATH). Files that
+    /// are replaced stay under `editions`; logs keep the price they have. Models that a public list does not name keep theirs.
+    Import {
+        /// The list. Without it, the files of MODEL_CONFIGS_PROXY_URL are fetched.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// Whose format it has; told by its rows without this. A file of ours is named after its provider, as openai.json.
+        #[arg(long, value_enum, value_name = "FORMAT")]
+        from: Option<ListFormat>,
+        /// Only say what would change.
+        #[arg(long)]
+        plan: bool,
     },
 }
 

@@ -4,7 +4,9 @@
 use crate::log_store::LogStore;
 use crate::settings;
 use anyhow::Context as _;
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 /// The longest file that is read.
 const LONGEST: usize = 32 << 20;
@@ -46,6 +48,40 @@ impl PriceFolder {
             }
         }
     }
+
+    /// Stores or replaces a file; nobody ever sees half of it.
+    pub async fn put(&self, name: &str, text: String) -> anyhow::Result<()> {
+        anyhow::ensure!(text.len() <= LONGEST, "{name} would have more than {LONGEST} bytes");
+        match self {
+            Self::Folder(folder) => {
+                let path = folder.join(name);
+                let put = tokio::task::spawn_blocking(move || replace(&path, &text)).await?;
+                put.with_context(|| format!("{name} in {}", folder.display()))
+            }
+            Self::Stored { store, folder } => {
+                let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+                Ok(store.put(&path, text.into()).await?)
+            }
+        }
+    }
+}
+
+/// A crash leaves either the old file or the new one. Each writer has a draft of its own.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let draft = folder.join(format!(".{}.draft", Uuid::new_v4()));
+    let written = std::fs::File::create_new(&draft).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&draft, path)
+    });
+    if written.is_err() {
+        // The problem that matters is the first one.
+        let _ = std::fs::remove_file(&draft);
+    }
+    written?;
+    std::fs::File::open(folder)?.sync_all()
 }
 
 /// For messages.
