@@ -3,6 +3,7 @@
 
 mod arguments;
 mod commands;
+mod compare_costs;
 mod domains;
 mod leases;
 mod login_link;
@@ -18,14 +19,20 @@ use crate::server;
 use crate::settings::Settings;
 use anyhow::Context as _;
 use arguments::{
-    AnalyticsCommand, AuditCommand, Command, DomainsCommand, KeysCommand, LimitsCommand, LogsCommand, PricesCommand,
+    AnalyticsCommand, AuditCommand, Command, CostsCommand, DomainsCommand, KeysCommand, LimitsCommand, LogsCommand,
+    PricesCommand,
 };
 use chrono::NaiveDate;
 use shared::bootstrap::FirstKeys;
 use shared::db::usage_slots::DayVerdict;
 use shared::key_rotation::rotation::Progress;
+use std::path::Path;
 use std::process::ExitCode;
+use uuid::Uuid;
 use verify_limits::Finding;
+
+/// Bad rows of a bill that are named one by one.
+const MAX_BAD_ROWS: usize = 100;
 
 /// Follows the command, or serves until a signal says otherwise.
 #[tokio::main]
@@ -75,6 +82,9 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Prices { command: PricesCommand::Import { file, from, plan } }) => {
             prices::import(settings, file.as_deref(), *from, *plan, &mut say).await?;
         }
+        Some(Command::Costs { command: CostsCommand::Compare { bill, workspace, json } }) => {
+            return compare_costs(settings, bill, *workspace, *json).await;
+        }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
             let subject =
                 ErasureSubject::from_user_or_trace(user.clone(), trace.clone()).context("name a user or a trace")?;
@@ -106,6 +116,25 @@ fn show(keys: &FirstKeys) {
 #[expect(clippy::print_stdout, reason = "the answer of the command")]
 fn say(words: &str) {
     println!("{words}");
+}
+
+/// Prints both sides, and which rows of the bill are left out.
+async fn compare_costs(
+    settings: &Settings,
+    bill: &Path,
+    workspace: Option<Uuid>,
+    is_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let invoice = compare_costs::read(bill).with_context(|| bill.display().to_string())?;
+    let comparison = commands::compare_costs(settings, &invoice, workspace).await?;
+    say(&if is_json { serde_json::to_string(&comparison)? } else { comparison.to_string() });
+    for (line, reason) in invoice.unreadable.iter().take(MAX_BAD_ROWS) {
+        eprintln!("line {line} is left out: {reason}");
+    }
+    if invoice.unreadable.len() > MAX_BAD_ROWS {
+        eprintln!("{} rows are left out", invoice.unreadable.len());
+    }
+    Ok(if invoice.unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Says what was found of each day.

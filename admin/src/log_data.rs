@@ -10,6 +10,7 @@ pub mod charged;
 mod count;
 mod counted;
 mod cover;
+pub mod daily_costs;
 pub mod dimension;
 mod explained;
 mod exported;

@@ -14,6 +14,7 @@ mod change_feed;
 mod concurrency;
 mod configs;
 mod conformance;
+mod costs;
 mod db_ssl;
 mod deployments;
 mod document;

@@ -62,6 +62,11 @@ pub enum Command {
         #[command(subcommand)]
         command: PricesCommand,
     },
+    /// What calls cost.
+    Costs {
+        #[command(subcommand)]
+        command: CostsCommand,
+    },
     /// Logs of calls.
     Logs {
         #[command(subcommand)]
@@ -168,6 +173,24 @@ pub enum PricesCommand {
         /// Only say what would change.
         #[arg(long)]
         plan: bool,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum CostsCommand {
+    /// Compare a provider's bill with the logs, by day (UTC) and model: the cost that is logged, the one that is billed, and the
+    /// difference. Reads the exports of costs that OpenAI and Anthropic offer (CSV); which one it is shows in its head line.
+    /// Ends with status 1 when rows of the bill could not be read.
+    Compare {
+        /// The export.
+        #[arg(value_name = "BILL")]
+        bill: PathBuf,
+        /// Only with logs of this workspace; without it, of the whole installation.
+        #[arg(long, value_name = "UUID")]
+        workspace: Option<Uuid>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

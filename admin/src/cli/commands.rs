@@ -4,6 +4,7 @@ use crate::audit;
 use crate::audit::chain::ChainEnd;
 use crate::audit::verify::{self, ChainReport};
 use crate::backpressure::db_queue::DbQueue;
+use crate::cli::compare_costs::{self, Comparison, Invoice};
 use crate::cli::leases::{self, Holder};
 use crate::cli::unconfirmed::{self, Unconfirmed, Verdict};
 use crate::cli::verify_limits::{self, Finding, Verified};
@@ -155,6 +156,16 @@ pub async fn verify_limits(
 ) -> anyhow::Result<Verified> {
     let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
     verify_limits::verify(&mut db::connect(&unbounded).await?, organisation, is_mending, tell).await
+}
+
+/// Compares a bill with the logs.
+pub async fn compare_costs(
+    settings: &Settings,
+    invoice: &Invoice,
+    workspace: Option<Uuid>,
+) -> anyhow::Result<Comparison> {
+    let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
+    compare_costs::compare(&db::connect(&unbounded).await?, invoice, workspace).await
 }
 
 fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {
