@@ -12,6 +12,7 @@ mod heartbeat;
 mod hold;
 mod late_event;
 mod own;
+mod relayed;
 mod reshaped;
 pub mod soft_denial;
 mod source;
@@ -31,6 +32,7 @@ pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, resul
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold, is_stream};
 pub use own::{own, refuse};
+pub use relayed::{Gathered, gather, pass_on, relayed_head};
 pub use reshaped::{Reshaped, Reshaping, error_in_openai_form};
 pub use source::{AnswerSource, StoredAnswer};
 pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};

@@ -242,10 +242,7 @@ impl ProxyHttp for Gateway {
             let provider = passage.target.provider.number;
             self.engine.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
             self.engine.metrics.provider_answers(provider, visit.routing.upstream);
-            passage.answered(visit.answer.status);
-            if head.status == StatusCode::UNAUTHORIZED {
-                passage.retire_token(&self.engine.calls.signing);
-            }
+            passage.note_answer(head.status, &self.engine.calls.signing);
             if let Some(contention) = passage.contention() {
                 ClientConnection::yield_under(session.downstream_session.stream(), contention);
             }

@@ -18,6 +18,7 @@ pub(crate) mod remote;
 mod results;
 mod rewrite;
 mod run;
+mod spoken_answer;
 mod text_hook;
 mod unique_keys;
 
@@ -33,4 +34,5 @@ pub use remote::{ModelAsker, RemoteAsker, RemoteSide, SideJob, has_remote};
 pub use results::{HookResult, both_sides};
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, both_sides_logged, run_side};
+pub use spoken_answer::SpokenAnswer;
 pub use unique_keys::parse_unique;

@@ -5,7 +5,7 @@
 //! (`native_call` puts into it what a vendor's own route says in its path, `prompt_call` makes it of a stored prompt), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
 //! leaf of the plan, `translate` writes the body for a target that speaks another format, `look_up` asks the cache, `prepare` builds the head that
 //! goes upstream, `call` sends it, `answer` passes the answer on, `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
-//! the heads edited by `relay`.
+//! the heads edited by `relay`; where guardrails judge what is relayed, `held_relay` carries it.
 //!
 //! What stages need from the process stands in services, each with what it needs and no more: `Authenticator` (who asks),
 //! `Recorder` (what is logged), `Planner` (which config), `Admitter` (which limits), `Router` (which target),
@@ -29,6 +29,7 @@ mod foundation_model;
 mod guard;
 pub mod guards;
 mod hedge;
+mod held_relay;
 mod ignored_headers;
 mod judge_relay;
 pub(crate) mod kept;
@@ -50,6 +51,7 @@ mod read_ahead;
 mod recorder;
 pub mod relay;
 mod relay_signature;
+mod relayed_answer;
 mod relayed_body;
 mod relayed_place;
 mod remote_media;
@@ -324,6 +326,11 @@ impl Engine {
     /// One exchange on the engine lane, from the body to the last byte of the answer.
     pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut EngineRequest) -> Delivered {
         let ended = self.exchange(client, visit, errand).await;
+        self.conclude(client, visit, ended).await
+    }
+
+    /// Counts how an exchange ended, and answers one of which the client has had nothing.
+    async fn conclude(&self, client: &mut impl Downstream, visit: &mut Visit, ended: Ended) -> Delivered {
         let provider = visit.routing.provider_number;
         let is_hit = visit.routing.cache.status.is_hit();
         match ended {

@@ -108,6 +108,10 @@ impl Downstream for Client<'_> {
         self.session.downstream_session.read_request_body().await.map_err(|_| ClientGone)
     }
 
+    fn is_body_read(&mut self) -> bool {
+        self.session.downstream_session.is_body_done()
+    }
+
     async fn write_continue(&mut self) -> Result<(), ClientGone> {
         // From here on it sends, and what it sends must be read away.
         self.session.downstream_session.set_close_on_response_before_downstream_finish(false);

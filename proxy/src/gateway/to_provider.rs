@@ -12,7 +12,7 @@ use proxy::metrics::Outcome;
 use proxy::refusal::Refusal;
 use proxy::request::receive::NotReceived;
 use proxy::visit::Visit;
-use proxy::walk::{Departed, Departure, MOST_READ_AHEAD, Passage};
+use proxy::walk::{Delivered, Departed, Departure, MOST_READ_AHEAD, Passage};
 
 impl Gateway {
     /// What is read of the body before its target is chosen, Pingora sends again.
@@ -21,6 +21,9 @@ impl Gateway {
         let departed = Box::pin(self.engine.depart(&mut Client::new(session), &mut ctx.visit, *departure)).await;
         let is_lost = session.downstream_session.retry_buffer_truncated() && session.downstream_session.is_body_done();
         match departed {
+            Ok(Departed::Answered(Delivered::Answered)) => Ok(true),
+            Ok(Departed::Answered(Delivered::Torn)) => Err(Error::new_up(ErrorType::ReadError)),
+            Ok(Departed::Answered(Delivered::ClientGone)) => Err(Error::new_down(ErrorType::ConnectionClosed)),
             // It ended while its model was looked for, and is longer than what can be sent again.
             Ok(_) if is_lost => {
                 let why = format!("it does not stand in the first {MOST_READ_AHEAD} bytes of the body");

@@ -136,6 +136,11 @@ impl CompiledHook {
         !self.actions.is_async && self.checks.iter().any(|check| !HEAD_CHECKS.contains(&check.id))
     }
 
+    /// Whether it does more than report on streams.
+    pub fn stops_streams(&self) -> bool {
+        self.actions.holds || !self.actions.denies
+    }
+
     /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.
     pub fn judges_kinds(&self) -> bool {
         self.checks.iter().any(CompiledCheck::judges_kind)

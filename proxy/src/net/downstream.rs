@@ -36,6 +36,11 @@ pub trait Downstream: Send {
     /// The next piece of the request body; `None` at its end.
     fn read_body(&mut self) -> impl Future<Output = Result<Option<Bytes>, ClientGone>> + Send;
 
+    /// Whether nothing of the body is left to be read, as far as that is known before the end was read.
+    fn is_body_read(&mut self) -> bool {
+        false
+    }
+
     /// Tells a client that waits for permission (`Expect: 100-continue`) to send its body.
     fn write_continue(&mut self) -> impl Future<Output = Result<(), ClientGone>> + Send;
 

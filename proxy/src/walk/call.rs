@@ -295,7 +295,7 @@ impl ProviderCalls {
     }
 
     /// Sends the request and waits for the head of the answer.
-    async fn send(
+    pub(super) async fn send(
         &self,
         target: &Target,
         request: UpstreamRequest,
@@ -337,7 +337,7 @@ fn with_query<'p>(path: Cow<'p, str>, head: &RequestHeader) -> Cow<'p, str> {
     }
 }
 
-enum CallError {
+pub(super) enum CallError {
     /// The limit ended before a connection came about.
     TooLate,
     Dial(DialError),
@@ -379,13 +379,18 @@ fn unreachable(call: Call<'_>, class: Class, error: &dyn std::fmt::Display) -> E
         let (request_id, class, error) = (call.request_id, class.label(), Brief(error));
         tracing::warn!(%request_id, provider, class, %error, skipped, "an upstream attempt failed");
     }
-    let refusal = match class {
+    Ended::Failed(AnswerFailure::new(unreached(target, class, error), Some(Outcome::Failed(class))))
+}
+
+/// What the client is told of a call that failed.
+pub(super) fn unreached(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Refusal {
+    let provider = &target.provider.name;
+    match class {
         Class::Blocked => Refusal::invalid_custom_host(error),
         Class::Protocol => Refusal::invalid_upstream_response(provider, error),
         Class::FirstByteTimeout => target.timed_out(),
         _ => Refusal::upstream_unreachable(provider, error),
-    };
-    Ended::Failed(AnswerFailure::new(refusal, Some(Outcome::Failed(class))))
+    }
 }
 
 fn out_of_time() -> Ended {

@@ -1,38 +1,90 @@
 //! Guardrails of organisation and workspace on the relay lane. Its bodies are of any form, so that a body of JSON is read strictly
 //! and every text in it judged; what cannot be judged is refused, unless the organisation allows its path
-//! (`relay_with_guardrails`). Nothing is changed there: what a guardrail would change is refused too. Answers are passed on as they
-//! come and judged by nobody, so that where guardrails must see them the call is refused before it is made.
+//! (`relay_with_guardrails`). Answers likewise, before anything of them leaves (`relayed_answer` says what can be read of
+//! them). Nothing is changed there: what a guardrail would change is refused too.
 
 use super::guards::{GuardSet, ModelCalls};
 use super::read_ahead::has_body;
+use super::relayed_answer::{self, AnswerForm, ReadAnswer, Readable, Unread, is_json};
 use super::translate::memory_to_translate;
 use super::{Engine, RelayAsk, Router};
+use crate::framing::compression::AnswerEncoding;
 use crate::guardrails::{
-    CompiledHook, ModelAsker, RemoteSide, SideJob, both_sides, has_remote, must_read, read_request, request_type,
+    CompiledHook, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, both_sides_logged, has_remote, must_read,
+    read_request, request_type,
 };
 use crate::identity::identify::Principal;
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
-use crate::request::receive::OwnedShare;
+use crate::request::receive::{MemoryOwner, OwnedShare};
 use crate::runtime::heavy::heavy;
 use crate::visit::Visit;
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
-use pingora_http::RequestHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
 use serde_json::{Map, Value};
-use shared::guardrails::{Hook, Shape};
+use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use shared::providers::Family;
 use std::sync::Arc;
 
-/// A longer body cannot be sent on once it was read to its end.
-pub(super) const MAX_BODY_LENGTH: usize = super::read_ahead::MOST;
+/// A longer body is not held to be judged.
+pub(super) const MAX_JUDGED_BODY: usize = 1 << 20;
 
-/// A relayed request whose body guardrails look into.
+/// A relayed request that guardrails look into, or into its answer.
 #[derive(Debug)]
 pub(super) struct RelayJudge {
     set: Arc<GuardSet>,
     /// What cannot be read passes.
     is_allowed: bool,
+    /// It says that it brings JSON, and a hook looks into it.
+    reads_request: bool,
+    pub reads_answer: bool,
+}
+
+/// What a relayed request is about: its path, whose it is, and what it says of itself.
+pub(super) type RelayAbout<'a> = (&'a str, &'a Principal, &'a Map<String, Value>);
+
+/// A request as hooks have judged it, for those of its answer.
+#[derive(Debug, Default)]
+pub(super) struct JudgedRequest {
+    body: Arc<Value>,
+    length: usize,
+    side: SideResult,
+    /// What it takes in memory.
+    _share: Option<OwnedShare>,
+}
+
+impl JudgedRequest {
+    /// A guardrail failed that does not deny.
+    pub fn is_failed(&self) -> bool {
+        self.side.is_failed
+    }
+}
+
+/// A whole relayed answer.
+#[derive(Debug, Clone)]
+pub(super) struct RelayedAnswer {
+    pub body: Bytes,
+    pub form: AnswerForm,
+    pub encoding: Option<AnswerEncoding>,
+    pub status: u16,
+}
+
+/// What hooks say of an answer.
+#[derive(Debug)]
+pub(super) enum AnswerVerdict {
+    /// True where a guardrail failed that does not deny.
+    Passes(bool),
+    /// With the answer as it reads, for what it cost.
+    Refused(Refusal, Bytes),
+}
+
+/// What becomes of an answer, by its head.
+#[derive(Debug)]
+pub(super) enum AnswerPlan {
+    Pass,
+    Judge(AnswerForm, Option<AnswerEncoding>),
+    Withhold(Refusal),
 }
 
 /// What a relayed request brings, as far as its head says it.
@@ -47,100 +99,223 @@ impl Router {
     /// None where nothing has to be judged. An error says why it cannot be.
     pub(super) fn relay_judge(&self, ask: &RelayAsk, head: &RequestHeader) -> Result<Option<RelayJudge>, Refusal> {
         let Some(set) = self.guards.defaults(&ask.caller) else { return Ok(None) };
-        if !set.input.iter().chain(&set.output).any(|hook| hook.reads_bodies()) {
+        let [reads_request, reads_answer] =
+            [&set.input, &set.output].map(|hooks| hooks.iter().any(|hook| hook.reads_bodies()));
+        if !reads_request && !reads_answer {
             return Ok(None);
         }
-        let content = content(head);
-        if content == Content::Nothing && is_reading(&head.method) {
-            return Ok(None);
-        }
+        let content = match content(head) {
+            Content::Nothing if is_reading(&head.method) => return Ok(None),
+            // Its answer has a length and no body, which the engine's connections do not expect.
+            _ if head.method == Method::HEAD => Content::Unreadable("it asks for a head with a body"),
+            content => content,
+        };
         let organisation = &ask.caller.workspace.organisation_id;
         let is_allowed = self.snapshot.organisation_is(organisation, |whole| whole.relays_unjudged(&ask.path));
-        if must_read(&set.output) && !is_allowed {
-            return Err(Refusal::unreadable("its answer would be passed on as it comes"));
-        }
+        let reads_request = reads_request && content == Content::Json;
+        let judge = RelayJudge { set, is_allowed, reads_request, reads_answer };
         match content {
-            Content::Unreadable(why) if must_read(&set.input) && !is_allowed => Err(Refusal::unreadable(why)),
-            Content::Json if set.input.iter().any(|hook| hook.reads_bodies()) => {
-                Ok(Some(RelayJudge { set, is_allowed }))
-            }
-            _ => Ok(None),
+            Content::Unreadable(why) => judge.check_unread(why).map(|()| None),
+            Content::Json | Content::Nothing => Ok(Some(judge).filter(|_| reads_request || reads_answer)),
         }
     }
 }
 
 impl RelayJudge {
+    /// Of a request that cannot be judged: where it passes, its answer does too.
+    pub fn check_unread(&self, why: impl std::fmt::Display) -> Result<(), Refusal> {
+        match !self.is_allowed && (must_read(&self.set.input) || must_read(&self.set.output)) {
+            true => Err(Refusal::unreadable(why)),
+            false => Ok(()),
+        }
+    }
+
     /// Of a body that was not read whole.
-    pub fn check_unread(&self) -> Result<(), Refusal> {
-        match must_read(&self.set.input) && !self.is_allowed {
-            true => {
-                Err(Refusal::unreadable(format!("it is longer than the {MAX_BODY_LENGTH} bytes that are read of it")))
-            }
+    pub fn check_long(&self) -> Result<(), Refusal> {
+        self.check_unread(format_args!("it is longer than the {MAX_JUDGED_BODY} bytes that are read of it"))
+    }
+
+    pub fn plan_answer(&self, head: &ResponseHeader) -> AnswerPlan {
+        match Readable::from_head(head) {
+            _ if !self.reads_answer => AnswerPlan::Pass,
+            Readable::Nothing => AnswerPlan::Pass,
+            // What neither denies nor changes anything is not worth the wait.
+            Readable::Whole(AnswerForm::Events, _) if !must_read(&self.set.output) => AnswerPlan::Pass,
+            Readable::Whole(form, encoding) => AnswerPlan::Judge(form, encoding),
+            Readable::No(why) => self.check_answer(why).map_or_else(AnswerPlan::Withhold, |()| AnswerPlan::Pass),
+        }
+    }
+
+    /// Of an answer that cannot be judged.
+    pub fn check_answer(&self, why: impl std::fmt::Display) -> Result<(), Refusal> {
+        match !self.is_allowed && must_read(&self.set.output) {
+            true => Err(Refusal::unreadable(why)),
             false => Ok(()),
         }
     }
 }
 
 impl Engine {
-    /// Judges a whole body of JSON. True where a guardrail failed that does not deny.
+    /// Judges a whole body.
     pub(super) async fn judge_relayed(
         &self,
         judge: &RelayJudge,
-        (path, caller, metadata): (&str, &Principal, &Map<String, Value>),
+        about: RelayAbout<'_>,
         head: &RequestHeader,
         body: &Bytes,
         visit: &mut Visit,
-    ) -> Result<bool, Refusal> {
-        if body.trim_ascii().is_empty() {
-            return Ok(false);
+    ) -> Result<JudgedRequest, Refusal> {
+        let (path, caller, _) = about;
+        if body.trim_ascii().is_empty() || !judge.reads_request && !is_said_json(head) {
+            return Ok(JudgedRequest::default());
         }
-        let hooks: Vec<Arc<CompiledHook>> =
-            judge.set.input.iter().filter(|hook| hook.reads_bodies()).cloned().collect();
+        let hooks = match judge.reads_request {
+            true => reading(&judge.set.input),
+            false => Vec::new(),
+        };
         let tenant = caller.tenant();
         let mut share = OwnedShare::none(self.body_limits.memory.clone(), tenant);
         share.grow(memory_to_translate(body))?;
         let (shape, is_strict) = (dialect(path), must_read(&hooks));
-        let bytes = body.clone();
-        let reading = heavy(tenant, move || (read_request(&bytes, shape, is_strict), share)).await;
-        let (read, share) = reading.ok_or_else(Refusal::internal)?;
+        let (bytes, replacing) = (body.clone(), hooks.clone());
+        let read = heavy(tenant, move || {
+            let read = read_request(&bytes, shape, is_strict);
+            let is_changed =
+                read.as_ref().is_ok_and(|request| shape == Shape::Other && would_change(&replacing, request));
+            (read, is_changed, share)
+        });
+        let (read, is_changed, share) = read.await.ok_or_else(Refusal::internal)?;
         let request = match read {
             Ok(request) => Arc::new(request),
-            Err(_) if judge.is_allowed || !is_strict => return Ok(false),
+            Err(_) if judge.is_allowed || !is_strict => return Ok(JudgedRequest::default()),
             Err(refusal) => return Err(Refusal::unreadable(refusal.message)),
         };
-        let job = SideJob {
-            hooks: hooks.clone(),
-            hook: Hook::BeforeRequest,
-            shape,
-            request_type: request_type(Family::from_path(&head.method, path), &head.method, false),
-            request: request.clone(),
-            body: request,
-            metadata: Arc::new(metadata.clone()),
-            headers: Arc::new(head.headers.clone()),
-            text: None,
-            status: None,
-            size: body.len(),
-            meters: self.metrics.guardrails.clone(),
+        let mut judged = JudgedRequest {
+            body: request.clone(),
+            length: body.len(),
+            side: SideResult::default(),
+            _share: Some(share),
         };
-        let side = match has_remote(&hooks) {
-            true => match self.relay_remote(caller, metadata, head, visit) {
-                Some(remote) => Box::pin(job.run(remote)).await,
-                None => heavy(tenant, move || job.run_alone()).await,
-            },
-            false => heavy(tenant, move || job.run_alone()).await,
-        };
-        drop(share);
-        let side = side.ok_or_else(Refusal::internal)?;
-        visit.checked(Some(HookLog { results: both_sides(&side.logged(), "[]"), late: None }));
+        if hooks.is_empty() {
+            return Ok(judged);
+        }
+        let kind = RelayKind { hook: Hook::BeforeRequest, shape, status: None };
+        let job = self.relay_job(hooks.clone(), kind, about, head, (request.clone(), request, body.len()));
+        let side = self.run_relay_job(job, about, head, visit).await?;
+        visit.checked(Some(HookLog { results: both_sides(&side.logged(), NONE), late: None }));
         if let Some(place) = side.denied_by {
             self.metrics.guardrails.denies("input");
             let message = hooks.get(place).and_then(|hook| hook.actions.message.clone());
-            return Err(Refusal::denied_by_guardrail(message, &both_sides(&side.told(), "[]")));
+            return Err(Refusal::denied_by_guardrail(message, &both_sides(&side.told(), NONE)));
         }
-        match side.transformed.is_some() && !judge.is_allowed {
-            true => Err(Refusal::unreadable("a guardrail would change it, and what is relayed is not changed")),
-            false => Ok(side.is_failed),
+        if (side.transformed.is_some() || is_changed) && !judge.is_allowed {
+            return Err(Refusal::unreadable("a guardrail would change it, and what is relayed is not changed"));
         }
+        judged.side = side;
+        Ok(judged)
+    }
+
+    /// Judges a whole answer with a success status.
+    pub(super) async fn judge_relayed_answer(
+        &self,
+        judge: &RelayJudge,
+        about: RelayAbout<'_>,
+        head: &RequestHeader,
+        request: &JudgedRequest,
+        answer: RelayedAnswer,
+        visit: &mut Visit,
+    ) -> Result<AnswerVerdict, Refusal> {
+        let (path, caller, _) = about;
+        let (tenant, dialect, form, status) = (caller.tenant(), dialect(path), answer.form, answer.status);
+        let memory = self.body_limits.memory.clone();
+        let read = heavy(tenant, move || {
+            let owner = MemoryOwner { memory: &memory, tenant };
+            let mut share = owner.share();
+            let plain = relayed_answer::inflate(answer.body, answer.encoding, owner, &mut share);
+            let plain = plain.map_err(|why| (why, Bytes::new()))?;
+            match relayed_answer::read(&plain, form, dialect, &mut share) {
+                Ok(read) => Ok((read, plain, share)),
+                Err(why) => Err((why, plain)),
+            }
+        });
+        let (read, plain, share) = match read.await.ok_or_else(Refusal::internal)? {
+            Ok((Some(read), plain, share)) => (read, plain, share),
+            Ok((None, ..)) => return Ok(AnswerVerdict::Passes(false)),
+            Err((Unread::NoRoom(why), plain)) => return Ok(AnswerVerdict::Refused(why.into(), plain)),
+            Err((Unread::Unreadable(why), plain)) => {
+                return Ok(match judge.check_answer(why) {
+                    Ok(()) => AnswerVerdict::Passes(false),
+                    Err(refusal) => AnswerVerdict::Refused(refusal, plain),
+                });
+            }
+        };
+        let hooks = reading(&judge.set.output);
+        let ReadAnswer { json, shape } = read;
+        let kind = RelayKind { hook: Hook::AfterRequest, shape, status: Some(status) };
+        let size = request.length + plain.len();
+        let job = self.relay_job(hooks.clone(), kind, about, head, (request.body.clone(), Arc::new(json), size));
+        let side = self.run_relay_job(job, about, head, visit).await?;
+        drop(share);
+        visit.checked(Some(HookLog { results: both_sides_logged(&request.side, Some(&side)), late: None }));
+        // A hook that only reports on streams denies none.
+        let stops = |hook: &CompiledHook| form == AnswerForm::Json || hook.stops_streams();
+        let denied = hooks.iter().zip(&side.hooks).find(|(hook, result)| result.deny && stops(hook));
+        if let Some((hook, _)) = denied {
+            self.metrics.guardrails.denies("output");
+            let told = both_sides(&request.side.told(), &side.told());
+            return Ok(AnswerVerdict::Refused(
+                Refusal::denied_by_guardrail(hook.actions.message.clone(), &told),
+                plain,
+            ));
+        }
+        if side.transformed.is_some() && !judge.is_allowed {
+            let why = "a guardrail would change its answer, and what is relayed is not changed";
+            return Ok(AnswerVerdict::Refused(Refusal::unreadable(why), plain));
+        }
+        Ok(AnswerVerdict::Passes(side.is_failed))
+    }
+
+    /// `judged` is the request, what is judged, and its size.
+    fn relay_job(
+        &self,
+        hooks: Vec<Arc<CompiledHook>>,
+        kind: RelayKind,
+        (path, _, metadata): RelayAbout<'_>,
+        head: &RequestHeader,
+        (request, body, size): (Arc<Value>, Arc<Value>, usize),
+    ) -> SideJob {
+        SideJob {
+            hooks,
+            hook: kind.hook,
+            shape: kind.shape,
+            request_type: request_type(Family::from_path(&head.method, path), &head.method, false),
+            request,
+            body,
+            metadata: Arc::new(metadata.clone()),
+            headers: Arc::new(head.headers.clone()),
+            text: None,
+            status: kind.status,
+            size,
+            meters: self.metrics.guardrails.clone(),
+        }
+    }
+
+    async fn run_relay_job(
+        &self,
+        job: SideJob,
+        (_, caller, metadata): RelayAbout<'_>,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<SideResult, Refusal> {
+        let remote = match has_remote(&job.hooks) {
+            true => self.relay_remote(caller, metadata, head, visit),
+            false => None,
+        };
+        let side = match remote {
+            Some(remote) => Box::pin(job.run(remote)).await,
+            None => heavy(caller.tenant(), move || job.run_alone()).await,
+        };
+        side.ok_or_else(Refusal::internal)
     }
 
     fn relay_remote(
@@ -168,6 +343,35 @@ impl Engine {
             headers: self.forwardable_headers(&head.headers),
         }))
     }
+}
+
+/// What no hook said.
+const NONE: &str = "[]";
+
+/// Which side is judged, and in which form.
+struct RelayKind {
+    hook: Hook,
+    shape: Shape,
+    /// Of the answer.
+    status: Option<u16>,
+}
+
+/// Those that somebody waits for, and that look into bodies.
+fn reading(hooks: &[Arc<CompiledHook>]) -> Vec<Arc<CompiledHook>> {
+    hooks.iter().filter(|hook| hook.reads_bodies()).cloned().collect()
+}
+
+/// Whether a check would replace something in a request of no form that is known: there is no last message in which it would.
+fn would_change(hooks: &[Arc<CompiledHook>], request: &Value) -> bool {
+    let places = TextPlaces::find(request, Shape::Other, Hook::BeforeRequest, Scope::All);
+    let checks = hooks.iter().flat_map(|hook| hook.checks.iter());
+    checks.map(|check| &check.check).any(|check| {
+        places.texts(request).any(|text| check.replace(text, true).is_some_and(|replaced| replaced.is_changed))
+    })
+}
+
+fn is_said_json(head: &RequestHeader) -> bool {
+    content(head) == Content::Json
 }
 
 /// What only asks for what is there.
@@ -198,11 +402,6 @@ fn content(head: &RequestHeader) -> Content {
 
 fn says_length(headers: &HeaderMap) -> bool {
     headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING)
-}
-
-fn is_json(kind: &[u8]) -> bool {
-    let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
-    kind == b"application/json" || kind.ends_with(b"+json") || kind == b"text/json"
 }
 
 /// The form of a body by how the path of its provider ends, for checks of the last message. Whoever looks for something

@@ -4,8 +4,9 @@
 
 pub(super) mod memory;
 
-use super::judge_relay::RelayJudge;
+use super::judge_relay::{AnswerVerdict, JudgedRequest, RelayAbout, RelayJudge, RelayedAnswer};
 use super::passage::Passage;
+use super::relayed_answer::{AnswerForm, is_json};
 use super::translate::{fill, refusal};
 use super::{Delivered, Engine, NextStep, RelayAsk, Router};
 use crate::answer::error_in_openai_form;
@@ -89,7 +90,7 @@ impl Engine {
             return Ok(NextStep::Kept(Box::new(KeptRequest { passage, family, judge })));
         }
         if let Some(judge) = &judge {
-            judge.check_unread()?;
+            judge.check_unread("its target was chosen among several before the body was read")?;
         }
         let (_, caller, _) = passage.asked();
         match head.method == Method::POST && self.router.is_model_deciding(&passage.target, caller) {
@@ -117,6 +118,7 @@ impl Engine {
         kept: &mut KeptRequest,
     ) -> Result<(KeptAnswer, MemoryShare<'_>), NotReceived> {
         let KeptRequest { passage, family, judge } = kept;
+        let judge = judge.as_ref();
         let (path, caller, _) = passage.asked();
         let tenant = caller.tenant();
         let rest = Family::from_path(&client.head().method, path).map_or("", |(_, rest)| rest).to_owned();
@@ -129,9 +131,10 @@ impl Engine {
         };
         let bytes = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let head = client.head();
-        if let Some(judge) = judge {
-            Box::pin(self.judge_relayed(judge, passage.asked(), head, &bytes, visit)).await?;
-        }
+        let judged = match judge {
+            Some(judge) => Box::pin(self.judge_relayed(judge, passage.asked(), head, &bytes, visit)).await?,
+            None => JudgedRequest::default(),
+        };
         let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
         let (fields, file) = split_body(head, &bytes)?;
         let is_upload = verb == JobVerb::Create && *family == Family::Files;
@@ -188,7 +191,34 @@ impl Engine {
         let codec = codec.ok_or_else(Refusal::internal)?;
         let caller = KeptCaller { target, family: *family, head, headers: &headers };
         let answer = self.ask_kept(codec, Arc::new(asked), bytes.len(), &caller, &mut share).await?;
+        if let Some(judge) = judge {
+            Box::pin(self.check_kept_answer(judge, passage.asked(), head, &judged, &answer, visit)).await?;
+        }
         Ok((answer, share))
+    }
+
+    /// Refuses an answer that guardrails deny, or must judge and cannot.
+    async fn check_kept_answer(
+        &self,
+        judge: &RelayJudge,
+        about: RelayAbout<'_>,
+        head: &RequestHeader,
+        request: &JudgedRequest,
+        answer: &KeptAnswer,
+        visit: &mut Visit,
+    ) -> Result<(), Refusal> {
+        if !judge.reads_answer || !(200..300).contains(&answer.status) {
+            return Ok(());
+        }
+        if !is_json(answer.kind.as_bytes()) {
+            return judge.check_answer("it is no JSON");
+        }
+        let (body, form) = (answer.body.clone(), AnswerForm::Json);
+        let answer = RelayedAnswer { body, form, encoding: None, status: answer.status };
+        match self.judge_relayed_answer(judge, about, head, request, answer, visit).await? {
+            AnswerVerdict::Passes(_) => Ok(()),
+            AnswerVerdict::Refused(refusal, _) => Err(refusal),
+        }
     }
 
     /// Question after question, until there is an answer. `length` is that of the request.

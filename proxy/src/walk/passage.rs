@@ -22,7 +22,7 @@ use crate::visit::Visit;
 use crate::walk::relay;
 use bytes::Bytes;
 use chrono::Utc;
-use http::{HeaderValue, header};
+use http::{HeaderValue, StatusCode, header};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::providers::{Address, Family, ProviderEntry, Way as FamilyWay};
@@ -173,8 +173,16 @@ impl Passage {
         }
     }
 
+    /// The provider has answered with this status.
+    pub fn note_answer(&self, status: StatusCode, signing: &Signing) {
+        self.answered(status.as_u16());
+        if status == StatusCode::UNAUTHORIZED {
+            self.retire_token(signing);
+        }
+    }
+
     /// The provider answered 401. What was relayed unread cannot be sent again, but the next request gets a new token.
-    pub fn retire_token(&self, signing: &Signing) {
+    fn retire_token(&self, signing: &Signing) {
         if let Some((credential, sent)) = &self.signed {
             signing.retire(credential, sent.as_ref());
         }

@@ -1,20 +1,21 @@
 //! The beginning of a relayed body, read before a target is chosen: a JSON body names its model, and by that a provider
 //! may be chosen, a model forbidden, a policy met. No body is held: what is read is what Pingora can send again, or
-//! little more.
+//! little more. Only what guardrails judge is held, up to `MAX_JUDGED_BODY`.
 
 use super::asked_model::AskedModel;
-use super::judge_relay::RelayJudge;
+use super::held_relay::HeldRequest;
+use super::judge_relay::{JudgedRequest, MAX_JUDGED_BODY, RelayJudge};
 use super::relayed_body::RelayedBody;
-use super::{BatchesRequest, Engine, Passage, RelayAsk, Router, batches};
+use super::{BatchesRequest, Delivered, Engine, Passage, RelayAsk, Router, batches};
 use crate::batches::new_batch;
 use crate::catalog::target::{Credential, Target};
 use crate::metrics::Lane;
-use crate::net::downstream::{ClientGone, Downstream};
+use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::model_reader::ModelReader;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{self, MAX_HELD};
-use crate::request::receive::NotReceived;
+use crate::request::receive::{BodyPieces, NotReceived, OwnedShare};
 use crate::routing::plan::ProviderSource;
 use crate::runtime::timeout::with_timeout;
 use crate::signing::AccountCredential;
@@ -36,7 +37,7 @@ pub struct Departure {
     need: BodyNeed,
     /// It may have to be signed, and so it is read whole if it is short.
     is_signed: bool,
-    /// Guardrails look into it, and so it is read whole if it is short.
+    /// Guardrails look into it or its answer, and so it is read whole up to `MAX_JUDGED_BODY`.
     judge: Option<RelayJudge>,
     /// It asks for a new batch: over a file of ours it is ours to run, so it is read whole if it is short.
     is_batch: bool,
@@ -46,6 +47,8 @@ pub struct Departure {
 #[derive(Debug)]
 pub enum Departed {
     Passage(Box<Passage>),
+    /// Guardrails had to judge it: it went its way already.
+    Answered(Delivered),
     /// It asks for a batch over a file that the gateway keeps.
     Batch(Box<BatchesRequest>),
 }
@@ -64,6 +67,8 @@ struct Ahead {
     pieces: Vec<Bytes>,
     length: usize,
     is_whole: bool,
+    /// What it takes in memory, where guardrails judge it.
+    share: Option<OwnedShare>,
 }
 
 impl Router {
@@ -135,19 +140,26 @@ impl Engine {
         visit: &mut Visit,
         departure: Departure,
     ) -> Result<Departed, NotReceived> {
-        let Departure { mut ask, target, need, is_signed, judge, is_batch } = departure;
+        let Departure { mut ask, target, need, is_signed, mut judge, is_batch } = departure;
         let mut body = RelayedBody::default();
+        let mut held = None;
         let waits = client.head().headers.contains_key(header::EXPECT);
+        if let Some(unread) = judge.take_if(|_| announced(client.head()).is_some_and(|length| length > MAX_JUDGED_BODY))
+        {
+            unread.check_long()?;
+        }
         let is_read_whole = is_signed || is_batch || judge.is_some();
         if need == BodyNeed::Model || is_read_whole || (need == BodyNeed::Glance && !waits) {
             if waits {
                 client.write_continue().await?;
                 body.is_permitted = true;
             }
-            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, need, is_read_whole))).await;
-            let ahead = reading.map_err(|_| Refusal::body_timeout())??;
+            let share = judge.is_some().then(|| OwnedShare::none(self.body_limits.memory.clone(), ask.caller.tenant()));
+            let how = ReadHow { need, is_whole: is_read_whole, share, pieces: BodyPieces::new(self.body_limits.pace) };
+            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, how))).await;
+            let mut ahead = reading.map_err(|_| Refusal::body_timeout())??;
             if is_batch && ahead.is_whole {
-                let body = Bytes::from(ahead.pieces.concat());
+                let body = ahead.joined();
                 if new_batch::names_managed_file(&body) {
                     visit.enter(Lane::Own, &self.metrics);
                     return Ok(Departed::Batch(Box::new(BatchesRequest::creation(ask.caller, body))));
@@ -156,26 +168,23 @@ impl Engine {
                     return Err(Refusal::only_managed_is_immediate().into());
                 }
             }
-            if let Some(judge) = &judge {
-                match ahead.is_whole && ahead.length <= MOST {
-                    true => {
-                        let body = Bytes::from(ahead.pieces.concat());
-                        let about = (ask.path.as_str(), &ask.caller, &ask.metadata);
-                        let judging = self.judge_relayed(judge, about, client.head(), &body, visit);
-                        visit.routing.is_body_marked = Box::pin(judging).await?;
-                    }
-                    false => judge.check_unread()?,
-                }
-            }
+            let judged = match judge {
+                Some(judge) => self.judge_ahead(client.head(), visit, &ask, judge, &mut ahead).await?,
+                None => None,
+            };
             let is_json = client.head().headers.get(header::CONTENT_TYPE).is_none_or(|value| is_json(value.as_bytes()));
             if need != BodyNeed::Nothing {
                 ask.model = ahead.model(need, is_json);
             }
-            if is_signed && ahead.is_whole && ahead.length <= MOST {
-                body.whole = Some(Bytes::from(ahead.pieces.concat()));
-            }
-            if ahead.length > MOST {
-                body.ahead = ahead.pieces;
+            if let Some((judge, judged)) = judged {
+                let whole = ahead.joined();
+                body.whole = Some(whole.clone());
+                held = Some(HeldRequest { body: whole, judge, judged, _share: ahead.share.take() });
+            } else if ahead.length > MOST {
+                body.ahead = std::mem::take(&mut ahead.pieces);
+                body.share = ahead.share.take();
+            } else if is_signed && ahead.is_whole {
+                body.whole = Some(ahead.joined());
             }
             if need == BodyNeed::Model && !ahead.reader.is_over() && !ahead.is_whole {
                 body.reader = Some(ahead.reader);
@@ -187,30 +196,88 @@ impl Engine {
             None => self.router.passage(ask, client.head(), &headers, visit)?,
         };
         passage.begin_body(body);
-        Ok(Departed::Passage(Box::new(passage)))
+        match held {
+            Some(held) => Ok(Departed::Answered(Box::pin(self.relay_held(client, visit, passage, held)).await)),
+            None => Ok(Departed::Passage(Box::new(passage))),
+        }
+    }
+
+    /// Judges what was read of a body. None where Pingora can carry the rest of the call: it has not read the body to its end,
+    /// or can send it again, and nobody judges the answer.
+    async fn judge_ahead(
+        &self,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        ask: &RelayAsk,
+        judge: RelayJudge,
+        ahead: &mut Ahead,
+    ) -> Result<Option<(RelayJudge, JudgedRequest)>, Refusal> {
+        if !ahead.is_whole || ahead.length > MAX_JUDGED_BODY {
+            judge.check_long()?;
+            return Ok(Some((judge, JudgedRequest::default())).filter(|_| ahead.is_whole));
+        }
+        let body = ahead.joined();
+        let about = (ask.path.as_str(), &ask.caller, &ask.metadata);
+        let judged = Box::pin(self.judge_relayed(&judge, about, head, &body, visit)).await?;
+        visit.routing.is_body_marked = judged.is_failed();
+        let is_held = judge.reads_answer || ahead.length > MOST;
+        Ok(is_held.then_some((judge, judged)))
     }
 }
 
-async fn read_ahead(client: &mut impl Downstream, need: BodyNeed, is_whole: bool) -> Result<Ahead, ClientGone> {
-    let mut ahead = Ahead { reader: ModelReader::default(), pieces: Vec::new(), length: 0, is_whole: false };
+/// How far a body is read.
+struct ReadHow {
+    need: BodyNeed,
+    /// To its end, unless it is too long to be held.
+    is_whole: bool,
+    /// Where it counts, if guardrails judge it.
+    share: Option<OwnedShare>,
+    pieces: BodyPieces,
+}
+
+async fn read_ahead(client: &mut impl Downstream, how: ReadHow) -> Result<Ahead, NotReceived> {
+    let ReadHow { need, is_whole, share, mut pieces } = how;
+    let most = if share.is_some() { MAX_JUDGED_BODY } else { MOST };
+    let mut ahead = Ahead { reader: ModelReader::default(), pieces: Vec::new(), length: 0, is_whole: false, share };
     loop {
-        let Some(piece) = client.read_body().await? else {
+        let is_large = ahead.share.as_ref().is_some_and(OwnedShare::is_large);
+        let piece = match is_large {
+            true => pieces.next_piece(client).await?,
+            false => client.read_body().await?,
+        };
+        let Some(piece) = piece else {
             ahead.is_whole = true;
             return Ok(ahead);
         };
         ahead.reader.push(&piece);
         ahead.length += piece.len();
+        if let Some(share) = &mut ahead.share {
+            share.grow(piece.len())?;
+        }
         ahead.pieces.push(piece);
         let is_known = need != BodyNeed::Model || ahead.reader.found().is_some() || ahead.reader.is_over();
-        // One byte more than Pingora keeps tells that it is too long to be held.
-        let is_enough = if is_whole { ahead.length > MOST } else { is_known || ahead.length >= MOST };
+        // One byte more than is held tells that it is too long to be.
+        let is_enough = if is_whole { ahead.length > most } else { is_known || ahead.length >= MOST };
         if is_enough {
+            ahead.is_whole = ahead.share.is_some() && client.is_body_read();
             return Ok(ahead);
         }
     }
 }
 
+fn announced(head: &RequestHeader) -> Option<usize> {
+    head.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
 impl Ahead {
+    /// All of it, as one piece from here on.
+    fn joined(&mut self) -> Bytes {
+        if self.pieces.len() != 1 {
+            self.pieces = vec![Bytes::from(self.pieces.concat())];
+        }
+        self.pieces.first().cloned().unwrap_or_default()
+    }
+
     fn model(&self, need: BodyNeed, is_json: bool) -> AskedModel {
         let unknown = |why: String| match need {
             BodyNeed::Model => AskedModel::Unknown(why.into()),

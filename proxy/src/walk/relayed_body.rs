@@ -4,12 +4,15 @@
 use super::asked_model::Splice;
 use crate::refusal::Refusal;
 use crate::request::body::model_reader::ModelReader;
+use crate::request::receive::OwnedShare;
 use bytes::{Bytes, BytesMut};
 
 #[derive(Debug, Default)]
 pub(super) struct RelayedBody {
     /// What was read before there was a target, and is more than Pingora keeps to send it again.
     pub ahead: Vec<Bytes>,
+    /// What that takes in memory, where guardrails wanted to judge it.
+    pub share: Option<OwnedShare>,
     /// The client asked for leave to send it, and was given it.
     pub is_permitted: bool,
     /// What has read the beginning, and goes on with the rest.
@@ -44,6 +47,7 @@ impl RelayedBody {
         let mut whole = BytesMut::new();
         self.ahead.drain(..).chain(body.take()).for_each(|piece| whole.extend_from_slice(&piece));
         *body = Some(whole.freeze());
+        self.share = None;
     }
 
     pub fn pass(&mut self, body: &mut Option<Bytes>) -> Result<(), Refusal> {
