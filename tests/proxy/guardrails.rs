@@ -7,6 +7,7 @@ mod inline_images;
 mod lanes;
 mod matrix;
 mod native_routes;
+mod relayed;
 mod remote;
 mod token_claims;
 

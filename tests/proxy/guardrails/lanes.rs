@@ -9,8 +9,14 @@ use http::Method;
 use serde_json::{Value, json};
 
 /// A workspace whose requests and answers must not have the word, as `sides` say.
-async fn guarded(sides: &[&str]) -> (Stack, Client) {
+pub async fn guarded(sides: &[&str]) -> (Stack, Client) {
     let stack = Stack::start().await;
+    let client = guard(&stack, sides).await;
+    (stack, client)
+}
+
+/// The same of a stack that runs; it need not know of it at once.
+pub async fn guard(stack: &Stack, sides: &[&str]) -> Client {
     let checks = json!([{ "id": "default.contains", "parameters": { "words": ["forbidden"], "operator": "none" } }]);
     let body =
         json!({ "name": "No", "checks": checks, "actions": { "deny": true }, "workspace_id": stack.home.workspace_id });
@@ -20,11 +26,10 @@ async fn guarded(sides: &[&str]) -> (Stack, Client) {
     let path = format!("/admin/workspaces/{}", stack.home.workspace_id);
     let answer = stack.administrator().put(&path, &json!({ "defaults": defaults })).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let client = stack.client();
-    (stack, client)
+    stack.client()
 }
 
-async fn until_held(stack: &Stack, client: &Client) {
+pub async fn until_held(stack: &Stack, client: &Client) {
     let said = async || client.post("/chat/completions", &chat("forbidden")).await.status == 446;
     stack.until("the guardrail holds", said).await;
 }
@@ -66,6 +71,7 @@ async fn a_text_is_judged_on_every_lane_or_refused_where_it_cannot_be() {
         ("/messages/batches", json!({ "requests": [{ "params": { "messages": said } }] })),
         ("/realtime/sessions", json!({ "instructions": "forbidden" })),
         ("/elsewhere", json!(["forbidden"])),
+        ("/elsewhere", json!({ "messages": [{ "content": "x".repeat(80 << 10) }], "last": "forbidden" })),
     ] {
         let answer = client.post(path, &body).await;
         assert_eq!(answer.status, 446, "{path} {body}: {}", answer.text());
@@ -73,7 +79,7 @@ async fn a_text_is_judged_on_every_lane_or_refused_where_it_cannot_be() {
     }
     let json = |text: &str| ("application/json", text.as_bytes().to_vec());
     let form = "--b\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nforbidden\r\n--b--\r\n";
-    let long = json!({ "messages": [{ "content": "x".repeat(80 << 10) }], "last": "forbidden" }).to_string();
+    let long = json!({ "messages": [{ "content": "x".repeat(1 << 20) }], "last": "forbidden" }).to_string();
     for (path, (kind, body)) in [
         ("/files", ("multipart/form-data; boundary=b", form.into())),
         ("/elsewhere", ("text/plain", b"forbidden".to_vec())),
@@ -120,7 +126,7 @@ async fn an_organisation_lets_paths_pass_that_cannot_be_judged_and_what_can_be_s
         whole(client.request(Method::POST, path).header("content-type", kind).body(text)).await.status.as_u16()
     };
     assert_eq!(send("/elsewhere/deep", "text/plain", "hi").await, 403);
-    assert_eq!(send("/elsewhere/deep", "application/json", "{}").await, 403, "nobody judges its answer");
+    assert_ne!(send("/elsewhere/deep", "application/json", "{}").await, 403, "its answer is judged");
     let allow = json!({ "settings": { "relay_with_guardrails": ["/v1/elsewhere/*"] } });
     assert_eq!(stack.administrator().put("/admin/organisation", &allow).await.status, 200);
     let passes = async || send("/elsewhere/deep", "text/plain", "hi").await != 403;
