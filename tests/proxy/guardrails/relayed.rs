@@ -312,7 +312,8 @@ async fn what_a_guardrail_would_change_is_refused_and_what_only_reports_marks_th
     let report = json!([{ "id": "default.contains", "parameters": { "words": ["odd"], "operator": "none" } }]);
     let mut named = Vec::new();
     for (name, checks) in [("Redact", redact), ("Report", report)] {
-        let body = json!({ "name": name, "checks": checks, "workspace_id": stack.home.workspace_id });
+        let workspace = &stack.home.workspace_id;
+        let body = json!({ "name": name, "checks": checks, "actions": { "deny": false }, "workspace_id": workspace });
         named.push(stack.home.create("/guardrails", body).await["slug"].clone());
     }
     let path = format!("/admin/workspaces/{}", stack.home.workspace_id);
