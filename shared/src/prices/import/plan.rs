@@ -182,11 +182,11 @@ impl ProviderPlan {
 
     /// The file that would hold it, one row a line.
     pub fn text(&self) -> String {
-        let row = |(model, row): (&String, &Box<RawValue>)| {
+        let rows = self.rows.iter().map(|(model, row)| {
             let row = row.get().replace(['\n', '\r'], " ");
             format!("  {}: {row}", Value::String(model.clone()))
-        };
-        format!("{{\n{}\n}}\n", self.rows.iter().map(row).collect::<Vec<_>>().join(",\n"))
+        });
+        format!("{{\n{}\n}}\n", rows.collect::<Vec<_>>().join(",\n"))
     }
 }
 
