@@ -95,12 +95,18 @@ async fn an_answer_of_a_model_past_its_deprecation_date_says_so() {
     integrate(&stack).await;
     let client = application(&stack);
     stack.until("the dates are known", async || warnings(&ask(&client, "old-1", json!({})).await) == Some(PAST)).await;
+    // Calls are answered before the models of an integration are known.
+    let listed = async || client.get("/models/@prod/mine").await.json()["deprecation_date"] == "2020-02-29";
+    stack.until("the model of one's own is known", listed).await;
+    let mine = "model: mine is past its deprecation date 2020-02-29";
     for (model, more, warned) in [
         ("old-1", json!({}), Some(PAST)),
         ("old-1", json!({ "stream": true }), Some(PAST)),
         ("new-1", json!({}), None),
         ("new-1", json!({ "stream": true }), None),
         ("undated-1", json!({}), None),
+        ("mine", json!({}), Some(mine)),
+        ("mine", json!({ "stream": true }), Some(mine)),
         // Not a continuation of the name: that is another model.
         ("old-1-2021", json!({}), None),
     ] {
