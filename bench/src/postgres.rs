@@ -164,18 +164,18 @@ impl Server {
         let mut server = Self { account, binaries, home, port, password: String::new(), stops_on_drop: false };
         server.password = server.remembered_password()?;
         if !server.data().join("PG_VERSION").exists() {
-            server.initialise()?;
+            server.initialise(options.purpose)?;
         }
         Ok((server, lock))
     }
 
-    fn initialise(&self) -> anyhow::Result<()> {
+    fn initialise(&self, purpose: Purpose) -> anyhow::Result<()> {
         // A killed initdb leaves half a folder, so the whole one gets its name last.
         let half = self.home.join("data.half");
         let _ = fs::remove_dir_all(&half);
         let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
         let mut command = self.account.command(&self.binaries.program("initdb"), &self.home);
-        command.args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "-U", USER]);
+        command.args(["--no-sync", settings::stored_password(purpose), "--encoding=UTF8", "-U", USER]);
         command.arg(format!("--locale={locale}")).arg("--pwfile").arg(self.home.join("password")).arg("-D").arg(&half);
         let output = command.output().context("cannot run initdb")?;
         if !output.status.success() {

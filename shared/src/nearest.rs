@@ -145,9 +145,12 @@ pub fn slip<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
     if sent.is_empty() || sent.len() > LONGEST {
         return None;
     }
-    let close = known.into_iter().map(|one| (distance(sent, one), one));
+    let allowed = (sent.len() / 6).clamp(1, 2);
+    // Names whose lengths differ by more are further apart than that.
+    let alike = known.into_iter().filter(|one| one.chars().count().abs_diff(sent.chars().count()) <= allowed);
+    let close = alike.map(|one| (distance(sent, one), one));
     let (distance, one) = close.min_by_key(|(distance, _)| *distance)?;
-    (distance <= (sent.len() / 6).clamp(1, 2)).then_some(one)
+    (distance <= allowed).then_some(one)
 }
 
 /// Lower case without separators: `usageLimits` and `usage_limits` are one name.

@@ -1,6 +1,7 @@
 //! A database for one test: a clone of the migrated template, dropped with the value.
 
-use bench::postgres::{template, testing};
+use bench::postgres::template::{self, Content};
+use bench::postgres::testing;
 use shared::settings;
 use std::future::Future;
 use tokio_postgres::Client;
@@ -16,9 +17,12 @@ pub struct Database {
 impl Database {
     /// A migrated, empty database.
     pub async fn fresh() -> Self {
-        let server = server_url().await;
-        let template = template::ensure(&server).await.expect("the template database can be made");
-        Self::create(server, &format!("TEMPLATE \"{template}\"")).await
+        Self::cloned(Content::Migrated).await
+    }
+
+    /// A migrated database with the tables of the coming days of logs.
+    pub async fn with_log_days() -> Self {
+        Self::cloned(Content::LogDays).await
     }
 
     /// A database without any table, for tests of the migrations themselves.
@@ -55,6 +59,12 @@ impl Database {
             db_ssl_cert: None,
             db_ssl_key: None,
         }
+    }
+
+    async fn cloned(content: Content) -> Self {
+        let server = server_url().await;
+        let template = template::ensure(&server, content).await.expect("the template database can be made");
+        Self::create(server, &format!("TEMPLATE \"{template}\"")).await
     }
 
     async fn create(server: String, how: &str) -> Self {

@@ -105,7 +105,7 @@ impl Stack {
     }
 
     async fn start_with(plan: Builder) -> Self {
-        let database = Database::fresh().await;
+        let database = Database::with_log_days().await;
         let mock = Mock::start(plan.mock.clone());
         let ports: Vec<_> = (0..3).map(|_| Reservation::any().expect("ports are free")).collect();
         let [proxy_port, admin_port, metrics_port] = [ports[0].port(), ports[1].port(), ports[2].port()];

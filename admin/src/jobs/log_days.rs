@@ -9,9 +9,6 @@ use tokio_postgres::Transaction;
 
 pub const JOB: Job = Job { name: "log_days", every: Duration::from_secs(60 * 60), work: |_, tx| work(tx).boxed() };
 
-/// That long admin may be away.
-const DAYS_AHEAD: i32 = 7;
-
 async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    Ok(JobRun { items: days::make_coming_days(tx, DAYS_AHEAD).await?, is_all: true })
+    Ok(JobRun { items: days::make_coming_days(tx, days::DAYS_AHEAD).await?, is_all: true })
 }

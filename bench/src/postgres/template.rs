@@ -3,6 +3,7 @@
 //! name only when it is whole.
 
 use anyhow::Context as _;
+use shared::db::request_logs::days;
 use tokio_postgres::{Client, Config, NoTls};
 
 /// Any number, the same in every test process.
@@ -10,12 +11,24 @@ const LOCK: i64 = 0x706f_7274;
 /// What test databases are called: this and a UUID.
 pub const CLONE_PREFIX: &str = "t_";
 
+/// What a template holds beside what the migrations make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    Migrated,
+    /// Also the tables of the coming days of logs, which admin would make at its start: 200 ms of Postgres for each stack.
+    LogDays,
+}
+
 /// The template's name; made first if it does not exist. `url` names any database of the server.
-pub async fn ensure(url: &str) -> anyhow::Result<String> {
-    let name = format!("gw_template_{}", shared::db::migrate::fingerprint());
+pub async fn ensure(url: &str, content: Content) -> anyhow::Result<String> {
+    let today = chrono::Utc::now().format("%Y%m%d");
+    let name = match content {
+        Content::Migrated => format!("gw_template_{}", shared::db::migrate::fingerprint()),
+        Content::LogDays => format!("gw_template_{}_{today}", shared::db::migrate::fingerprint()),
+    };
     let client = connect(url, "postgres").await?;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
-    let made = make(&client, url, &name).await;
+    let made = make(&client, url, &name, content).await;
     client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await?;
     made?;
     Ok(name)
@@ -40,7 +53,7 @@ pub async fn connect(url: &str, database: &str) -> anyhow::Result<Client> {
     Ok(client)
 }
 
-async fn make(client: &Client, url: &str, name: &str) -> anyhow::Result<()> {
+async fn make(client: &Client, url: &str, name: &str, content: Content) -> anyhow::Result<()> {
     if client.query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&name]).await?.is_some() {
         return Ok(());
     }
@@ -49,6 +62,9 @@ async fn make(client: &Client, url: &str, name: &str) -> anyhow::Result<()> {
     client.batch_execute(&format!("CREATE DATABASE \"{half}\"")).await?;
     let mut inside = connect(url, &half).await?;
     shared::db::migrate::run(&mut inside).await.context("the migrations failed")?;
+    if content == Content::LogDays {
+        days::make_coming_days(&inside, days::DAYS_AHEAD).await.context("the days of logs cannot be made")?;
+    }
     drop(inside);
     // A session that is ending still counts as a user of the database, and a template must have none.
     client

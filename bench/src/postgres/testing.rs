@@ -60,10 +60,11 @@ pub fn url() -> anyhow::Result<String> {
     Ok(server.detach().url("postgres"))
 }
 
-/// Makes the template that test databases are cloned from, and clears away what killed runs left.
+/// Makes the templates that test databases are cloned from, and clears away what killed runs left.
 pub async fn prepare(url: &str) -> anyhow::Result<()> {
     template::clear_leftovers(url).await?;
-    template::ensure(url).await?;
+    template::ensure(url, template::Content::Migrated).await?;
+    template::ensure(url, template::Content::LogDays).await?;
     Ok(())
 }
 

@@ -4,6 +4,9 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use tokio_postgres::{Error, GenericClient};
 use uuid::Uuid;
 
+/// So many days admin may be away.
+pub const DAYS_AHEAD: i32 = 7;
+
 const PREFIX: &str = "request_logs_";
 
 /// Makes the table of a day, unless it is there.
