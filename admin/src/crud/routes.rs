@@ -7,6 +7,8 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use shared::routes::{Method, Operation, operations};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 #[derive(Default)]
 pub struct Routes {
@@ -70,21 +72,12 @@ impl Routes {
     }
 }
 
+/// Found by the numbered template: equal but for the names of parameters.
 fn operation(method: Method, path: &str) -> &'static Operation {
-    let operation = operations().find(|one| one.method == method && same_template(one.path, path));
+    static BY_TEMPLATE: LazyLock<HashMap<(Method, String), &'static Operation>> =
+        LazyLock::new(|| operations().map(|one| ((one.method, numbered(one.path)), one)).collect());
+    let operation = BY_TEMPLATE.get(&(method, numbered(path)));
     operation.unwrap_or_else(|| panic!("{} {path} is not in the route table", method.as_str()))
-}
-
-/// Equal but for the names of parameters.
-fn same_template(one: &str, other: &str) -> bool {
-    let mut others = other.split('/');
-    let is_same = |ours: &str| others.next().is_some_and(|theirs| same_segment(ours, theirs));
-    one.split('/').all(is_same) && others.next().is_none()
-}
-
-fn same_segment(one: &str, other: &str) -> bool {
-    let kind = |segment: &str| (segment.starts_with('{'), segment.starts_with("{*"));
-    kind(one) == kind(other) && (one.starts_with('{') || one == other)
 }
 
 /// `/configs/{slug}/versions/{id}` is `/configs/{p2}/versions/{p4}`.

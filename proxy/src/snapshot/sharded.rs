@@ -6,14 +6,18 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// 200,000 rows make about 50 to a shard; an empty map costs 32 KiB.
+/// 200,000 rows make about 50 to a shard; an empty map costs 36 KiB.
 pub const SHARDS: usize = 4096;
 
 pub type Shard<K, V> = HashMap<K, Arc<V>, RandomState>;
 
 pub struct Sharded<K, V> {
     shards: Box<[ArcSwap<Shard<K, V>>]>,
+    /// Which shards ever held something. A start loads dozens of tables, most of them with few rows, and a swapped pointer costs
+    /// more to look at than a flag.
+    is_used: Box<[AtomicBool]>,
     /// Chooses the shard. Not the hasher inside the shards, or all keys of a shard would fall into the same buckets.
     spread: RandomState,
 }
@@ -23,6 +27,7 @@ impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
         let nothing = Arc::new(Shard::default());
         Self {
             shards: (0..SHARDS).map(|_| ArcSwap::new(Arc::clone(&nothing))).collect(),
+            is_used: (0..SHARDS).map(|_| AtomicBool::new(false)).collect(),
             spread: RandomState::default(),
         }
     }
@@ -51,29 +56,35 @@ impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
                     None => shard.remove(&key),
                 };
             }
-            self.shards[at].store(Arc::new(shard));
+            self.store(at, shard);
         }
         copied
     }
 
-    /// Takes these for all there is. Shards that were empty and stay so are left alone: a start loads dozens of tables,
-    /// most of them with few rows.
+    /// Takes these for all there is.
     pub fn replace(&self, all: impl IntoIterator<Item = (K, Arc<V>)>) {
-        let mut shards: HashMap<usize, Shard<K, V>> = HashMap::new();
+        let mut shards: HashMap<usize, Shard<K, V>> = self.used().map(|at| (at, Shard::default())).collect();
         for (key, value) in all {
             shards.entry(self.shard_of(&key)).or_default().insert(key, value);
         }
-        for (at, place) in self.shards.iter().enumerate() {
-            let shard = shards.remove(&at).unwrap_or_default();
-            if !shard.is_empty() || !place.load().is_empty() {
-                place.store(Arc::new(shard));
-            }
+        for (at, shard) in shards {
+            self.store(at, shard);
         }
     }
 
-    /// What every shard holds now; later changes do not show in it.
+    /// What every shard holds now, without those that never held anything; later changes do not show in it.
     pub fn frozen(&self) -> Vec<Arc<Shard<K, V>>> {
-        self.shards.iter().map(ArcSwap::load_full).collect()
+        self.used().map(|at| self.shards[at].load_full()).collect()
+    }
+
+    fn store(&self, at: usize, shard: Shard<K, V>) {
+        self.is_used[at].store(true, Ordering::Release);
+        self.shards[at].store(Arc::new(shard));
+    }
+
+    fn used(&self) -> impl Iterator<Item = usize> {
+        let flags = self.is_used.iter().enumerate();
+        flags.filter(|(_, is_used)| is_used.load(Ordering::Acquire)).map(|(at, _)| at)
     }
 
     fn shard_of(&self, key: &K) -> usize {

@@ -33,7 +33,7 @@ pub const PUBLIC_BODY: usize = 16 << 10;
 const BODY_WITHOUT_OBJECT: usize = 64 << 10;
 const BODY: usize = 1 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     Get,
     Post,
