@@ -30,7 +30,7 @@ pub use moment::Moment;
 pub use plan::{GuardPlan, HookRef, HookSide};
 pub use read_request::{may_have_tokens, must_read, read_request};
 pub use release::{HeldBack, Release};
-pub use remote::{ModelAsker, RemoteAsker, RemoteSide, SideJob, has_remote};
+pub use remote::{CallPlaces, ModelAsker, RemoteAsker, RemoteSide, SideJob, TenantPlaces, has_remote};
 pub use results::{HookResult, both_sides};
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, both_sides_logged, run_side};

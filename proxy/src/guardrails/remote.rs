@@ -5,11 +5,13 @@
 //! Who calls is behind `RemoteAsker`; this room knows no socket.
 
 mod answers;
+pub(crate) mod places;
 pub(crate) mod room;
 mod side;
 
 pub use answers::RemoteAnswers;
 pub(super) use answers::{Place, ask, too_costly};
+pub use places::{CallPlaces, TenantPlaces};
 pub use side::{RemoteSide, SideJob};
 
 use super::hook::CompiledHook;

@@ -1,11 +1,11 @@
 //! Calls of checks to services outside, through the dialer and so under its rules: judged names and addresses, verified TLS, no
-//! redirects, pooled connections. Time, length and number are bounded, so that a service that hangs or floods costs its own
-//! workspace a place and nobody else anything.
+//! redirects, pooled connections. Time, length and number are bounded, and the places of all calls are shared out between
+//! tenants, so that a service that hangs or floods costs its own workspace a place and nobody else anything.
 
 use super::address_probe::is_there;
 use super::image_fetch::images;
 use super::kept_answers::KeptAnswers;
-use crate::guardrails::RemoteAsker;
+use crate::guardrails::{CallPlaces, RemoteAsker, TenantPlaces};
 use crate::identity::tokens::fetch;
 use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
 use crate::request::receive::{BodyMemory, OwnedShare};
@@ -29,13 +29,8 @@ use shared::telemetry::LogLimit;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
-/// Calls of one workspace that are under way at once; more wait for their turn, within their deadlines.
-const MOST_IN_FLIGHT: usize = 256;
-/// Workspaces whose places are remembered although nobody uses them.
-const MOST_REMEMBERED: usize = 1024;
 /// Addresses of key sets that are kept of an organisation, and of how many. Configs that come with requests may name any.
 const MOST_KEY_SETS: usize = 64;
 const MOST_WITH_KEYS: usize = 1024;
@@ -46,7 +41,7 @@ pub struct RemoteCalls {
     sealer: Arc<Sealer>,
     /// What images that are fetched count towards.
     memory: Arc<BodyMemory>,
-    places: Mutex<HashMap<WorkspaceId, Arc<Semaphore>>>,
+    places: CallPlaces,
     keys: Mutex<HashMap<OrganisationId, KeptKeys>>,
     answers: Arc<KeptAnswers>,
 }
@@ -59,18 +54,8 @@ struct KeptKeys {
 
 impl RemoteCalls {
     pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>, memory: Arc<BodyMemory>) -> Self {
-        let (places, keys) = (Mutex::default(), Mutex::default());
+        let (places, keys) = (CallPlaces::default(), Mutex::default());
         Self { dialer, snapshot, sealer, memory, places, keys, answers: Arc::default() }
-    }
-
-    /// The places of a workspace.
-    fn places(&self, workspace: WorkspaceId) -> Arc<Semaphore> {
-        let mut places = self.places.lock();
-        if places.len() >= MOST_REMEMBERED {
-            // Those that nobody holds are made anew when they are needed.
-            places.retain(|_, held| Arc::strong_count(held) > 1);
-        }
-        places.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(MOST_IN_FLIGHT))).clone()
     }
 
     /// Keys are an organisation's own: what one fetched another does not see.
@@ -131,8 +116,9 @@ impl RemoteAsker for RemoteCalls {
         question: Question,
         deadline: Instant,
     ) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
-        let (dialer, places) = (self.dialer.clone(), self.places(workspace));
+        let dialer = self.dialer.clone();
         let tenant = Tenant { organisation: organisation.uuid(), workspace: workspace.uuid() };
+        let places = self.places.of(tenant);
         match question {
             Question::Calls(calls) => async move {
                 let calls = calls.into_iter().map(|call| one(&dialer, &places, call, deadline));
@@ -158,7 +144,7 @@ impl RemoteAsker for RemoteCalls {
                     // A fetch is a call as any other.
                     let _place = match ring.known(id).is_some_and(|known| known.contains(&kid)) {
                         true => None,
-                        false => Some(turn(&places, deadline).await?),
+                        false => Some(places.turn(deadline).await?),
                     };
                     let rejection = match ring.keys_within(id, &KeySource::Url(url), &kid, Instant::now(), kept).await {
                         Ok(current) => return Ok(Answers::KeySet(current.keys)),
@@ -185,7 +171,7 @@ impl RemoteAsker for RemoteCalls {
             Question::Images { urls, longest } => {
                 let share = OwnedShare::none(self.memory.clone(), tenant);
                 async move {
-                    let _place = turn(&places, deadline).await?;
+                    let _place = places.turn(deadline).await?;
                     Ok(Answers::Images(images(&dialer, urls, longest, share, deadline).await))
                 }
                 .boxed()
@@ -198,31 +184,26 @@ impl RemoteAsker for RemoteCalls {
     }
 }
 
-async fn turn(places: &Semaphore, deadline: Instant) -> Result<SemaphorePermit<'_>, RemoteFailure> {
-    let waiting = tokio::time::timeout_at(deadline.into(), places.acquire());
-    waiting.await.map_err(|_| RemoteFailure::Busy)?.map_err(|_| RemoteFailure::Busy)
-}
-
 /// One address in its turn.
 async fn probe(
     dialer: &Dialer,
-    places: &Semaphore,
+    places: &TenantPlaces,
     url: String,
     only_name: bool,
     deadline: Instant,
 ) -> Result<bool, RemoteFailure> {
-    let _place = turn(places, deadline).await?;
+    let _place = places.turn(deadline).await?;
     Ok(is_there(dialer, &url, only_name, deadline).await)
 }
 
 /// One call in its turn.
 async fn one(
     dialer: &Dialer,
-    places: &Semaphore,
+    places: &TenantPlaces,
     call: RemoteCall,
     deadline: Instant,
 ) -> Result<RemoteAnswer, RemoteFailure> {
-    let _place = turn(places, deadline).await?;
+    let _place = places.turn(deadline).await?;
     match tokio::time::timeout_at(deadline.into(), exchange(dialer, call)).await {
         Ok(answer) => answer,
         Err(_) => Err(RemoteFailure::TimedOut),
@@ -289,4 +270,65 @@ async fn answered(upstream: &mut Upstream, request: UpstreamRequest, body: Bytes
         body.extend_from_slice(&piece);
     }
     Ok(RemoteAnswer::new(status, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::dial::lab::{self, End, Server};
+    use crate::request::receive::body_memory;
+    use crate::runtime::settings::Settings;
+    use clap::Parser as _;
+    use serde_json::json;
+    use shared::seal::MasterKeys;
+    use std::time::Duration;
+
+    fn calls(all: usize) -> RemoteCalls {
+        let settings = Settings::parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]);
+        let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing).unwrap()));
+        let snapshot = Arc::new(Snapshot::with_rows(Vec::new(), Vec::new()));
+        let calls = RemoteCalls::new(Arc::new(lab::dialer()), snapshot, sealer, body_memory(1 << 20));
+        RemoteCalls { places: CallPlaces::new(all), ..calls }
+    }
+
+    /// Every question asks a service, and so needs a place.
+    fn questions(server: &Server) -> [Question; 5] {
+        let url = format!("http://{}/judge", server.address);
+        let (call, kept) = (RemoteCall::post(url.clone(), &json!({})), Duration::from_secs(60));
+        [
+            simple(server),
+            Question::KeptCall { call, kept },
+            Question::Images { urls: vec![url.clone()], longest: 10 },
+            Question::Addresses { urls: vec![url.clone()], only_names: false },
+            Question::KeySet { url, kid: "a".into(), kept },
+        ]
+    }
+
+    fn simple(server: &Server) -> Question {
+        Question::Calls(vec![RemoteCall::post(format!("http://{}/judge", server.address), &json!({}))])
+    }
+
+    #[tokio::test]
+    async fn a_silent_service_takes_no_places_of_another_organisation() {
+        let silent = Server::start(|stream, _| async move { End::new(stream).gone().await }).await;
+        let quick = Server::counting().await;
+        let calls = calls(4);
+        let ask = |organisation: u128, workspace: u128, question, wait: u64| {
+            let (organisation, workspace) = (Uuid::from_u128(organisation), Uuid::from_u128(workspace));
+            let deadline = Instant::now() + Duration::from_secs(wait);
+            calls.ask(organisation.into(), workspace.into(), question, deadline)
+        };
+        let waiting: Vec<_> = (0..2).map(|number| tokio::spawn(ask(1, number, simple(&silent), 60))).collect();
+        while silent.accepted() < 2 {
+            tokio::task::yield_now().await;
+        }
+        for question in questions(&silent) {
+            let refused = ask(1, 9, question, 0).await;
+            assert_eq!(refused.err(), Some(RemoteFailure::Busy), "its organisation has half of them");
+        }
+        let answered = ask(2, 1, simple(&quick), 60).await;
+        assert!(answered.is_ok(), "{:?}", answered.err());
+        assert_eq!((silent.accepted(), quick.accepted()), (2, 1));
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    }
 }

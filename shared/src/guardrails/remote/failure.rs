@@ -7,7 +7,7 @@ use super::LONGEST_ANSWER;
 pub enum RemoteFailure {
     /// Not within the check's time.
     TimedOut,
-    /// Too many calls of this workspace are under way, or too large ones.
+    /// Too many calls are under way, or too large ones.
     Busy,
     TooLong,
     /// The rules for addresses forbid this one; in words.
@@ -23,7 +23,7 @@ impl RemoteFailure {
         match self {
             Self::TimedOut => Verdict::error("TimeoutError", "the service did not answer in time"),
             // Whoever sends the requests decides how many there are, so it never passes.
-            Self::Busy => Verdict::bound("Busy", "too many checks of this workspace wait for services outside"),
+            Self::Busy => Verdict::bound("Busy", "too many checks wait for services outside"),
             Self::TooLong => {
                 Verdict::error("AnswerTooLong", format!("the service's answer is longer than {LONGEST_ANSWER} bytes"))
             }
