@@ -56,6 +56,24 @@ impl RawUpstream {
     }
 }
 
+/// A provider that says this to whoever comes, and then nothing more.
+pub async fn stalling(said: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            let said = said.clone();
+            tokio::spawn(async move {
+                let _ = tcp.read(&mut [0; 4096]).await;
+                let _ = tcp.write_all(&said).await;
+                // Until the other side leaves.
+                while tcp.read(&mut [0; 4096]).await.is_ok_and(|length| length > 0) {}
+            });
+        }
+    });
+    url
+}
+
 async fn serve(mut tcp: TcpStream, seen: Arc<Mutex<Seen>>) {
     let mut held = Vec::new();
     loop {

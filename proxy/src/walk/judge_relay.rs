@@ -39,6 +39,8 @@ pub(super) struct RelayJudge {
     /// It says that it brings JSON, and a hook looks into it.
     reads_request: bool,
     pub reads_answer: bool,
+    /// What it brings if anything follows its head, which does not say it: only its stream knows (`once_known`).
+    unsaid: Option<Content>,
 }
 
 /// What a relayed request is about: its path, whose it is, and what it says of itself.
@@ -88,7 +90,7 @@ pub(super) enum AnswerPlan {
 }
 
 /// What a relayed request brings, as far as its head says it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Nothing,
     Json,
@@ -113,8 +115,10 @@ impl Router {
         let organisation = &ask.caller.workspace.organisation_id;
         let is_allowed = self.snapshot.organisation_is(organisation, |whole| whole.relays_unjudged(&ask.path));
         let reads_request = reads_request && content == Content::Json;
-        let judge = RelayJudge { set, is_allowed, reads_request, reads_answer };
+        let unsaid = is_unsaid(head).then_some(content);
+        let judge = RelayJudge { set, is_allowed, reads_request, reads_answer, unsaid };
         match content {
+            _ if unsaid.is_some() => Ok(Some(judge)),
             Content::Unreadable(why) => judge.check_unread(why).map(|()| None),
             Content::Json | Content::Nothing => Ok(Some(judge).filter(|_| reads_request || reads_answer)),
         }
@@ -122,6 +126,20 @@ impl Router {
 }
 
 impl RelayJudge {
+    /// The same once it is known whether anything follows the head. None where nothing has to be judged.
+    pub fn once_known(self, brings_body: bool) -> Result<Option<Self>, Refusal> {
+        match self.unsaid {
+            Some(_) if !brings_body => Ok(None),
+            Some(Content::Unreadable(why)) => self.check_unread(why).map(|()| None),
+            _ => Ok(Some(self)),
+        }
+    }
+
+    /// Whether a body that turned out to be empty is none at all.
+    pub fn is_unsaid(&self) -> bool {
+        self.unsaid.is_some()
+    }
+
     /// Of a request that cannot be judged: where it passes, its answer does too.
     pub fn check_unread(&self, why: impl std::fmt::Display) -> Result<(), Refusal> {
         match !self.is_allowed && (must_read(&self.set.input) || must_read(&self.set.output)) {
@@ -384,8 +402,7 @@ fn content(head: &RequestHeader) -> Content {
     if headers.contains_key(header::UPGRADE) || headers.contains_key(header::SEC_WEBSOCKET_KEY) {
         return Content::Unreadable("what is said in a session is passed on as it comes");
     }
-    // A client of HTTP/2 need not say that it sends nothing.
-    if !has_body(head) || is_reading(&head.method) && !says_length(headers) {
+    if !has_body(head) {
         return Content::Nothing;
     }
     let is_plain = |value: &http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
@@ -400,8 +417,12 @@ fn content(head: &RequestHeader) -> Content {
     }
 }
 
-fn says_length(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING)
+/// Over HTTP/2 a head need not say whether a body follows, and the method of this one brings none as a rule.
+fn is_unsaid(head: &RequestHeader) -> bool {
+    let says_length = |headers: &HeaderMap| {
+        headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING)
+    };
+    is_reading(&head.method) && has_body(head) && !says_length(&head.headers)
 }
 
 /// The form of a body by how the path of its provider ends, for checks of the last message. Whoever looks for something
@@ -434,6 +455,9 @@ mod tests {
             ("POST", vec![json, length], Some(true)),
             ("POST", vec![("content-type", "application/json; charset=utf-8"), length], Some(true)),
             ("POST", vec![("content-type", "application/vnd.x+json"), length], Some(true)),
+            ("POST", vec![("content-type", "application/json; charset=\"UTF-8\""), length], Some(true)),
+            ("POST", vec![("content-type", "application/json; charset=utf-7"), length], Some(false)),
+            ("POST", vec![("content-type", "application/json;a=b;Charset = 'utf-16'"), length], Some(false)),
             ("POST", vec![length], Some(true)),
             ("POST", vec![("content-length", "0")], None),
             ("GET", vec![], None),
@@ -456,6 +480,25 @@ mod tests {
                 Content::Unreadable(_) => Some(false),
             };
             assert_eq!(found, expected, "{method} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn what_follows_a_head_of_http2_is_known_by_its_stream_alone() {
+        for (method, version, length, expected) in [
+            ("GET", http::Version::HTTP_2, None, true),
+            ("DELETE", http::Version::HTTP_2, None, true),
+            ("GET", http::Version::HTTP_2, Some("9"), false),
+            ("GET", http::Version::HTTP_2, Some("0"), false),
+            ("GET", http::Version::HTTP_11, None, false),
+            ("POST", http::Version::HTTP_2, None, false),
+        ] {
+            let mut head = RequestHeader::build(method, b"/v1/x", None).unwrap();
+            head.set_version(version);
+            if let Some(length) = length {
+                head.append_header("content-length", length).unwrap();
+            }
+            assert_eq!(is_unsaid(&head), expected, "{method} {version:?} {length:?}");
         }
     }
 }

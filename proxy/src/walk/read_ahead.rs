@@ -144,6 +144,9 @@ impl Engine {
         let mut body = RelayedBody::default();
         let mut held = None;
         let waits = client.head().headers.contains_key(header::EXPECT);
+        if let Some(found) = judge.take() {
+            judge = found.once_known(!client.is_body_read())?;
+        }
         if let Some(unread) = judge.take_if(|_| announced(client.head()).is_some_and(|length| length > MAX_JUDGED_BODY))
         {
             unread.check_long()?;
@@ -215,6 +218,9 @@ impl Engine {
         if !ahead.is_whole || ahead.length > MAX_JUDGED_BODY {
             judge.check_long()?;
             return Ok(Some((judge, JudgedRequest::default())).filter(|_| ahead.is_whole));
+        }
+        if judge.is_unsaid() && ahead.length == 0 {
+            return Ok(None);
         }
         let body = ahead.joined();
         let about = (ask.path.as_str(), &ask.caller, &ask.metadata);

@@ -60,15 +60,28 @@ fn form(headers: &HeaderMap) -> Option<AnswerForm> {
     let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     match () {
         () if is_json(kind) => Some(AnswerForm::Json),
-        () if essence.eq_ignore_ascii_case(b"text/event-stream") => Some(AnswerForm::Events),
+        () if essence.eq_ignore_ascii_case(b"text/event-stream") && is_utf8(kind) => Some(AnswerForm::Events),
         () => None,
     }
 }
 
-/// Whether a type of content says JSON.
+/// Whether a type of content says JSON, in letters that all read alike.
 pub(super) fn is_json(kind: &[u8]) -> bool {
-    let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
-    kind == b"application/json" || kind.ends_with(b"+json") || kind == b"text/json"
+    let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
+    is_utf8(kind) && (essence == b"application/json" || essence.ends_with(b"+json") || essence == b"text/json")
+}
+
+/// Whether a type of content names no other encoding than JSON's own: in UTF-7, for one, plain letters say something else.
+fn is_utf8(kind: &[u8]) -> bool {
+    let named = kind.split(|byte| *byte == b';').skip(1).filter_map(|parameter| {
+        let mut sides = parameter.splitn(2, |byte| *byte == b'=');
+        let (name, value) = (sides.next()?, sides.next()?);
+        name.trim_ascii().to_ascii_lowercase().starts_with(b"charset").then_some(value)
+    });
+    let bare = |value: &[u8]| -> Vec<u8> {
+        value.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != b'"').map(u8::to_ascii_lowercase).collect()
+    };
+    named.map(bare).all(|value| matches!(&value[..], b"utf-8" | b"utf8" | b"us-ascii"))
 }
 
 /// An answer as guardrails judge it.
@@ -198,6 +211,8 @@ mod tests {
             (200, vec![json], Readable::Whole(AnswerForm::Json, None)),
             (201, vec![("content-type", "application/x+json; a=b")], Readable::Whole(AnswerForm::Json, None)),
             (200, vec![("content-type", "Text/Event-Stream;charset=utf-8")], Readable::Whole(AnswerForm::Events, None)),
+            (200, vec![("content-type", "text/event-stream; charset=utf-16le")], Readable::No("")),
+            (200, vec![("content-type", "application/json; charset*=utf-7")], Readable::No("")),
             (
                 200,
                 vec![json, ("content-encoding", "gzip")],

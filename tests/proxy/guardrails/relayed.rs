@@ -4,7 +4,8 @@
 use super::lanes::{guard, guarded, until_held};
 use crate::http2::Http2;
 use crate::journal::calls::{rows, status, tokens};
-use crate::upstream::RawUpstream;
+use crate::raw::Wire;
+use crate::upstream::{RawUpstream, stalling};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -102,6 +103,81 @@ async fn a_relayed_body_of_up_to_a_mebibyte_is_judged_to_its_end_before_a_provid
     until_nothing_is_held(&stack).await;
 }
 
+/// HTTP/2 needs no length for a body, so that a head does not tell whether one follows; some parties decode texts by the head.
+#[tokio::test]
+async fn nothing_follows_a_head_unjudged_whatever_the_head_says() {
+    const JSON: &str = "application/json";
+    let (stack, client) = guarded(&["input_guardrails", "output_guardrails"]).await;
+    until_held(&stack, &client).await;
+    let upstream = RawUpstream::start().await;
+    let connection = Http2::open(stack.proxy_port).await;
+    for (method, kind, body, expected) in [
+        (Method::GET, JSON, "", 200),
+        (Method::DELETE, JSON, "", 200),
+        (Method::DELETE, JSON, r#"{"text":"fine"}"#, 200),
+        (Method::GET, JSON, r#"{"text":"forbidden"}"#, 446),
+        (Method::DELETE, JSON, r#"{"text":"forbidden"}"#, 446),
+        (Method::OPTIONS, JSON, r#"{"text":"forbidden"}"#, 446),
+        (Method::GET, "text/plain", "forbidden", 403),
+        (Method::DELETE, JSON, "{}{}", 403),
+        (Method::POST, "application/json; charset=utf-8", r#"{"text":"fine"}"#, 200),
+        // `forbidden`, to whoever decodes UTF-7.
+        (Method::POST, "application/json; charset=utf-7", r#"{"text":"+AGYAbwByAGIAaQBkAGQAZQBu-"}"#, 403),
+        (Method::POST, "application/json", "\u{feff}{\"text\":\"forbidden\"}", 403),
+        (Method::POST, "application/x-ndjson", "{}\n{\"text\":\"forbidden\"}\n", 403),
+    ] {
+        let what = format!("{method} {kind} {body}");
+        let request = Request::builder()
+            .method(method)
+            .uri("http://localhost/v1/elsewhere")
+            .header("x-gateway-api-key", &stack.home.workspace_key)
+            .header("x-gateway-provider", "openai")
+            .header("authorization", "Bearer sk")
+            .header("x-gateway-custom-host", upstream.url())
+            .header("content-type", kind)
+            .body(());
+        let answer = connection.exchange(request.unwrap(), Bytes::from(body)).await.unwrap();
+        assert_eq!(answer.status, expected, "{what}: {}", answer.text());
+        assert_eq!(upstream.take().len(), usize::from(expected == 200), "{what}");
+    }
+    until_nothing_is_held(&stack).await;
+}
+
+#[tokio::test]
+async fn what_is_held_of_bodies_and_answers_is_given_back_when_their_client_leaves() {
+    let (stack, client) = guarded(&["input_guardrails", "output_guardrails"]).await;
+    until_held(&stack, &client).await;
+    let half = "x".repeat(400 * KIB);
+    let said = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{{\"text\":\"{half}"
+    );
+    let url = stalling(said.into_bytes()).await;
+    let headers = format!(
+        "Host: gateway.test\r\nx-gateway-api-key: {}\r\nx-gateway-provider: openai\r\nauthorization: Bearer sk\r\n\
+         x-gateway-custom-host: {url}\r\ncontent-type: application/json\r\n",
+        stack.home.workspace_key
+    );
+    let held = async || stack.metric("gateway_request_body_bytes").await.unwrap_or_default() as usize;
+    for (what, length, body) in [("its body", 900_000, half.as_str()), ("its answer", 2, "{}")] {
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(format!("POST /v1/elsewhere HTTP/1.1\r\n{headers}Content-Length: {length}\r\n\r\n{body}")).await;
+        stack.until(&format!("half of {what} is held"), async || held().await >= half.len()).await;
+        drop(wire);
+        until_nothing_is_held(&stack).await;
+    }
+    let request = Request::post("http://localhost/v1/elsewhere")
+        .header("x-gateway-api-key", &stack.home.workspace_key)
+        .header("x-gateway-provider", "openai")
+        .header("authorization", "Bearer sk")
+        .header("x-gateway-custom-host", &url)
+        .header("content-type", "application/json");
+    let connection = Http2::open(stack.proxy_port).await;
+    let asking = tokio::spawn(async move { connection.exchange(request.body(()).unwrap(), Bytes::from("{}")).await });
+    stack.until("half of an answer is held", async || held().await >= half.len()).await;
+    asking.abort();
+    until_nothing_is_held(&stack).await;
+}
+
 /// The body of a request, free of chunks.
 fn unchunked(request: &str) -> String {
     let (head, mut rest) = request.split_once("\r\n\r\n").unwrap();
@@ -146,13 +222,23 @@ async fn a_body_that_is_too_long_passes_where_the_organisation_says_so_whatever_
 #[tokio::test]
 async fn what_finds_no_room_is_refused_and_no_provider_is_asked() {
     let stack = Stack::builder().proxy("BODY_MEMORY_BYTES", (2 << 20).to_string()).start().await;
-    let client = guard(&stack, &["input_guardrails"]).await;
+    let client = guard(&stack, &["input_guardrails", "output_guardrails"]).await;
     until_held(&stack, &client).await;
     let upstream = RawUpstream::start().await;
     let answer = send(&stack, &upstream, "/elsewhere", "HTTP/1 chunked", body_of(900 * KIB, "fine")).await;
     assert_eq!((answer.status.as_u16(), &answer.json()["error"]["code"]), (503, &json!("overloaded")));
     assert!(upstream.take().is_empty());
     assert_eq!(send(&stack, &upstream, "/elsewhere", "HTTP/1 chunked", body_of(KIB, "fine")).await.status, 200);
+    let large = body_of(900 * KIB, "fine");
+    for (headers, body) in [("", large.to_vec()), ("Content-Encoding: gzip\r\n", packed(&large))] {
+        upstream.answer(written(&format!("Content-Type: application/json\r\n{headers}"), &body, None));
+        let answer = towards(&stack, &upstream.url()).post("/elsewhere", &json!({})).await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["error"]["code"]),
+            (503, &json!("overloaded")),
+            "an answer {headers}"
+        );
+    }
     until_nothing_is_held(&stack).await;
 }
 
@@ -339,6 +425,34 @@ async fn what_a_guardrail_would_change_is_refused_and_what_only_reports_marks_th
     let refused = client.post("/elsewhere", &json!({ "deep": { "text": "a secret" } })).await;
     assert_eq!((refused.status.as_u16(), &refused.json()["error"]["code"]), (403, &json!("guardrail_unreadable")));
     assert!(upstream.take().is_empty(), "the provider was asked");
+}
+
+#[tokio::test]
+async fn what_only_reports_on_streams_lets_them_pass_and_denies_other_answers() {
+    let stack = Stack::start().await;
+    let checks = json!([{ "id": "default.contains", "parameters": { "words": ["forbidden"], "operator": "none" } }]);
+    let actions = json!({ "deny": true, "stream": "report" });
+    let body =
+        json!({ "name": "Report", "checks": checks, "actions": actions, "workspace_id": stack.home.workspace_id });
+    let saved = stack.home.create("/guardrails", body).await;
+    let path = format!("/admin/workspaces/{}", stack.home.workspace_id);
+    let defaults = json!({ "defaults": { "output_guardrails": [saved["slug"]] } });
+    assert_eq!(stack.administrator().put(&path, &defaults).await.status, 200);
+    let upstream = RawUpstream::start().await;
+    let client = towards(&stack, &upstream.url());
+    let ask = async |kind: &str, body: &[u8]| {
+        upstream.answer(written(&format!("Content-Type: {kind}\r\n"), body, None));
+        client.post("/elsewhere", &json!({})).await
+    };
+    let held = async || ask("application/json", br#"{"a":"forbidden"}"#).await.status == 446;
+    stack.until("the guardrail holds", held).await;
+    let before = upstream.take().len();
+    let said = events(&[json!({ "a": "forb" }), json!({ "a": "idden" })]);
+    let answer = ask("text/event-stream", &said).await;
+    assert_eq!((answer.status.as_u16(), &answer.body[..]), (200, &said[..]));
+    let row = rows(&stack, before + 1).await.pop().unwrap();
+    let told: Value = row.get("hook_results");
+    assert_eq!((status(&row), &told["after_request_hooks"][0]["verdict"]), (200, &json!(false)), "{told}");
 }
 
 #[tokio::test]
