@@ -52,6 +52,14 @@ impl<'t> Turn<'t> {
     }
 }
 
+impl Passage {
+    /// Whether others may come to wait for its place at the provider.
+    pub(super) fn takes_turns(&self) -> bool {
+        let (_, caller, _) = self.asked();
+        !self.is_listing && Turn::for_target(&self.target, &caller.workspace, false).is_some()
+    }
+}
+
 impl ProviderCalls {
     /// Waits for the turn; a refusal is that target's answer.
     pub(super) async fn take_turn(&self, turn: Turn<'_>, deadline: Option<Instant>) -> Result<Permit, Refusal> {

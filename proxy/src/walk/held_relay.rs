@@ -1,7 +1,8 @@
-//! A relayed call that guardrails judge, where Pingora cannot carry it: its body is longer than what Pingora sends again, or
-//! nothing of its answer may leave before it was judged. It goes over the engine's own connections, still inside the filter of
-//! its request; everything else is as on the relay lane: one target, another one only while nothing was sent, and bytes as
-//! they came.
+//! A relayed call that Pingora cannot carry. Guardrails judge it, and its body is longer than what Pingora sends again, or
+//! nothing of its answer may leave before it was judged; or it must give its place to whoever waits when its client does not
+//! read, which Pingora does not do over HTTP/2. It goes over the engine's own connections, still inside the filter of its
+//! request; everything else is as on the relay lane: one target, another one only while nothing was sent, and bytes as they
+//! came.
 
 use super::call::{CallError, unreached};
 use super::judge_relay::{AnswerPlan, AnswerVerdict, JudgedRequest, RelayJudge, RelayedAnswer};
@@ -23,8 +24,7 @@ use std::time::Instant;
 /// A request whose body is in memory.
 pub(super) struct HeldRequest {
     pub body: Bytes,
-    pub judge: RelayJudge,
-    pub judged: JudgedRequest,
+    pub judged: Option<(RelayJudge, JudgedRequest)>,
     /// What the body takes in memory.
     pub _share: Option<OwnedShare>,
 }
@@ -186,12 +186,13 @@ impl Engine {
         if let Some(log) = &mut visit.observer.log {
             log.relays(&head, &self.body_limits.memory);
         }
-        let held = match request.judge.plan_answer(&head) {
-            AnswerPlan::Pass => None,
-            AnswerPlan::Withhold(refusal) => return Err(withheld(visit, refusal, Bytes::new(), false)),
-            AnswerPlan::Judge(form, encoding) => {
+        let plan = request.judged.as_ref().map(|judged| (judged, judged.0.plan_answer(&head)));
+        let held = match plan {
+            None | Some((_, AnswerPlan::Pass)) => None,
+            Some((_, AnswerPlan::Withhold(refusal))) => return Err(withheld(visit, refusal, Bytes::new(), false)),
+            Some((judged, AnswerPlan::Judge(form, encoding))) => {
                 let answer = RelayedAnswer { body: Bytes::new(), form, encoding, status: head.status.as_u16() };
-                Some(self.judge_whole(client, visit, passage, &mut source, request, answer).await?)
+                Some(self.judge_whole(client, visit, passage, &mut source, judged, answer).await?)
             }
         };
         let is_failed = held.as_ref().is_some_and(|(_, is_failed)| *is_failed);
@@ -211,7 +212,7 @@ impl Engine {
         visit: &mut Visit,
         passage: &Passage,
         source: &mut AnswerSource,
-        request: &HeldRequest,
+        (judge, request): &(RelayJudge, JudgedRequest),
         answer: RelayedAnswer,
     ) -> Result<(Gathered, bool), Ended> {
         let about = passage.asked();
@@ -226,13 +227,13 @@ impl Engine {
             }
         };
         if !gathered.is_whole || gathered.body.len() > MAX_JUDGED_ANSWER {
-            return match request.judge.check_answer(TOO_LONG) {
+            return match judge.check_answer(TOO_LONG) {
                 Ok(()) => Ok((gathered, false)),
                 Err(refusal) => Err(withheld(visit, refusal, gathered.body, is_stream)),
             };
         }
         let answer = RelayedAnswer { body: gathered.body.clone(), ..answer };
-        let judging = self.judge_relayed_answer(&request.judge, about, client.head(), &request.judged, answer, visit);
+        let judging = self.judge_relayed_answer(judge, about, client.head(), request, answer, visit);
         match Box::pin(judging).await.map_err(|refusal| failure(refusal, None))? {
             AnswerVerdict::Passes(is_failed) => Ok((gathered, is_failed)),
             AnswerVerdict::Refused(refusal, plain) => Err(withheld(visit, refusal, plain, is_stream)),

@@ -21,7 +21,7 @@ use crate::runtime::timeout::with_timeout;
 use crate::signing::AccountCredential;
 use crate::visit::Visit;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Version, header};
 use pingora_http::RequestHeader;
 use std::pin::pin;
 
@@ -41,13 +41,16 @@ pub struct Departure {
     judge: Option<RelayJudge>,
     /// It asks for a new batch: over a file of ours it is ours to run, so it is read whole if it is short.
     is_batch: bool,
+    /// Others may come to wait for its place, which it must give back though Pingora waits for its client: it is read whole if
+    /// it is short, so that the engine can carry it.
+    is_contended: bool,
 }
 
 /// Where a request goes once its body was looked at.
 #[derive(Debug)]
 pub enum Departed {
     Passage(Box<Passage>),
-    /// Guardrails had to judge it: it went its way already.
+    /// The engine had to carry it: it went its way already.
     Answered(Delivered),
     /// It asks for a batch over a file that the gateway keeps.
     Batch(Box<BatchesRequest>),
@@ -91,7 +94,31 @@ impl Router {
         }
         let is_signed = has_body(head) && !is_event_stream(headers) && self.may_sign(&ask, target.as_ref(), headers);
         let is_batch = has_body(head) && batches::is_creation(&ask.path, head);
-        Departure { ask, target, need, is_signed, judge, is_batch }
+        // Who does not read over HTTP/1.1 is given up by its connection.
+        let is_contended = head.version == Version::HTTP_2
+            && head.method != Method::HEAD
+            && !is_event_stream(headers)
+            && (need == BodyNeed::Model || self.may_take_turns(&ask, target.as_ref(), headers));
+        Departure { ask, target, need, is_signed, judge, is_batch, is_contended }
+    }
+
+    /// Whether a target may limit its concurrency, as far as that is said before the body is read.
+    fn may_take_turns(&self, ask: &RelayAsk, target: Option<&Target>, headers: &GatewayHeaders<'_>) -> bool {
+        let of_stored = |slug: &str| {
+            let provider = self.snapshot.provider(ask.caller.workspace.id, slug);
+            provider.is_some_and(|provider| provider.concurrency.is_some())
+        };
+        if let Some(Target { credential, .. }) = target {
+            return matches!(credential, Credential::Stored(stored) if stored.provider.concurrency.is_some());
+        }
+        ask.plan.leaves().any(|leaf| match &leaf.source {
+            ProviderSource::Named(_) => false,
+            ProviderSource::Stored(slug) => of_stored(slug),
+            ProviderSource::Request => match header_text(headers.virtual_key) {
+                Some(slug) => of_stored(slug.trim_start_matches('@')),
+                None => header_text(headers.provider).and_then(|name| name.strip_prefix('@')).is_some_and(of_stored),
+            },
+        })
     }
 
     /// Whether a target may want its body signed, as far as that is said before the body is read.
@@ -140,9 +167,11 @@ impl Engine {
         visit: &mut Visit,
         departure: Departure,
     ) -> Result<Departed, NotReceived> {
-        let Departure { mut ask, target, need, is_signed, mut judge, is_batch } = departure;
+        let Departure { mut ask, target, need, is_signed, mut judge, is_batch, is_contended } = departure;
         let mut body = RelayedBody::default();
         let mut held = None;
+        // All of it, where nobody judges it and the engine may have to carry it.
+        let mut unjudged = (!has_body(client.head()) || client.is_body_read()).then(Bytes::new);
         let waits = client.head().headers.contains_key(header::EXPECT);
         if let Some(found) = judge.take() {
             judge = found.once_known(!client.is_body_read())?;
@@ -151,7 +180,7 @@ impl Engine {
         {
             unread.check_long()?;
         }
-        let is_read_whole = is_signed || is_batch || judge.is_some();
+        let is_read_whole = is_signed || is_batch || is_contended && unjudged.is_none() || judge.is_some();
         if need == BodyNeed::Model || is_read_whole || (need == BodyNeed::Glance && !waits) {
             if waits {
                 client.write_continue().await?;
@@ -179,11 +208,14 @@ impl Engine {
             if need != BodyNeed::Nothing {
                 ask.model = ahead.model(need, is_json);
             }
-            if let Some((judge, judged)) = judged {
+            if judged.is_none() && ahead.is_whole && (is_contended || ahead.length > MOST) {
+                unjudged = Some(ahead.joined());
+            }
+            if judged.is_some() {
                 let whole = ahead.joined();
                 body.whole = Some(whole.clone());
-                held = Some(HeldRequest { body: whole, judge, judged, _share: ahead.share.take() });
-            } else if ahead.length > MOST {
+                held = Some(HeldRequest { body: whole, judged, _share: ahead.share.take() });
+            } else if unjudged.is_none() && ahead.length > MOST {
                 body.ahead = std::mem::take(&mut ahead.pieces);
                 body.share = ahead.share.take();
             } else if is_signed && ahead.is_whole {
@@ -198,6 +230,16 @@ impl Engine {
             Some(target) => self.router.passage_to(target, ask, client.head(), visit)?,
             None => self.router.passage(ask, client.head(), &headers, visit)?,
         };
+        // What Pingora cannot send again must not be left to it.
+        let is_carried = |whole: &Bytes| is_contended && passage.takes_turns() || whole.len() > MOST;
+        if held.is_none()
+            && let Some(whole) = unjudged.filter(is_carried)
+        {
+            let mut share = OwnedShare::none(self.body_limits.memory.clone(), passage.asked().1.tenant());
+            share.grow(whole.len())?;
+            body.whole = Some(whole.clone()).filter(|whole| !whole.is_empty());
+            held = Some(HeldRequest { body: whole, judged: None, _share: Some(share) });
+        }
         passage.begin_body(body);
         match held {
             Some(held) => Ok(Departed::Answered(Box::pin(self.relay_held(client, visit, passage, held)).await)),
@@ -265,7 +307,7 @@ async fn read_ahead(client: &mut impl Downstream, how: ReadHow) -> Result<Ahead,
         // One byte more than is held tells that it is too long to be.
         let is_enough = if is_whole { ahead.length > most } else { is_known || ahead.length >= MOST };
         if is_enough {
-            ahead.is_whole = ahead.share.is_some() && client.is_body_read();
+            ahead.is_whole = is_whole && client.is_body_read();
             return Ok(ahead);
         }
     }

@@ -113,7 +113,7 @@ async fn a_place_whose_client_does_not_read_goes_to_whoever_waits() {
     let keys = keys(&stack, &json!({ "max_in_flight": 1, "max_wait_ms": 25_000 }), &[10, 10]).await;
     let other = application(&stack, &keys[1]);
     let [chat, bytes] = asks();
-    for (ask, is_http2) in [(&chat, false), (&chat, true), (&bytes, false)] {
+    for (ask, is_http2) in [(&chat, false), (&chat, true), (&bytes, false), (&bytes, true)] {
         let what = format!("{} over HTTP/{}", ask.1, if is_http2 { 2 } else { 1 });
         let _reader = Reader::open(&stack, &keys[0], r#"{"request_timeout":600000}"#, ask, is_http2).await;
         let mine = json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": "mine" }] });
