@@ -144,7 +144,7 @@ async fn plain(
     visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
     while !is_last {
-        let piece = next(client, source, visit).await?.map_err(|broken| Ended::Torn(broken.class))?;
+        let piece = next(client, source, visit).await?.map_err(|broken| torn(broken, visit))?;
         is_last = piece.is_none() || source.is_done();
         let piece = piece.unwrap_or_default();
         visit.plain(&piece, is_last);
@@ -236,6 +236,12 @@ async fn next(
         Ok(piece) => piece.map_err(|error| Broken::from_upstream(&error, visit)),
         Err(_) => Err(Broken { class: Some(Class::FirstByteTimeout), refusal: Refusal::out_of_time() }),
     })
+}
+
+/// Of a body that has begun, and has no place in which its end could be told: the log has it.
+fn torn(broken: Broken, visit: &mut Visit) -> Ended {
+    visit.answer.error_code = Some(broken.refusal.code);
+    Ended::Torn(broken.class)
 }
 
 /// Ends a stream that has begun: whole events were passed on, so one more is well-formed whatever happened.

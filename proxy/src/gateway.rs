@@ -322,7 +322,13 @@ impl ProxyHttp for Gateway {
         let is_bad_head = *error.etype() == ErrorType::InvalidHTTPHeader;
         let is_client = *error.esource() == ErrorSource::Downstream && !is_bad_head;
         if is_client || session.response_written().is_some() {
-            ctx.visit.answer.status = if is_client { 499 } else { ctx.visit.answer.status };
+            if is_client {
+                ctx.visit.answer.status = 499;
+            } else if let (Some(Relay::Provider(passage)), None) = (&ctx.relay, &ctx.visit.answer.websocket) {
+                // The client has had its status; that the body is cut is for the log.
+                let cut = deadline::refusal(&ctx.visit, to_provider::failed_call(&passage.target, error));
+                ctx.visit.answer.error_code.get_or_insert(cut.code);
+            }
             let close = ctx.visit.answer.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| {
                 websocket.provider_ends();
                 websocket.farewell()

@@ -1,6 +1,7 @@
 //! The relay lane: whatever path, method and body a caller sends goes to its provider and comes back as it is.
 
 mod control_plane;
+mod cut_answers;
 mod limits;
 mod reuse;
 mod streaming_forms;

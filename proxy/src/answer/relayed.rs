@@ -1,6 +1,6 @@
 //! A relayed answer that the engine itself carries: its bytes go on as they came, once it is known that they may.
 
-use super::{AnswerSource, Broken, Ended, is_hop_by_hop, next};
+use super::{AnswerSource, Broken, Ended, is_hop_by_hop, next, torn};
 use crate::net::downstream::Downstream;
 use crate::runtime::memory::{MemoryOwner, OwnedShare};
 use crate::visit::Visit;
@@ -56,7 +56,7 @@ pub async fn pass_on(
             return Ok(Ended::Complete);
         }
         let read = next(client, source, visit).await?;
-        piece = read.map_err(|broken| Ended::Torn(broken.class))?.unwrap_or_default();
+        piece = read.map_err(|broken| torn(broken, visit))?.unwrap_or_default();
     }
 }
 

@@ -114,14 +114,17 @@ impl Gateway {
         let Some(target) = target else { return Refusal::control_plane_unavailable() };
         let class = proxy::net::dial::Class::from_error(error);
         self.engine.metrics.attempt(target.provider.number, 0, Outcome::Failed(class));
-        let provider = &target.provider.name;
-        match error.etype() {
-            ErrorType::ReadTimedout => target.timed_out(),
-            ErrorType::InvalidHTTPHeader | ErrorType::H2Error => {
-                Refusal::invalid_upstream_response(provider, class.label())
-            }
-            _ => Refusal::upstream_unreachable(provider, class.label()),
-        }
+        failed_call(target, error)
+    }
+}
+
+/// Why a call to a provider failed.
+pub(super) fn failed_call(target: &Target, error: &Error) -> Refusal {
+    let (provider, why) = (&target.provider.name, proxy::net::dial::Class::from_error(error).label());
+    match error.etype() {
+        ErrorType::ReadTimedout => target.timed_out(),
+        ErrorType::InvalidHTTPHeader | ErrorType::H2Error => Refusal::invalid_upstream_response(provider, why),
+        _ => Refusal::upstream_unreachable(provider, why),
     }
 }
 
