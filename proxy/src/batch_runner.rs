@@ -8,7 +8,7 @@
 //! - `result_files`: the end of a batch, its output and error files
 //! - `notice`: whoever wants to know is told of the end
 //! - `under_way`: what this process has begun, within bounds
-//! - `turns`: how much is done at once for one workspace
+//! - `turns`: how much is done at once for one tenant
 //!
 //! It lives on the threads of the background, of lower priority than those that serve, and has connections of its own.
 
@@ -19,7 +19,7 @@ mod notice;
 mod output_line;
 mod result_files;
 mod row;
-mod turns;
+pub(crate) mod turns;
 mod under_way;
 mod validate;
 mod verdict;
@@ -33,6 +33,7 @@ use crate::batches::rows;
 use crate::files::{FilesAway, ManagedFiles};
 use crate::journal::ship::Pricer;
 use crate::runtime::small_pool::PostgresAway;
+use crate::runtime::tenant_share::Tenant;
 use crate::walk::Engine;
 use chrono::Utc;
 use shared::batches::{BatchError, BatchStatus};
@@ -55,7 +56,7 @@ const EXTEND_EVERY: Duration = Duration::from_secs(20);
 const SURVEY_EVERY: Duration = Duration::from_secs(15);
 /// Batches that are looked at in one go.
 const MOST_DUE: i64 = 100;
-/// Steps of batches at once, in all and of one workspace: inputs that are read, files that are written.
+/// Steps of batches at once, in all and of one tenant: inputs that are read, files that are written.
 pub(crate) const STEPS: usize = 3;
 const STEPS_OF_ONE: usize = 2;
 /// The same of those that ask a provider, who may take long to answer.
@@ -176,11 +177,10 @@ impl BatchRunner {
             cancelled.into_iter().for_each(|id| self.under_way.cancel(id));
         }
         let mut due = leases::due(&self.records.pool, MOST_DUE).await?;
-        // Whoever has few rows under way comes before whoever has many: there may not be room for all.
-        let rows = self.under_way.of_workspaces();
-        due.sort_by_key(|due| rows.get(&due.workspace).copied().unwrap_or(0));
+        // Whoever has little under way comes before whoever has much: there may not be room for all.
+        due.sort_by_cached_key(|due| self.has_under_way(due.tenant));
         for due in due {
-            if !self.engine.authenticator.serves(due.workspace) {
+            if !self.engine.authenticator.serves(due.tenant.workspace) {
                 continue;
             }
             match due.is_running {
@@ -191,9 +191,15 @@ impl BatchRunner {
         self.send_notices().await
     }
 
+    /// Rows and steps of a tenant's organisation, and of the tenant itself.
+    fn has_under_way(&self, tenant: Tenant) -> (usize, usize) {
+        let parts = [self.under_way.rows_of(tenant), self.steps.of(tenant), self.provider_steps.of(tenant)];
+        parts.into_iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+    }
+
     async fn begin_step(self: &Arc<Self>, due: DueBatch) -> Result<(), PostgresAway> {
         let turns = if due.is_at_provider { &self.provider_steps } else { &self.steps };
-        let Some(turn) = turns.take(due.workspace) else { return Ok(()) };
+        let Some(turn) = turns.take(due.tenant) else { return Ok(()) };
         let Some(batch) = leases::lease_batch(&self.records.pool, due.id, self.owner).await? else { return Ok(()) };
         let (runner, held) = (self.clone(), self.under_way.hold_batch(due.id));
         tokio::spawn(async move {

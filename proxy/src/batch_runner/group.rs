@@ -52,8 +52,8 @@ impl BatchRunner {
             return Ok(());
         };
         // They count before anything is waited for.
-        let (all, workspace, metrics) = (&self.under_way, batch.owner.workspace, &self.engine.metrics);
-        let begun = |row: LeasedRow| (all.begin_row(id, workspace, row.bytes, metrics), row);
+        let (all, tenant, metrics) = (&self.under_way, batch.owner.tenant(), &self.engine.metrics);
+        let begun = |row: LeasedRow| (all.begin_row(id, tenant, row.bytes, metrics), row);
         let begun: Vec<(RowUnderWay, LeasedRow)> = leased.into_iter().map(begun).collect();
         self.meters.taken_over.inc_by(begun.iter().filter(|(_, row)| row.is_taken_over).count() as u64);
         let runner = self.clone();

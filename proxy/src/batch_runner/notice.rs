@@ -2,8 +2,8 @@
 //! alerts are. The address is a tenant's, so it is reached under the dialer's rules. A notice that is not taken is sent again,
 //! later and later; a receiver may therefore get it more than once, and knows it by its id.
 //!
-//! Those that are due are claimed only as there are turns to send them, and from each workspace in turn: receivers that take
-//! their time delay the notices of their own workspace.
+//! Those that are due are claimed only as there are turns to send them, and from each organisation in turn, of it from each
+//! workspace: receivers that take their time delay the notices of their own tenant.
 
 use super::turns::Turns;
 use super::{BatchRunner, persist};
@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 /// Of one notice, over about a day.
 const MOST_TRIES: i32 = 12;
-/// Notices at once, in all and to receivers of one workspace.
+/// Notices at once, in all and to receivers of one workspace; an organisation has half of all.
 const MOST_AT_ONCE: usize = 16;
 const MOST_OF_ONE: usize = 4;
 /// After the first try that failed; each further one waits twice as long, up to the second.
@@ -43,7 +43,7 @@ impl BatchRunner {
         }
         for batch in claim(&self.records.pool, &self.notices).await? {
             // Nobody else takes turns, so there is one for each that was claimed.
-            let turn = self.notices.take(batch.owner.workspace);
+            let turn = self.notices.take(batch.owner.tenant());
             let runner = self.clone();
             tokio::spawn(async move {
                 runner.send_notice(&batch).await;
@@ -104,8 +104,8 @@ fn signature(secret: &str, now: DateTime<Utc>, body: &str) -> Result<String, Err
     Ok(format!("t={time},v1={}", hex::encode(signature)))
 }
 
-/// Whoever claims one has it until it would be sent again. The first of each workspace come first, then the second; those that
-/// are being sent count.
+/// Whoever claims one has it until it would be sent again. The first of each organisation come first, then the second, and of one
+/// organisation so by workspace; those that are being sent count.
 async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, PostgresAway> {
     let claim = format!(
         "WITH RECURSIVE waiting (workspace_id) AS (
@@ -115,14 +115,20 @@ async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, Post
                  AND b.workspace_id > w.workspace_id ORDER BY b.workspace_id LIMIT 1)
              FROM waiting w WHERE w.workspace_id IS NOT NULL),
          due AS (
-             SELECT d.id FROM waiting w
-             LEFT JOIN unnest($6::uuid[], $7::bigint[]) AS h (workspace_id, sent) ON h.workspace_id = w.workspace_id
-             CROSS JOIN LATERAL (
-                 SELECT b.id, b.completion_next_at,
-                     coalesce(h.sent, 0) + row_number() OVER (ORDER BY b.completion_next_at) AS nth
-                 FROM batches b WHERE b.workspace_id = w.workspace_id AND b.completion_next_at <= now()
-                 ORDER BY b.completion_next_at LIMIT $5) d
-             WHERE d.nth <= $5 ORDER BY d.nth, d.completion_next_at LIMIT $1)
+             SELECT id FROM (
+                 SELECT d.id, d.completion_next_at, coalesce(o.sent, 0) +
+                     row_number() OVER (PARTITION BY d.organisation_id ORDER BY d.nth, d.completion_next_at) AS nth
+                 FROM waiting w
+                 LEFT JOIN unnest($6::uuid[], $7::bigint[]) AS h (workspace_id, sent) ON h.workspace_id = w.workspace_id
+                 CROSS JOIN LATERAL (
+                     SELECT b.id, b.organisation_id, b.completion_next_at,
+                         coalesce(h.sent, 0) + row_number() OVER (ORDER BY b.completion_next_at) AS nth
+                     FROM batches b WHERE b.workspace_id = w.workspace_id AND b.completion_next_at <= now()
+                     ORDER BY b.completion_next_at LIMIT $5) d
+                 LEFT JOIN unnest($9::uuid[], $10::bigint[]) AS o (organisation_id, sent)
+                     ON o.organisation_id = d.organisation_id
+                 WHERE d.nth <= $5) AS of_organisations
+             WHERE nth <= $8 ORDER BY nth, completion_next_at LIMIT $1)
          UPDATE batches SET completion_tries = completion_tries + 1, completion_next_at = CASE
              WHEN completion_tries + 1 < $2::int THEN now() + least($3::float8 * 2 ^ completion_tries, $4::float8) * interval '1 second' END
          WHERE id IN (SELECT id FROM batches WHERE id IN (SELECT id FROM due) AND completion_next_at <= now()
@@ -131,11 +137,22 @@ async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, Post
         BatchRecord::COLUMNS
     );
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    let (left, of_one) = (count(turns.left()), count(turns.most_of_one()));
-    let (workspaces, sent) = turns.held();
+    let (left, of_workspace) = (count(turns.left()), count(turns.most_of_workspace()));
+    let of_organisation = count(turns.most_of_organisation());
+    let [organisations, workspaces] = turns.held();
     let lent = pool.lend().await?;
-    let values: [&(dyn ToSql + Sync); 7] =
-        [&left, &MOST_TRIES, &FIRST_WAIT_S, &LONGEST_WAIT_S, &of_one, &workspaces, &sent];
+    let values: [&(dyn ToSql + Sync); 10] = [
+        &left,
+        &MOST_TRIES,
+        &FIRST_WAIT_S,
+        &LONGEST_WAIT_S,
+        &of_workspace,
+        &workspaces.ids,
+        &workspaces.counts,
+        &of_organisation,
+        &organisations.ids,
+        &organisations.counts,
+    ];
     let rows = bounded(lent.client.query(&claim, &values)).await?;
     lent.give_back();
     rows.iter().map(BatchRecord::from_row).collect::<Result<_, _>>().map_err(PostgresAway::because)

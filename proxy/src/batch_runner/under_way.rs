@@ -4,6 +4,7 @@
 use crate::batches::meters::BatchMeters;
 use crate::metrics::{Lane, Metrics};
 use crate::net::answer_budget::{AnswerBudget, AnswerShare};
+use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use crate::walk::BatchSwitch;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -18,6 +19,8 @@ const ANSWER_BYTES: usize = 8 << 20;
 
 pub struct UnderWay {
     counts: Mutex<Counts>,
+    /// Rows by tenant. Nothing is refused here: whoever has few comes first.
+    rows: Arc<TenantShare>,
     answers: AnswerBudget,
     meters: Arc<BatchMeters>,
 }
@@ -27,8 +30,6 @@ struct Counts {
     rows: u32,
     bytes: u64,
     held: HashMap<Uuid, HeldCount>,
-    /// Rows by workspace; those that have none are not there.
-    of_workspaces: HashMap<Uuid, u32>,
 }
 
 /// How much of a batch is held here: rows, and a step.
@@ -42,8 +43,8 @@ struct HeldCount {
 pub struct RowUnderWay {
     all: Arc<UnderWay>,
     batch: HeldBatch,
-    workspace: Uuid,
     bytes: u64,
+    _row: Holding,
     answer: Arc<AnswerShare>,
     metrics: Arc<Metrics>,
 }
@@ -57,7 +58,8 @@ pub struct HeldBatch {
 
 impl UnderWay {
     pub fn new(meters: Arc<BatchMeters>) -> Self {
-        Self { counts: Mutex::default(), answers: AnswerBudget::new(ANSWER_BYTES), meters }
+        let rows = TenantShare::new(usize::MAX, ShareRule::EVICTING);
+        Self { counts: Mutex::default(), rows, answers: AnswerBudget::new(ANSWER_BYTES), meters }
     }
 
     /// Rows and bytes that may be begun, of so many rows at once. One row may pass the bytes when nothing else runs.
@@ -67,23 +69,17 @@ impl UnderWay {
         (rows > 0 && bytes > 0).then_some((rows, bytes))
     }
 
-    pub fn begin_row(
-        self: &Arc<Self>,
-        batch: Uuid,
-        workspace: Uuid,
-        bytes: u64,
-        metrics: &Arc<Metrics>,
-    ) -> RowUnderWay {
+    pub fn begin_row(self: &Arc<Self>, batch: Uuid, tenant: Tenant, bytes: u64, metrics: &Arc<Metrics>) -> RowUnderWay {
         let held = self.hold_batch(batch);
         let mut counts = self.counts.lock();
         counts.rows += 1;
         counts.bytes += bytes;
-        *counts.of_workspaces.entry(workspace).or_default() += 1;
         drop(counts);
         self.meters.in_flight.inc();
         metrics.enter(Lane::Own);
         let (answer, metrics) = (self.answers.share(), metrics.clone());
-        RowUnderWay { all: self.clone(), batch: held, workspace, bytes, answer, metrics }
+        let row = self.rows.hold_anyway(tenant, 1);
+        RowUnderWay { all: self.clone(), batch: held, bytes, _row: row, answer, metrics }
     }
 
     pub fn hold_batch(self: &Arc<Self>, id: Uuid) -> HeldBatch {
@@ -102,9 +98,9 @@ impl UnderWay {
         }
     }
 
-    /// Rows of each workspace that has any.
-    pub fn of_workspaces(&self) -> HashMap<Uuid, u32> {
-        self.counts.lock().of_workspaces.clone()
+    /// Rows of a tenant's organisation, and of the tenant itself.
+    pub fn rows_of(&self, tenant: Tenant) -> (usize, usize) {
+        self.rows.held(tenant)
     }
 
     /// Those of which something is held.
@@ -134,12 +130,6 @@ impl Drop for RowUnderWay {
         let mut counts = self.all.counts.lock();
         counts.rows -= 1;
         counts.bytes -= self.bytes;
-        if let Some(rows) = counts.of_workspaces.get_mut(&self.workspace) {
-            *rows -= 1;
-            if *rows == 0 {
-                counts.of_workspaces.remove(&self.workspace);
-            }
-        }
         drop(counts);
         self.all.meters.in_flight.dec();
         self.metrics.leave(Lane::Own);
@@ -166,13 +156,13 @@ mod tests {
     fn there_is_room_for_so_many_rows_and_bytes_until_they_are_over() {
         let metrics = Arc::new(Metrics::new(&[]).unwrap());
         let all = Arc::new(UnderWay::new(metrics.batches.clone()));
-        let (one, two, home) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        let (one, two, home) = (Uuid::from_u128(1), Uuid::from_u128(2), Tenant::test(3, 4));
         assert_eq!(all.room(2), Some((2, MOST_BYTES)));
         let first = all.begin_row(one, home, 10, &metrics);
         assert_eq!(all.room(2), Some((1, MOST_BYTES - 10)));
         let large = all.begin_row(two, home, MOST_BYTES * 2, &metrics);
         assert_eq!((all.room(2), all.room(9)), (None, None));
-        assert_eq!(all.of_workspaces(), HashMap::from([(home, 2)]));
+        assert_eq!((all.rows_of(home), all.rows_of(Tenant::test(3, 5))), ((2, 2), (2, 0)));
         let step = all.hold_batch(one);
         drop(first);
         let mut held = all.batches();
@@ -183,6 +173,6 @@ mod tests {
         assert!(all.begin_row(two, home, 1, &metrics).cancelled().load(Relaxed), "whatever is begun of it");
         drop((large, step));
         assert_eq!((all.room(2), all.batches(), metrics.in_flight()), (Some((2, MOST_BYTES)), vec![], 0));
-        assert!(all.of_workspaces().is_empty());
+        assert_eq!(all.rows_of(home), (0, 0));
     }
 }

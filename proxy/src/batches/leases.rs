@@ -3,6 +3,7 @@
 
 use super::record::BatchRecord;
 use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
+use crate::runtime::tenant_share::Tenant;
 use shared::batches::BatchStatus;
 use std::time::Duration;
 use tokio_postgres::Error;
@@ -30,27 +31,31 @@ pub async fn extend(pool: &SmallPool, owner: Uuid, batches: &[Uuid]) -> Result<(
 #[derive(Debug, Clone, Copy)]
 pub struct DueBatch {
     pub id: Uuid,
-    pub workspace: Uuid,
+    pub tenant: Tenant,
     /// Its rows are to be run, for which it need not be leased.
     pub is_running: bool,
     /// Its provider is to be asked.
     pub is_at_provider: bool,
 }
 
-/// The first of each workspace come first, then the second: one that has many does not hide those of others.
+/// The first of each organisation come first, then the second, and of one organisation so by workspace: who has many does not
+/// hide those of others.
 pub async fn due(pool: &SmallPool, most: i64) -> Result<Vec<DueBatch>, PostgresAway> {
-    const DUE: &str = "SELECT id, workspace_id, status = 'in_progress' AND mode = 'immediate' AS is_running,
-            status IN ('in_progress', 'cancelling') AND mode = '24h' AS is_at_provider FROM batches
-        WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND next_step_at <= now()
-        AND (lease_until IS NULL OR lease_until < now())
-        ORDER BY row_number() OVER (PARTITION BY workspace_id ORDER BY next_step_at), next_step_at LIMIT $1";
+    const DUE: &str =
+        "SELECT id, organisation_id, workspace_id, status = 'in_progress' AND mode = 'immediate' AS is_running,
+            status IN ('in_progress', 'cancelling') AND mode = '24h' AS is_at_provider
+        FROM (SELECT id, organisation_id, workspace_id, status, mode, next_step_at,
+                row_number() OVER (PARTITION BY workspace_id ORDER BY next_step_at) AS nth FROM batches
+            WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND next_step_at <= now()
+            AND (lease_until IS NULL OR lease_until < now())) AS of_workspaces
+        ORDER BY row_number() OVER (PARTITION BY organisation_id ORDER BY nth, next_step_at), next_step_at LIMIT $1";
     let lent = pool.lend().await?;
     let rows = bounded(lent.client.query(DUE, &[&most])).await?;
     lent.give_back();
     let due = rows.iter().map(|row| {
         Ok::<_, Error>(DueBatch {
             id: row.try_get("id")?,
-            workspace: row.try_get("workspace_id")?,
+            tenant: Tenant { organisation: row.try_get("organisation_id")?, workspace: row.try_get("workspace_id")? },
             is_running: row.try_get("is_running")?,
             is_at_provider: row.try_get("is_at_provider")?,
         })

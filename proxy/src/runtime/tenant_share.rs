@@ -98,6 +98,8 @@ impl ShareRule {
     pub const REFUSING: Self = Self { least: 0, workspace: usize::MAX, leaves_siblings: true, may_wait: false };
     /// For callers that wait.
     pub const WAITING: Self = Self { least: 1, workspace: usize::MAX, leaves_siblings: false, may_wait: true };
+    /// For callers that are refused, each of whom has a number of its own (`least`) and more only of what is left.
+    pub const EACH: Self = Self { least: 1, workspace: usize::MAX, leaves_siblings: false, may_wait: false };
     /// For entries that are evicted when all is full.
     pub const EVICTING: Self =
         Self { least: usize::MAX, workspace: usize::MAX, leaves_siblings: false, may_wait: false };
@@ -147,11 +149,17 @@ impl TenantShare {
 
     /// Of whom an entry is evicted first.
     pub fn heaviest(&self) -> Option<Tenant> {
+        heaviest_of(self.holders().into_iter())
+    }
+
+    /// What each tenant holds of those who hold something.
+    pub fn holders(&self) -> Vec<(Tenant, usize)> {
         let organisations = self.organisations.lock();
-        heaviest_of(organisations.iter().flat_map(|(organisation, seats)| {
+        let holders = organisations.iter().flat_map(|(organisation, seats)| {
             let tenant = |workspace: &Uuid| Tenant { organisation: *organisation, workspace: *workspace };
             seats.workspaces.iter().map(move |(workspace, held)| (tenant(workspace), held.load(Relaxed)))
-        }))
+        });
+        holders.collect()
     }
 
     /// A holding of so much, or why there is none.

@@ -76,3 +76,33 @@ async fn receivers_that_take_their_time_delay_those_of_no_other_workspace() {
     stack.until("the next ones are told", async || slow.asked().len() >= AT_ONCE * 2).await;
     assert_eq!(slow.most_connections(), AT_ONCE);
 }
+
+#[tokio::test]
+async fn receivers_of_many_workspaces_delay_those_of_no_other_organisation() {
+    const BATCHES: usize = 20;
+    /// Of one workspace at once, and of one organisation.
+    const AT_ONCE: [usize; 2] = [4, 8];
+    let stack = paced(10).start().await;
+    let client = application(&stack);
+    let (slow, quick) = (GuardService::start(Says::Silence).await, GuardService::start(Says::Json(json!({}))).await);
+    for _ in 0..BATCHES {
+        let options = json!({ "completion_url": slow.url(), "completion_secret": SECRET });
+        begin_with(&stack, &client, "not json\n", options).await;
+    }
+    let ended = "SELECT count(*) FROM batches WHERE status = 'failed'";
+    stack.until("all are over", async || super::number(&stack, ended).await == BATCHES as i64).await;
+    stack.until("as many as may wait for an answer", async || slow.asked().len() >= AT_ONCE[0]).await;
+    // Each of those that wait has a workspace of its own.
+    let apart = "WITH waiting AS (SELECT id, gen_random_uuid() AS home, row_number() OVER () AS n, organisation_id
+             FROM batches WHERE completion_next_at <= now()),
+         homes AS (INSERT INTO workspaces (id, organisation_id, slug, name)
+             SELECT home, organisation_id, 'home-' || n, 'Home ' || n FROM waiting)
+         UPDATE batches b SET workspace_id = home FROM waiting WHERE waiting.id = b.id";
+    assert_eq!(sql(&stack, apart).await, (BATCHES - AT_ONCE[0]) as u64);
+    stack.until("as many as may wait for an answer", async || slow.asked().len() >= AT_ONCE[1]).await;
+    let other = stack.anonymous().with_key(&stack.organisation().await.workspace_key);
+    let options = json!({ "completion_url": quick.url(), "completion_secret": SECRET });
+    begin_with(&stack, &other, "not json\n", options).await;
+    stack.until("the other is told", async || quick.asked().len() == 1).await;
+    assert_eq!(slow.most_connections(), AT_ONCE[1]);
+}

@@ -1,6 +1,8 @@
 //! A batch from its file to its results: order, counts, money and logs.
 
-use super::{application, asked, begin, begin_with, ids, jsonl, lines, number, paced, row, rows, shown, until_status};
+use super::{
+    application, asked, begin, begin_with, ids, jsonl, lines, number, paced, row, rows, shown, sql, until_status,
+};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -109,4 +111,23 @@ async fn a_workspace_with_few_rows_under_way_comes_before_one_with_many() {
     stack.until("the next rows are asked", async || stack.mock.requests().len() >= 4).await;
     let third = String::from_utf8_lossy(&stack.mock.requests()[2].body).into_owned();
     assert!(third.contains("of another workspace"), "{third}");
+}
+
+#[tokio::test]
+async fn the_batches_of_one_organisation_hide_those_of_no_other_however_many_workspaces_it_has() {
+    let stack = paced(10).start().await;
+    let many = stack.organisation().await.id;
+    // In more workspaces than batches are looked at in one go, all due for longer, and more than can be failed while this
+    // test waits: their inputs are not there.
+    let waiting = format!(
+        "WITH homes AS (INSERT INTO workspaces (organisation_id, slug, name, status)
+             SELECT '{many}', 'gone-' || n, 'Gone ' || n, 'archived' FROM generate_series(1, 150) AS n RETURNING id)
+         INSERT INTO batches (id, organisation_id, workspace_id, api_key_id, mode, endpoint, completion_window,
+             input_file_id, expires_at, next_step_at)
+         SELECT gen_random_uuid(), '{many}', id, gen_random_uuid(), 'immediate', '/v1/chat/completions', 'immediate',
+             gen_random_uuid(), now() + interval '1 day', now() - interval '1 hour' FROM homes, generate_series(1, 30)"
+    );
+    sql(&stack, &waiting).await;
+    let batch = begin(&stack, &rows(2)).await;
+    until_status(&stack, &batch, "completed").await;
 }

@@ -2,6 +2,7 @@
 //! order they ask, it takes no more than its share, and another organisation always gets a place.
 
 use super::{Holding, ShareRule, Tenant, TenantShare, heaviest_of};
+use crate::batch_runner;
 use crate::cache::CacheKey;
 use crate::cache::entry::tests::entry;
 use crate::cache::memory::Memory;
@@ -9,6 +10,8 @@ use crate::cache::remote::writes::{PendingWrite, WriteQueue};
 use crate::cache::semantic::index::pgvector::turns::Turns;
 use crate::cache::semantic::index::{AskedVector, MemoryIndex, Nearness, Partition, VectorIndex as _};
 use crate::cache::semantic::lexical::{Guard, LexicalMarks};
+use crate::guardrails::CallPlaces;
+use crate::guardrails::remote::places::MAX_CALLS;
 use crate::guardrails::remote::room;
 use crate::journal::late_results::{HookLists, LateWork, LateWorks, MAX_WAITING};
 use crate::mcp::bridge_memory::{self, BridgeMemory};
@@ -54,6 +57,10 @@ fn bounded() -> Vec<Bounded> {
     let questions = room::new_room();
     let rooms: Take =
         Box::new(move |tenant| questions.acquire(tenant, room::pieces(4 * MIB)).now_or_never().and_then(held));
+    let guards = CallPlaces::default();
+    let calls: Take = Box::new(move |tenant| guards.of(tenant).all.acquire(tenant, 1).now_or_never().and_then(held));
+    let receivers = batch_runner::turns::Turns::new(16, 4);
+    let notices: Take = Box::new(move |tenant| receivers.take(tenant).and_then(held));
     let bridges = Bridges::default();
     let endpoint = McpEndpoint::parse(&lab::dialer(), "http://127.0.0.1:1/post").unwrap();
     let sessions: Take = Box::new(move |tenant| bridges.open(tenant, endpoint.clone()).and_then(held));
@@ -79,6 +86,8 @@ fn bounded() -> Vec<Bounded> {
         ("the memory of bodies", 64, bodies),
         ("threads for heavy work", 8, heavy),
         ("room for questions to services", room::MAX_PIECES / room::pieces(4 * MIB), rooms),
+        ("calls of checks to services", MAX_CALLS, calls),
+        ("notices of batches", 16, notices),
         ("sessions with MCP servers", MAX_SESSIONS, sessions),
         ("unread messages of MCP servers", bridge_memory::MAX_BYTES / MIB, messages),
         ("late results", MAX_WAITING, late),
