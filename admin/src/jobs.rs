@@ -1,7 +1,8 @@
 //! Background jobs: keys expire, the audit trail is chained, exports are written. Every admin runs them, and any
 //! number of them together run each job as often as one would: an advisory lock says who works now, a row says when it
 //! is due. Lock, work and row are one transaction, so a job that fails or whose admin dies did nothing, and a second
-//! run finds nothing left to do. A job is one file and two lines here.
+//! run finds nothing left to do. A job is one file and two lines here. One that asks others over the network does that after
+//! its transaction (`ASKING`).
 
 mod chain_audit;
 mod delete_objects;
@@ -104,6 +105,12 @@ fn unfinished_pause(runs: i32) -> Duration {
 /// Must be idempotent, and small enough for one transaction: what is left is done in the next.
 pub type JobWork = for<'a> fn(&'a App, &'a Transaction<'_>) -> BoxFuture<'a, anyhow::Result<JobRun>>;
 
+/// What a job does once its transaction is over and its connection given back: what it asks others for. It claims rows for
+/// itself, since another admin may be at it too, and tells how many.
+pub type JobAsk = for<'a> fn(&'a App) -> BoxFuture<'a, anyhow::Result<u64>>;
+
+const ASKING: [(&str, JobAsk); 2] = [("refresh_mcp_tokens", refresh_mcp_tokens::ask), ("sync_mcp", sync_mcp::ask)];
+
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobRun {
@@ -161,7 +168,10 @@ fn pause(job: &Job, turn: &anyhow::Result<JobOutcome>) -> Duration {
 /// Runs the job if it is due and nobody else is at it.
 pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
     let start = Instant::now();
-    let turn = in_transaction(app, job).await;
+    let turn = match in_transaction(app, job).await {
+        Ok(JobOutcome::Ran(done)) => ask_others(app, job, done).await.map(JobOutcome::Ran),
+        turn => turn,
+    };
     match &turn {
         Ok(JobOutcome::Ran(done)) => {
             app.metrics.job_duration.with_label_values(&[job.name]).observe(start.elapsed().as_secs_f64());
@@ -176,6 +186,14 @@ pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
         }
     }
     turn
+}
+
+/// The second half of a job that has one, with what the first did.
+async fn ask_others(app: &App, job: &Job, done: JobRun) -> anyhow::Result<JobRun> {
+    let Some((_, ask)) = ASKING.iter().find(|(name, _)| *name == job.name) else { return Ok(done) };
+    let asked = AssertUnwindSafe(ask(app)).catch_unwind().await;
+    let asked = asked.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked; the panic's own message stands above")))?;
+    Ok(JobRun { items: done.items + asked, ..done })
 }
 
 async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
@@ -283,7 +301,8 @@ mod tests {
     fn a_job_that_never_ends_waits_ever_longer() {
         let pauses = [0, 2, 3, 4, 9, i32::MAX].map(|runs| unfinished_pause(runs).as_secs());
         assert_eq!(pauses, [0, 0, 300, 600, 19_200, 21_600]);
-        assert!(WATCHED.iter().all(|name| JOBS.iter().any(|job| job.name == *name)));
+        let known = |name: &str| JOBS.iter().any(|job| job.name == name);
+        assert!(WATCHED.iter().all(|name| known(name)) && ASKING.iter().all(|(name, _)| known(name)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod access;
 mod issuer;
+mod job;
 mod login;
 mod oauth;
 mod pins;
