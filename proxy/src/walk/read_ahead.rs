@@ -98,12 +98,18 @@ impl Router {
         let is_contended = head.version == Version::HTTP_2
             && head.method != Method::HEAD
             && !is_event_stream(headers)
-            && (need == BodyNeed::Model || self.may_take_turns(&ask, target.as_ref(), headers));
+            && self.may_take_turns(&ask, target.as_ref(), headers, need);
         Departure { ask, target, need, is_signed, judge, is_batch, is_contended }
     }
 
     /// Whether a target may limit its concurrency, as far as that is said before the body is read.
-    fn may_take_turns(&self, ask: &RelayAsk, target: Option<&Target>, headers: &GatewayHeaders<'_>) -> bool {
+    fn may_take_turns(
+        &self,
+        ask: &RelayAsk,
+        target: Option<&Target>,
+        headers: &GatewayHeaders<'_>,
+        need: BodyNeed,
+    ) -> bool {
         let of_stored = |slug: &str| {
             let provider = self.snapshot.provider(ask.caller.workspace.id, slug);
             provider.is_some_and(|provider| provider.concurrency.is_some())
@@ -114,9 +120,11 @@ impl Router {
         ask.plan.leaves().any(|leaf| match &leaf.source {
             ProviderSource::Named(_) => false,
             ProviderSource::Stored(slug) => of_stored(slug),
-            ProviderSource::Request => match header_text(headers.virtual_key) {
-                Some(slug) => of_stored(slug.trim_start_matches('@')),
-                None => header_text(headers.provider).and_then(|name| name.strip_prefix('@')).is_some_and(of_stored),
+            ProviderSource::Request => match (header_text(headers.virtual_key), header_text(headers.provider)) {
+                (Some(slug), _) => of_stored(slug.trim_start_matches('@')),
+                (None, Some(name)) => name.strip_prefix('@').is_some_and(of_stored),
+                // Its model may say it.
+                (None, None) => need == BodyNeed::Model,
             },
         })
     }
