@@ -4,6 +4,7 @@
 //! Prices are US cents per token or unit, as in the files. A price list may bring its own formula; without one every
 //! kind of token is multiplied by its own rate, and a kind of token without a rate of its own costs what plain text costs.
 //! What then has no rate has no known price, which is not the same as none: the cost is that of the rest, and incomplete.
+//! A tier of service that a list has no rates for has no known price either, whatever the usual one costs.
 
 mod adjust;
 mod flat;

@@ -21,8 +21,6 @@ pub struct Flat {
     reasoning: Option<u64>,
     /// Prompts up to this length have this price.
     max_prompt: u64,
-    /// Other tiers of service have another.
-    is_standard: bool,
 }
 
 /// What a call costs, as far as it can be told.
@@ -63,7 +61,6 @@ impl Flat {
             output: whole(response_text(&rates))?,
             reasoning: whole(thinking(&rates))?,
             max_prompt,
-            is_standard: entry.custom_pricing.is_some(),
         })
     }
 
@@ -147,11 +144,10 @@ pub fn is_flat(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> bool {
     flat_price(usage, entry, terms).is_some()
 }
 
-/// Of a call that is priced by the list alone.
+/// Of a call in the usual tier of service that is priced by the list alone.
 fn flat_price(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<u128> {
-    let is_listed = terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode != PriceMode::Batch;
-    let flat = entry.flat().filter(|flat| is_listed && (!flat.is_standard || terms.mode == PriceMode::Standard))?;
-    flat.price(usage)
+    let is_listed = terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode == PriceMode::Standard;
+    entry.flat().filter(|_| is_listed)?.price(usage)
 }
 
 fn in_nano_cents(cents: Decimal) -> Option<u64> {
@@ -249,5 +245,59 @@ mod tests {
             let found = bill(&usage, &price, &Terms::default());
             assert_eq!(found, Bill { cents: cents.map(Decimal::from), is_complete }, "{usage:?}");
         }
+    }
+
+    #[test]
+    fn a_tier_of_service_without_rates_is_unknown_and_never_the_usual_one() {
+        let usual = json!({ "request_token": { "price": 2 }, "response_token": { "price": 3 },
+            "additional_units": { "web_search": { "price": 7 }, "cache_write_1h": { "price": 5 }, "pages": { "price": 1 } } });
+        let plain = entry(usual.clone());
+        let formula = json!({ "operation": "multiply", "operands": [{ "value": "input_tokens" }, { "value": "rates.request_token" }] });
+        let by_formula: Entry = serde_json::from_value(
+            json!({ "pricing_config": { "pay_as_you_go": usual, "calculate": { "request": formula } } }),
+        )
+        .unwrap();
+        let tiered: Entry = serde_json::from_value(json!({ "pricing_config": { "pay_as_you_go": usual },
+            "custom_pricing": { "regions": {
+                "default": { "execution_modes": { "flex": {}, "priority": { "pricing_config": { "pay_as_you_go": {
+                    "request_token": { "price": 4 } } } } } },
+                "eu": { "execution_modes": { "standard": {} } },
+            } } }))
+        .unwrap();
+        let text = || Usage { input: 10, output: 1, ..Usage::default() };
+        let units = |name: &str| [(name.to_owned(), Decimal::ONE)].into();
+        let searching = || Usage { units: units("web_search"), ..text() };
+        let own: crate::cost::PricingConfig = serde_json::from_value(json!({ "pay_as_you_go": usual })).unwrap();
+        use PriceMode::{Batch, Fast, Flex, Priority, Standard};
+        for (usage, entry, mode, region, own_price, cents, is_complete) in [
+            (text(), &plain, Standard, None, None, Some(23), true),
+            // The usual price of one call holds for one of a batch.
+            (text(), &plain, Batch, None, None, Some(23), true),
+            (text(), &plain, Flex, None, None, None, false),
+            (text(), &plain, Priority, None, None, None, false),
+            (text(), &by_formula, Standard, None, None, Some(20), true),
+            (text(), &by_formula, Priority, None, None, None, false),
+            // What its tools cost does not depend on the tier.
+            (searching(), &plain, Priority, None, None, Some(7), false),
+            (Usage { units: units("pages"), ..text() }, &plain, Priority, None, None, None, false),
+            (Usage { cache_write: 1, cache_write_1h: 1, ..text() }, &plain, Fast, None, None, None, false),
+            (text(), &tiered, Priority, None, None, Some(43), true),
+            (searching(), &tiered, Priority, None, None, Some(50), true),
+            (text(), &tiered, Fast, None, None, None, false),
+            // A tier may say that it costs what the usual one does.
+            (text(), &tiered, Flex, None, None, Some(23), true),
+            (text(), &tiered, Priority, Some("eu"), None, None, false),
+            (text(), &tiered, Priority, Some("us"), None, Some(43), true),
+            (text(), &plain, Priority, None, Some(&own), Some(23), true),
+        ] {
+            let terms = Terms { mode, region, own_price, ..Terms::default() };
+            let expected = Bill { cents: cents.map(Decimal::from), is_complete };
+            assert_eq!(bill(&usage, entry, &terms), expected, "{usage:?} {mode:?} {region:?}");
+        }
+        let priority = Terms { mode: Priority, ..Terms::default() };
+        assert_eq!(
+            crate::cost::unit_prices(&text(), &plain, &priority),
+            r#"{"request_token":null,"response_token":null}"#
+        );
     }
 }

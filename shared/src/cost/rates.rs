@@ -3,8 +3,8 @@
 
 use super::adjust::Multipliers;
 use super::formula::Calculate;
-use super::pricing::{CustomPricing, Entry, ModePricing, PricingConfig, Rates};
-use super::usage::Usage;
+use super::pricing::{CustomPricing, Entry, FixedCost, ModePricing, PricingConfig, Rates};
+use super::usage::{TOOL_UNITS, Usage};
 use rust_decimal::Decimal;
 
 /// How a call was made, as far as prices depend on it.
@@ -38,7 +38,7 @@ impl PriceMode {
         }
     }
 
-    /// From `service_tier` of a request or an answer; what has no price of its own is standard.
+    /// From `service_tier` of a request or an answer; words that no price list knows are standard.
     pub fn of_service_tier(tier: &str) -> Self {
         match tier {
             "batch" => Self::Batch,
@@ -48,11 +48,18 @@ impl PriceMode {
             _ => Self::Standard,
         }
     }
+
+    /// Whether the usual rates say nothing of it. A batch without rates of its own costs what single calls do.
+    const fn needs_own_rates(self) -> bool {
+        matches!(self, Self::Flex | Self::Priority | Self::Fast)
+    }
 }
 
 /// The rates of one call.
 pub struct Effective<'a> {
     layers: [Option<&'a Rates>; 4],
+    /// The list has no rates for the tier of service: nothing that depends on it has a known price.
+    is_unpriced_tier: bool,
     multipliers: Option<&'a Multipliers>,
     pub calculate: Option<&'a Calculate>,
     /// Cents for the call itself.
@@ -69,18 +76,19 @@ impl<'a> Effective<'a> {
         };
         let tier = custom.and_then(|(custom, (mode, _))| tier(custom, mode, usage.prompt_tokens()));
         let in_mode = custom.and_then(|(_, (mode, _))| mode.pricing_config.as_ref());
+        let has_own_rates = custom.is_some_and(|(_, (_, is_exact))| is_exact);
         // A batch price of the region and mode is more particular than the list's plain one.
-        let has_own_batch = custom.is_some_and(|(_, (_, is_exact))| is_exact);
-        let batch = main.batch_config.as_ref().filter(|_| terms.mode == PriceMode::Batch && !has_own_batch);
-        let fixed = main.fixed_cost.or(list.fixed_cost);
+        let batch = main.batch_config.as_ref().filter(|_| terms.mode == PriceMode::Batch && !has_own_rates);
+        // An integration's own price holds for every tier.
+        let is_unpriced_tier = terms.own_price.is_none() && terms.mode.needs_own_rates() && !has_own_rates;
+        let calculate = main.calculate.as_ref().or(list.calculate.as_ref());
         Self {
             layers: [rates(tier), batch.or(rates(in_mode)), rates(in_mode), main.pay_as_you_go.as_ref()],
+            is_unpriced_tier,
             multipliers: terms.multipliers,
-            calculate: main.calculate.as_ref().or(list.calculate.as_ref()),
-            fixed: match fixed {
-                Some(fixed) => (fixed.request.price.0 + fixed.response.price.0) * default_multiplier(terms.multipliers),
-                None => Decimal::ZERO,
-            },
+            // A formula takes what has no rate for free.
+            calculate: calculate.filter(|_| !is_unpriced_tier),
+            fixed: main.fixed_cost.or(list.fixed_cost).map_or(Decimal::ZERO, |fixed| fixed_cents(fixed, terms)),
         }
     }
 
@@ -93,7 +101,9 @@ impl<'a> Effective<'a> {
     }
 
     pub fn unit(&self, name: &str) -> Option<Decimal> {
-        let listed = |name: &str| self.layers().find_map(|rates| rates.additional_units.get(name));
+        // Fees of the provider's tools are the same in every tier of service.
+        let layers = if TOOL_UNITS.contains(&name) { self.layers } else { self.priced_layers() };
+        let listed = |name: &str| layers.into_iter().flatten().find_map(|rates| rates.additional_units.get(name));
         // A resolution without a price of its own costs what the second costs.
         let usual = || name.starts_with("video_seconds_").then_some("video_seconds");
         let rate = listed(name).or_else(|| listed(usual()?))?;
@@ -113,7 +123,11 @@ impl<'a> Effective<'a> {
     }
 
     fn layers(&self) -> impl Iterator<Item = &'a Rates> {
-        self.layers.into_iter().flatten()
+        self.priced_layers().into_iter().flatten()
+    }
+
+    fn priced_layers(&self) -> [Option<&'a Rates>; 4] {
+        if self.is_unpriced_tier { [None; 4] } else { self.layers }
     }
 
     fn multiplied(&self, price: Decimal, key: &str) -> Option<Decimal> {
@@ -124,8 +138,11 @@ impl<'a> Effective<'a> {
     }
 }
 
-fn default_multiplier(multipliers: Option<&Multipliers>) -> Decimal {
-    multipliers.map_or(Decimal::ONE, |multipliers| multipliers.factor("default"))
+/// More than can be counted is so much that every sum with it is too large.
+fn fixed_cents(fixed: FixedCost, terms: &Terms<'_>) -> Decimal {
+    let factor = terms.multipliers.map_or(Decimal::ONE, |multipliers| multipliers.factor("default"));
+    let sum = fixed.request.price.0.checked_add(fixed.response.price.0);
+    sum.and_then(|sum| sum.checked_mul(factor)).unwrap_or(Decimal::MAX)
 }
 
 fn rates(config: Option<&PricingConfig>) -> Option<&Rates> {

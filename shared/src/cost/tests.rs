@@ -24,6 +24,12 @@ fn a_cost_that_cannot_be_counted_is_an_error_and_no_panic() {
         let usage = Usage::parse(&usage).unwrap();
         assert_eq!(cost(&usage, &entry(rates.clone()), &Terms::default()), Err(TooLarge), "{rates}");
     }
+    let fixed: Entry =
+        serde_json::from_value(json!({ "pricing_config": { "pay_as_you_go": { "request_token": { "price": 1 } },
+        "fixed_cost": { "request": { "price": huge }, "response": { "price": huge } } } }))
+        .unwrap();
+    let usage = Usage { input: 1, ..Usage::default() };
+    assert_eq!(cost(&usage, &fixed, &Terms::default()), Err(TooLarge));
 }
 
 #[test]

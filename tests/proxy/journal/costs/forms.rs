@@ -14,7 +14,8 @@ pub struct Call {
     /// None for a form.
     pub body: Option<Value>,
     pub answer: String,
-    pub cents: Decimal,
+    /// None where the price is unknown.
+    pub cents: Option<Decimal>,
 }
 
 impl fmt::Display for Call {
@@ -91,10 +92,14 @@ impl Maker<'_> {
                 "messages": [{ "role": "user", "content": "Hello" }],
             })),
             answer,
-            // Stored with ten decimals.
-            cents: (self.vector["usd"].as_str().unwrap().parse::<Decimal>().unwrap() * Decimal::ONE_HUNDRED)
-                .round_dp(10),
+            cents: self.cents(),
         }
+    }
+
+    /// As they are stored: with ten decimals.
+    fn cents(&self) -> Option<Decimal> {
+        let usd = self.vector["usd"].as_str()?.parse::<Decimal>().unwrap();
+        Some((usd * Decimal::ONE_HUNDRED).round_dp(10))
     }
 
     fn tier(&self) -> &str {
