@@ -5,12 +5,15 @@
 
 pub mod admitted;
 pub mod amounts;
+mod cache_lifetime;
 mod cached_limits;
 pub mod expected;
 pub mod expected_units;
 pub mod facts;
 mod inline_text;
 pub mod limit_refusal;
+pub mod provider_choices;
+pub mod service_tiers;
 
 pub use admitted::Admission;
 pub use amounts::{Amounts, Tariff};
@@ -19,6 +22,7 @@ pub use expected::{Expected, SentBody};
 pub use expected_units::ExpectedUnits;
 pub use facts::{Attempted, LimitedRequest, McpCall};
 pub use limit_refusal::LimitOwner;
+pub use provider_choices::ProviderChoices;
 
 use crate::limits::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, ShareHandle, Unit, Window};
 use crate::snapshot::{Policies, Snapshot};

@@ -7,6 +7,7 @@
 //! A tier of service that a list has no rates for has no known price either, whatever the usual one costs.
 
 mod adjust;
+mod bound;
 mod flat;
 mod formula;
 mod own_prices;
@@ -16,6 +17,7 @@ mod rates;
 mod usage;
 
 pub use adjust::Multipliers;
+pub use bound::{CacheLifetime, CallBounds, dearest, prices_tier};
 pub use flat::{Bill, bill, cents, nano_cents};
 pub use formula::{Calculate, Expr};
 pub use own_prices::{OwnPrices, UnreadablePrices, listed_name};

@@ -3,6 +3,7 @@
 
 use super::expected::Expected;
 use super::expected_units::ExpectedUnits;
+use super::provider_choices::ProviderChoices;
 use crate::limits::{Limit, LimitKind, Spent, Unit};
 use crate::snapshot::Snapshot;
 use chrono::{NaiveDate, Utc};
@@ -146,6 +147,7 @@ impl Tariff {
         expected: &Expected,
         units: &ExpectedUnits,
         item: &Item<'_>,
+        choices: &ProviderChoices,
         is_strict: bool,
     ) {
         let prices = self.learn(item.service).await;
@@ -174,19 +176,10 @@ impl Tariff {
         if !is_strict {
             return;
         }
-        let most = Usage { input: expected.most_input, output: expected.most_output, ..Usage::default() };
-        // Reading for the first time may cost more when it is kept for the next, and a provider that does not know the tier
-        // that is asked for bills its usual one.
-        let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
-        let kept_for_hours = [(expected.most_input, 0), (0, expected.most_input)]
-            .map(|(cache_write_1h, cache_write_12h)| Usage { cache_write_1h, cache_write_12h, ..kept.clone() });
-        let plain = Item { tier: None, ..*item };
-        let most_of = |item: &Item<'_>| {
-            let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
-            kept_for_hours.iter().map(nano_cents).fold(nano_cents(&most).max(nano_cents(&kept)), Ord::max)
-        };
-        let dearest = most_of(item).zip(most_of(&plain)).map(|(one, other)| one.max(other));
-        amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);
+        let most =
+            |found: &ListedPrice<'_>, terms: &Terms<'_>| choices.most_nano_cents(item.service, expected, found, terms);
+        // How many pieces there will be is a guess.
+        amounts.most_nano_cents = self.with_price(item, prices.as_deref(), most).filter(|_| by_piece.is_none());
     }
 }
 

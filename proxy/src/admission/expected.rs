@@ -7,6 +7,7 @@ use crate::admission::Amounts;
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
 use crate::request::classify::Endpoint;
+use http::{HeaderMap, HeaderValue};
 use serde_json::value::RawValue;
 use shared::providers::Family;
 use std::borrow::Cow;
@@ -20,6 +21,8 @@ pub struct SentBody<'s> {
     edits: Option<&'s Edits>,
     /// It came at a vendor's own route, in the words of that vendor.
     is_native: bool,
+    /// What came with it.
+    headers: Option<&'s HeaderMap>,
 }
 
 /// Tokens of a request: in and out, guessed and at most.
@@ -35,21 +38,20 @@ pub struct Expected {
 
 impl<'s> SentBody<'s> {
     pub fn new(body: &'s [u8], fields: &'s Fields<'s>, edits: Option<&'s Edits>) -> Self {
-        Self { body, fields, edits: edits.filter(|edits| !edits.is_empty()), is_native: false }
+        Self { body, fields, edits: edits.filter(|edits| !edits.is_empty()), is_native: false, headers: None }
     }
 
     pub fn at(self, endpoint: Endpoint) -> Self {
         Self { is_native: endpoint.native_route().is_some(), ..self }
     }
 
-    pub fn service_tier(&self) -> Option<String> {
-        let mut tier = None;
-        self.each_field(|key, value| {
-            if key == "service_tier" {
-                tier = serde_json::from_slice::<String>(value).ok();
-            }
-        });
-        tier
+    pub fn beside(self, headers: &'s HeaderMap) -> Self {
+        Self { headers: Some(headers), ..self }
+    }
+
+    /// Of a header that came with it, whether or not it is passed on.
+    pub fn header_values(&self, name: &str) -> impl Iterator<Item = &'s HeaderValue> + use<'s> {
+        self.headers.map(|headers| headers.get_all(name)).into_iter().flatten()
     }
 
     /// Every field as it will be sent, also those of the same name.

@@ -4,8 +4,8 @@
 use crate::admission::amounts::Item;
 use crate::admission::limit_refusal::{price_unknown, refusal};
 use crate::admission::{
-    Admission, Amounts, ApplicableLimit, Attempted, Expected, ExpectedUnits, LimitedRequest, Needs, SentBody, Switches,
-    Tariff, asks, cached_limits_of_request, limits_of_attempt, wary_of_price,
+    Admission, Amounts, ApplicableLimit, Attempted, Expected, ExpectedUnits, LimitedRequest, Needs, ProviderChoices,
+    SentBody, Switches, Tariff, asks, cached_limits_of_request, limits_of_attempt, wary_of_price,
 };
 use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
@@ -15,6 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use chrono::Utc;
 use serde_json::{Map, Value};
+use shared::cost::PriceMode;
 use shared::prices::ModelCapabilities;
 use shared::providers::Family;
 use std::sync::Arc;
@@ -117,7 +118,8 @@ impl Admitter {
         let needs = Needs::for_limits(budgets);
         let mut amounts = expected.amounts();
         if needs.cost {
-            self.tariff.price(&mut amounts, expected, &ExpectedUnits::default(), item, needs.most).await;
+            let (units, choices) = (ExpectedUnits::default(), ProviderChoices::default());
+            self.tariff.price(&mut amounts, expected, &units, item, &choices, needs.most).await;
         }
         self.mind_price(budgets, &amounts)?;
         self.reserved(self.limits.now(), budgets, &amounts).await
@@ -175,19 +177,25 @@ impl Admitter {
         let expected = Expected::estimate(family, sent, needs.most);
         let mut amounts = expected.amounts();
         if let Some((target, requested)) = priced.filter(|_| needs.cost) {
-            let tier = sent.service_tier();
+            let choices = ProviderChoices::of_request(sent, &target.headers, needs.most);
             let integration = match &target.credential {
                 Credential::Stored(stored) => Some(stored.integration.id),
                 Credential::Given(_) => None,
             };
             let service = &target.provider.name;
-            let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
+            let item = Item {
+                service,
+                integration,
+                requested,
+                answered: None,
+                tier: choices.named_tier().map(PriceMode::name),
+            };
             let units = ExpectedUnits::of_request(family, sent);
-            self.tariff.price(&mut amounts, &expected, &units, &item, needs.most).await;
+            self.tariff.price(&mut amounts, &expected, &units, &item, &choices, needs.most).await;
             if let Some(called) = target.called.as_deref() {
                 let item = Item { requested: Some(called), ..item };
                 let mut own = expected.amounts();
-                self.tariff.price(&mut own, &expected, &units, &item, needs.most).await;
+                self.tariff.price(&mut own, &expected, &units, &item, &choices, needs.most).await;
                 amounts = own.or_asked(amounts);
             }
         }

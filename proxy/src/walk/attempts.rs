@@ -413,7 +413,9 @@ impl Engine {
             return Err(refused(Refusal::batch_cancelled()));
         }
         let is_admitted = visit.observer.is_attempt_admitted();
-        self.admit_target(visit, errand, target, model, read, Some(&leaf.edits)).await.map_err(refused)?;
+        self.admit_target(client.head(), visit, errand, (target, model), read, Some(&leaf.edits))
+            .await
+            .map_err(refused)?;
         if target.awaits_secrets() {
             beside(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
         }

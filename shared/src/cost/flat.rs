@@ -150,7 +150,7 @@ fn flat_price(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<u128> {
     entry.flat().filter(|_| is_listed)?.price(usage)
 }
 
-fn in_nano_cents(cents: Decimal) -> Option<u64> {
+pub(super) fn in_nano_cents(cents: Decimal) -> Option<u64> {
     cents.checked_mul(Decimal::from(1_000_000_000_u64))?.ceil().to_u64()
 }
 

@@ -28,6 +28,20 @@ pub enum Operator {
     Multiply,
 }
 
+/// Names of counts.
+const COUNTS: [&str; 10] = [
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "audio_input_tokens",
+    "request_audio_tokens",
+    "audio_output_tokens",
+    "response_audio_tokens",
+    "cache_read_audio_tokens",
+    "reasoning_tokens",
+];
+
 impl Calculate {
     pub(super) fn request(&self, usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
         self.request.as_ref().map_or(Ok(Decimal::ZERO), |expr| expr.value(usage, rates))
@@ -36,9 +50,33 @@ impl Calculate {
     pub(super) fn response(&self, usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
         self.response.as_ref().map_or(Ok(Decimal::ZERO), |expr| expr.value(usage, rates))
     }
+
+    /// Whether every token adds the same amount, of at least nothing, whatever the others are.
+    pub(super) fn is_linear(&self) -> bool {
+        [&self.request, &self.response]
+            .into_iter()
+            .flatten()
+            .all(|expr| expr.degree().is_some_and(|degree| degree <= 1))
+    }
 }
 
 impl Expr {
+    /// How many counts of tokens are multiplied with each other at most. None where something is below zero.
+    fn degree(&self) -> Option<usize> {
+        match self {
+            Self::Value { value } if COUNTS.contains(&value.as_str()) => Some(1),
+            Self::Value { value } => {
+                value.parse().map_or(true, |literal: Decimal| literal >= Decimal::ZERO).then_some(0)
+            }
+            Self::Operation { operation: Operator::Sum, operands } => {
+                operands.iter().try_fold(0, |most: usize, operand| Some(most.max(operand.degree()?)))
+            }
+            Self::Operation { operation: Operator::Multiply, operands } => {
+                operands.iter().try_fold(0, |sum: usize, operand| Some(sum.saturating_add(operand.degree()?)))
+            }
+        }
+    }
+
     /// Depth is bounded by the JSON reader, which gives up at 128.
     fn value(&self, usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
         match self {

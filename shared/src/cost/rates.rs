@@ -92,6 +92,11 @@ impl<'a> Effective<'a> {
         }
     }
 
+    /// Whether the tier of service has rates.
+    pub fn prices_tier(&self) -> bool {
+        !self.is_unpriced_tier
+    }
+
     /// The first of these keys that has a rate, already multiplied.
     pub fn first(&self, keys: &[&str]) -> Option<Decimal> {
         keys.iter().find_map(|key| {

@@ -22,6 +22,8 @@ fn long(most: Option<u64>) -> Value {
     body["model"] = json!(MODEL);
     if let Some(most) = most {
         body["max_tokens"] = json!(most);
+        // Else a strict budget reserves what the dearest tier costs that the account may be set to.
+        body["service_tier"] = json!("default");
     }
     body
 }

@@ -129,8 +129,8 @@ async fn a_strict_budget_must_have_as_much_again_for_the_next_try() {
             stack.mock.script(json!([used("a leak", 10, 66_000), used("good", 10, 66_000)])).unwrap();
             let limits = json!({ "usage_limits": { "credit_limit": dollars, "strict": true } });
             let client = client(&stack, &config, limits).await;
-            let short =
-                json!({ "model": MODEL, "max_tokens": 66_000, "messages": [{ "role": "user", "content": "Hello" }] });
+            let short = json!({ "model": MODEL, "max_tokens": 66_000, "service_tier": "default",
+                "messages": [{ "role": "user", "content": "Hello" }] });
             let got = client.post("/chat/completions", &short).await;
             assert_eq!(got.status, expected, "{dollars} {config}: {}", got.text());
             assert_eq!(stack.mock.requests().len(), if expected == 200 { 2 } else { 1 }, "{dollars} {config}");
