@@ -32,6 +32,7 @@ use std::sync::LazyLock;
 
 static MODEL: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"model\""));
 static SERVICE_TIER: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"service_tier\""));
+static TYPED_TIER: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"serviceTier\""));
 static USAGE: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usage\""));
 static USAGE_METADATA: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usageMetadata\""));
 static MODEL_VERSION: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"modelVersion\""));
@@ -91,8 +92,14 @@ impl UsageReader {
         }
         let beginning = &piece[..piece.len().min(MAX_USAGE_LENGTH)];
         self.model = scan::name_after(beginning, &MODEL, text_bounds::MODEL);
-        self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD);
+        self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD).or(self.service_tier.take());
         self.note_last(piece);
+        // Only answers in the words of Converse are searched for its object.
+        if self.usage.last().is_some_and(|usage| usage.contains("\"inputTokens\""))
+            && let Some(tier) = scan::last_object(piece, &TYPED_TIER, text_bounds::WORD, |_| None)
+        {
+            self.name_tier(tier);
+        }
         // What is counted at a glance holds no texts.
         if !self.is_counted
             && let Some(tier) = self.usage.last().and_then(|usage| hosted_tools::tier_of_usage(usage.as_bytes()))
@@ -115,6 +122,7 @@ impl UsageReader {
                 self.model = self.model.take().or_else(|| scan::name(value, text_bounds::MODEL));
             }
             OuterField::ServiceTier => self.service_tier = scan::name(value, text_bounds::WORD),
+            OuterField::TypedTier => self.name_tier(value),
             // Cohere's; others keep other things there.
             OuterField::Meta if memmem::find(value, b"\"billed_units\"").is_none() => {}
             OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta => {
@@ -129,6 +137,12 @@ impl UsageReader {
                 }
             }
         }
+    }
+
+    /// From an object such as `{"type": "priority"}`.
+    fn name_tier(&mut self, typed: &[u8]) {
+        let named = report::typed_tier(typed).and_then(|tier| scan::name(tier.as_bytes(), text_bounds::WORD));
+        self.service_tier = named.or(self.service_tier.take());
     }
 
     /// Whether some of a plain answer has come.
@@ -187,6 +201,10 @@ impl UsageReader {
                 ) if !is_response => self.says(text),
                 (b"usage" | b"usageMetadata" | b"model" | b"modelVersion" | b"service_tier" | b"speed", _)
                     if is_forgeable => {}
+                (b"serviceTier", ScannedValue::Object(object)) if !is_forgeable && reports < MAX_REPORTS => {
+                    reports += 1;
+                    object.whole(text_bounds::WORD).into_iter().for_each(|tier| self.name_tier(tier));
+                }
                 (b"trafficType" | hosted_tools::QUERIES, _) if is_forgeable => {}
                 (b"usage" | b"usageMetadata", ScannedValue::Object(object)) if reports < MAX_REPORTS => {
                     reports += 1;

@@ -2,6 +2,7 @@
 //! base64 of events as the model's vendor writes them, of which the last has Bedrock's own count; a plain answer has that
 //! count in its head.
 
+use crate::request::text_bounds;
 use http::HeaderMap;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -14,6 +15,8 @@ const HEADERS: [(&str, &str); 4] = [
     ("x-amzn-bedrock-cache-read-input-token-count", "cacheReadInputTokens"),
     ("x-amzn-bedrock-cache-write-input-token-count", "cacheWriteInputTokens"),
 ];
+
+const TIER_HEADER: &str = "x-amzn-bedrock-service-tier";
 
 #[derive(Deserialize)]
 struct Frame<'f> {
@@ -60,6 +63,12 @@ pub fn usage_of_head(head: &HeaderMap) -> Option<String> {
     written(HEADERS.map(|(header, _)| count(header)))
 }
 
+/// The tier of service that a plain answer's head names.
+pub fn tier_of_head(head: &HeaderMap) -> Option<String> {
+    let tier = head.get(TIER_HEADER)?.to_str().ok()?.trim();
+    (!tier.is_empty() && tier.len() <= text_bounds::WORD).then(|| tier.to_owned())
+}
+
 fn written(counts: [Option<u64>; 4]) -> Option<String> {
     let named = HEADERS.iter().zip(counts).filter_map(|((_, name), count)| Some(((*name).to_owned(), count?.into())));
     let usage: serde_json::Map<String, serde_json::Value> = named.collect();
@@ -93,5 +102,10 @@ mod tests {
             head.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         assert_eq!(usage_of_head(&head).as_deref(), Some(r#"{"inputTokens":12}"#));
+        assert_eq!(tier_of_head(&head), None);
+        head.insert(TIER_HEADER, HeaderValue::from_static("priority"));
+        assert_eq!(tier_of_head(&head).as_deref(), Some("priority"));
+        head.insert(TIER_HEADER, HeaderValue::from_str(&"p".repeat(text_bounds::WORD + 1)).unwrap());
+        assert_eq!(tier_of_head(&head), None);
     }
 }

@@ -20,6 +20,8 @@ pub enum OuterField {
     Model,
     ModelVersion,
     ServiceTier,
+    /// Converse's, an object.
+    TypedTier,
 }
 
 impl OuterField {
@@ -31,12 +33,13 @@ impl OuterField {
             b"model" => Self::Model,
             b"modelVersion" => Self::ModelVersion,
             b"service_tier" => Self::ServiceTier,
+            b"serviceTier" => Self::TypedTier,
             _ => return None,
         })
     }
 
     fn is_object(self) -> bool {
-        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta)
+        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta | Self::TypedTier)
     }
 }
 

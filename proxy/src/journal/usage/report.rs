@@ -37,6 +37,15 @@ struct Outermost<'b> {
     model_version: Option<&'b RawValue>,
     #[serde(borrow)]
     service_tier: Option<&'b RawValue>,
+    #[serde(borrow, rename = "serviceTier")]
+    typed_tier: Option<&'b RawValue>,
+}
+
+/// Converse's.
+#[derive(Deserialize)]
+struct TypedTier<'b> {
+    #[serde(borrow, rename = "type")]
+    name: &'b RawValue,
 }
 
 #[derive(Deserialize)]
@@ -54,10 +63,11 @@ impl<'b> Report<'b> {
         let usage = found.usage.or(found.usage_metadata).or(meta).map(RawValue::get);
         let usage = usage.filter(|usage| usage.starts_with('{'));
         let inner = usage.map(str::as_bytes).and_then(tier_of_usage);
+        let typed = found.typed_tier.and_then(|tier| typed_tier(tier.get().as_bytes()));
         Self {
             usage,
             model: found.model.or(found.model_version).and_then(text),
-            service_tier: found.service_tier.and_then(text).or(inner),
+            service_tier: found.service_tier.and_then(text).or(inner).or(typed),
         }
     }
 }
@@ -65,6 +75,11 @@ impl<'b> Report<'b> {
 /// Anthropic says it there, of a piece of usage. Without its quotes.
 pub fn tier_of_usage(usage: &[u8]) -> Option<&str> {
     text(serde_json::from_slice::<Tier<'_>>(usage).ok()?.service_tier?)
+}
+
+/// The name in `{"type": "priority"}`, as Converse says it. Without its quotes.
+pub fn typed_tier(tier: &[u8]) -> Option<&str> {
+    text(serde_json::from_slice::<TypedTier<'_>>(tier).ok()?.name)
 }
 
 fn text(value: &RawValue) -> Option<&str> {

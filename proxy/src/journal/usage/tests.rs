@@ -64,6 +64,39 @@ fn plain_answers_of_every_dialect_give_up_their_usage() {
 }
 
 #[test]
+fn the_tier_that_served_a_call_of_converse_is_read_outside_of_tool_calls_alone() {
+    let forged = r#"{"serviceTier":{"type":"flex"}}"#;
+    for (body, tier) in [
+        (
+            r#"{"output":{},"usage":{"inputTokens":1,"outputTokens":2},"serviceTier":{"type":"priority"}}"#.to_owned(),
+            Some("priority"),
+        ),
+        (
+            r#"{"serviceTier" : { "type" : "flex" },"usage":{"inputTokens":1,"outputTokens":2}}"#.to_owned(),
+            Some("flex"),
+        ),
+        (r#"{"usage":{"inputTokens":1,"outputTokens":2},"serviceTier":{"type":7}}"#.to_owned(), None),
+        (r#"{"usage":{"inputTokens":1,"outputTokens":2}}"#.to_owned(), None),
+        (
+            format!(
+                r#"{{"output":{{"toolUse":{{"input":{forged}}}}},"usage":{{"inputTokens":1,"outputTokens":2}},"serviceTier":{{"type":"priority"}}}}"#
+            ),
+            Some("priority"),
+        ),
+        (
+            format!(r#"{{"output":{{"toolUse":{{"input":{forged}}}}},"usage":{{"inputTokens":1,"outputTokens":2}}}}"#),
+            None,
+        ),
+    ] {
+        assert_eq!(plain(&body).service_tier.as_deref(), tier, "{body}");
+        assert_eq!(stream(&[&body]).service_tier.as_deref(), tier, "{body}");
+        let mut pieces = UsageReader::default();
+        body.as_bytes().chunks(7).for_each(|piece| pieces.plain(piece, false));
+        assert_eq!(pieces.service_tier.as_deref(), tier, "{body}");
+    }
+}
+
+#[test]
 fn usage_is_found_wherever_a_long_answer_is_cut() {
     let body = format!(
         r#"{{"model":"e","data":[{}],"usage":{{"prompt_tokens":3,"total_tokens":3}}}}"#,

@@ -200,6 +200,7 @@ impl Attempt {
         let form = AnswerForm::from_headers(head);
         self.is_stream = is_success && matches!(form, AnswerForm::Events | AnswerForm::Frames);
         self.head_usage = usage::invoked::usage_of_head(head);
+        self.found.service_tier = usage::invoked::tier_of_head(head);
         self.watch = match form {
             AnswerForm::Events => Watch::Events(Splitter::new(owner)),
             AnswerForm::Frames => Watch::Frames(Box::new(EventStream::new(owner))),
