@@ -22,8 +22,8 @@ const AT_ONCE: i64 = 8;
 async fn work(_: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const DUE: &str = "SELECT count(*) FROM (SELECT FROM mcp_integrations
         WHERE sync_due_at <= clock_timestamp() AND status = 'active' AND auth_type NOT IN ('oauth_auto', 'oauth')
-        LIMIT $1 + 1) AS due";
-    let due: i64 = tx.query_one(DUE, &[&AT_ONCE]).await?.try_get(0)?;
+        LIMIT $1) AS due";
+    let due: i64 = tx.query_one(DUE, &[&(AT_ONCE + 1)]).await?.try_get(0)?;
     Ok(JobRun { items: 0, is_all: due <= AT_ONCE })
 }
 

@@ -29,8 +29,11 @@ async fn no_transaction_is_open_while_a_server_is_asked_and_nobody_asks_it_twice
     assert_eq!(client.post("/mcp-integrations", &body).await.status, 200);
 
     let (one, other) = (admin_with(database, TRUSTED).await, admin_with(database, TRUSTED).await);
-    let running = tokio::spawn(async move { run(&one, "sync_mcp").await });
-    hears.recv().await.unwrap();
+    let mut running = tokio::spawn(async move { run(&one, "sync_mcp").await });
+    tokio::select! {
+        done = &mut running => panic!("it was not asked: {done:?}"),
+        asked = hears.recv() => asked.unwrap(),
+    }
     let locks = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
         WHERE d.datname = current_database() AND l.locktype = 'advisory'
           AND l.objid = (hashtext('sync_mcp')::bigint & 4294967295)::oid";
