@@ -6,7 +6,7 @@ use harness::{Client, Stack, chat};
 use serde_json::{Value, json};
 
 /// A budget of tokens that a short call fits into many times, and a long one not at all.
-async fn budgeted(stack: &harness::Stack) -> Client {
+async fn budgeted(stack: &Stack) -> Client {
     limited(stack, json!({ "usage_limits": { "type": "tokens", "credit_limit": 20_000, "strict": true } })).await
 }
 

@@ -165,11 +165,11 @@ fn the_difference_says_what_is_new_changed_and_gone_and_the_rest_keeps_its_editi
         "Spelt": {"as_of": "2026-08", "pricing_config": {"pay_as_you_go": {"request_token": {"price": "0.0001"}}}},
         "old": {"as_of": "2026-07", "pricing_config": {"pay_as_you_go": {"request_token": {"price": "0.0009"}}}}
     }"#;
-    let token = |input: f64| json!({ "litellm_provider": "groq", "input_cost_per_token": input });
-    let list = json!({ "groq/same": token(1e-6), "groq/other": token(2e-6), "groq/new": token(3e-6), "groq/spelt": token(4e-6) });
-    let first = plan(&list, ListFormat::LiteLlm, &[("groq", HAD)]);
-    let groq = of(&first, "groq");
-    let lines: Vec<String> = groq.changes.iter().map(ToString::to_string).collect();
+    let token = |input: f64| json!({ "litellm_provider": "cerebras", "input_cost_per_token": input });
+    let list = json!({ "cerebras/same": token(1e-6), "cerebras/other": token(2e-6), "cerebras/new": token(3e-6), "cerebras/spelt": token(4e-6) });
+    let first = plan(&list, ListFormat::LiteLlm, &[("cerebras", HAD)]);
+    let cerebras = of(&first, "cerebras");
+    let lines: Vec<String> = cerebras.changes.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
         [
@@ -180,17 +180,17 @@ fn the_difference_says_what_is_new_changed_and_gone_and_the_rest_keeps_its_editi
             "new spelt: request_token 0.0004",
         ]
     );
-    assert_eq!(groq.unchanged, 1);
+    assert_eq!(cerebras.unchanged, 1);
     let before = PriceList::parse(HAD).unwrap();
     for (model, is_kept) in [("same", true), ("old", true), ("other", false)] {
-        let earlier = before.find("groq", model).unwrap().entry.edition().to_owned();
-        assert_eq!(entry(&first, "groq", model).edition() == earlier, is_kept, "{model}");
+        let earlier = before.find("cerebras", model).unwrap().entry.edition().to_owned();
+        assert_eq!(entry(&first, "cerebras", model).edition() == earlier, is_kept, "{model}");
     }
     // Once stored, the same list changes nothing.
-    let text = groq.text();
-    let again = plan(&list, ListFormat::LiteLlm, &[("groq", &text)]);
+    let text = cerebras.text();
+    let again = plan(&list, ListFormat::LiteLlm, &[("cerebras", &text)]);
     assert!(again.is_empty(), "{again:?}");
-    assert_eq!(of(&again, "groq").text(), text);
+    assert_eq!(of(&again, "cerebras").text(), text);
 }
 
 #[test]
