@@ -39,7 +39,7 @@ pub struct Cost {
     pub units: Decimal,
     /// Something of what was used has a rate.
     pub is_known: bool,
-    /// All of it has.
+    /// All of it has, in the tier of service that served it.
     pub is_complete: bool,
 }
 
@@ -74,7 +74,7 @@ pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, Too
         response: response.sum,
         units: units.sum,
         is_known: parts.iter().any(|part| part.is_known),
-        is_complete: !parts.iter().any(|part| part.is_unknown),
+        is_complete: rates.prices_tier() && !parts.iter().any(|part| part.is_unknown),
     };
     // So that adding the parts up later cannot overflow.
     let whole = cost.request.checked_add(cost.response).and_then(|sum| sum.checked_add(cost.units));

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_of_service_without_rates_is_unknown_and_never_the_usual_one() {
+    fn a_tier_of_service_without_rates_is_counted_as_the_usual_one_and_is_no_whole_bill() {
         let usual = json!({ "request_token": { "price": 2 }, "response_token": { "price": 3 },
             "additional_units": { "web_search": { "price": 7 }, "cache_write_1h": { "price": 5 }, "pages": { "price": 1 } } });
         let plain = entry(usual.clone());
@@ -273,20 +273,19 @@ mod tests {
             (text(), &plain, Standard, None, None, Some(23), true),
             // The usual price of one call holds for one of a batch.
             (text(), &plain, Batch, None, None, Some(23), true),
-            (text(), &plain, Flex, None, None, None, false),
-            (text(), &plain, Priority, None, None, None, false),
+            (text(), &plain, Flex, None, None, Some(23), false),
+            (text(), &plain, Priority, None, None, Some(23), false),
             (text(), &by_formula, Standard, None, None, Some(20), true),
-            (text(), &by_formula, Priority, None, None, None, false),
-            // What its tools cost does not depend on the tier.
-            (searching(), &plain, Priority, None, None, Some(7), false),
-            (Usage { units: units("pages"), ..text() }, &plain, Priority, None, None, None, false),
-            (Usage { cache_write: 1, cache_write_1h: 1, ..text() }, &plain, Fast, None, None, None, false),
+            (text(), &by_formula, Priority, None, None, Some(20), false),
+            (searching(), &plain, Priority, None, None, Some(30), false),
+            (Usage { units: units("pages"), ..text() }, &plain, Priority, None, None, Some(24), false),
+            (Usage { cache_write: 1, cache_write_1h: 1, ..text() }, &plain, Fast, None, None, Some(28), false),
             (text(), &tiered, Priority, None, None, Some(43), true),
             (searching(), &tiered, Priority, None, None, Some(50), true),
-            (text(), &tiered, Fast, None, None, None, false),
+            (text(), &tiered, Fast, None, None, Some(23), false),
             // A tier may say that it costs what the usual one does.
             (text(), &tiered, Flex, None, None, Some(23), true),
-            (text(), &tiered, Priority, Some("eu"), None, None, false),
+            (text(), &tiered, Priority, Some("eu"), None, Some(23), false),
             (text(), &tiered, Priority, Some("us"), None, Some(43), true),
             (text(), &plain, Priority, None, Some(&own), Some(23), true),
         ] {
@@ -294,10 +293,5 @@ mod tests {
             let expected = Bill { cents: cents.map(Decimal::from), is_complete };
             assert_eq!(bill(&usage, entry, &terms), expected, "{usage:?} {mode:?} {region:?}");
         }
-        let priority = Terms { mode: Priority, ..Terms::default() };
-        assert_eq!(
-            crate::cost::unit_prices(&text(), &plain, &priority),
-            r#"{"request_token":null,"response_token":null}"#
-        );
     }
 }

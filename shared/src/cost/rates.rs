@@ -4,7 +4,7 @@
 use super::adjust::Multipliers;
 use super::formula::Calculate;
 use super::pricing::{CustomPricing, Entry, FixedCost, ModePricing, PricingConfig, Rates};
-use super::usage::{TOOL_UNITS, Usage};
+use super::usage::Usage;
 use rust_decimal::Decimal;
 
 /// How a call was made, as far as prices depend on it.
@@ -58,7 +58,7 @@ impl PriceMode {
 /// The rates of one call.
 pub struct Effective<'a> {
     layers: [Option<&'a Rates>; 4],
-    /// The list has no rates for the tier of service: nothing that depends on it has a known price.
+    /// The list has no rates for the tier of service: what the usual one costs stands for it, and is no whole bill.
     is_unpriced_tier: bool,
     multipliers: Option<&'a Multipliers>,
     pub calculate: Option<&'a Calculate>,
@@ -81,13 +81,11 @@ impl<'a> Effective<'a> {
         let batch = main.batch_config.as_ref().filter(|_| terms.mode == PriceMode::Batch && !has_own_rates);
         // An integration's own price holds for every tier.
         let is_unpriced_tier = terms.own_price.is_none() && terms.mode.needs_own_rates() && !has_own_rates;
-        let calculate = main.calculate.as_ref().or(list.calculate.as_ref());
         Self {
             layers: [rates(tier), batch.or(rates(in_mode)), rates(in_mode), main.pay_as_you_go.as_ref()],
             is_unpriced_tier,
             multipliers: terms.multipliers,
-            // A formula takes what has no rate for free.
-            calculate: calculate.filter(|_| !is_unpriced_tier),
+            calculate: main.calculate.as_ref().or(list.calculate.as_ref()),
             fixed: main.fixed_cost.or(list.fixed_cost).map_or(Decimal::ZERO, |fixed| fixed_cents(fixed, terms)),
         }
     }
@@ -106,9 +104,7 @@ impl<'a> Effective<'a> {
     }
 
     pub fn unit(&self, name: &str) -> Option<Decimal> {
-        // Fees of the provider's tools are the same in every tier of service.
-        let layers = if TOOL_UNITS.contains(&name) { self.layers } else { self.priced_layers() };
-        let listed = |name: &str| layers.into_iter().flatten().find_map(|rates| rates.additional_units.get(name));
+        let listed = |name: &str| self.layers().find_map(|rates| rates.additional_units.get(name));
         // A resolution without a price of its own costs what the second costs.
         let usual = || name.starts_with("video_seconds_").then_some("video_seconds");
         let rate = listed(name).or_else(|| listed(usual()?))?;
@@ -128,11 +124,7 @@ impl<'a> Effective<'a> {
     }
 
     fn layers(&self) -> impl Iterator<Item = &'a Rates> {
-        self.priced_layers().into_iter().flatten()
-    }
-
-    fn priced_layers(&self) -> [Option<&'a Rates>; 4] {
-        if self.is_unpriced_tier { [None; 4] } else { self.layers }
+        self.layers.into_iter().flatten()
     }
 
     fn multiplied(&self, price: Decimal, key: &str) -> Option<Decimal> {

@@ -14,8 +14,7 @@ pub struct Call {
     /// None for a form.
     pub body: Option<Value>,
     pub answer: String,
-    /// None where the price is unknown.
-    pub cents: Option<Decimal>,
+    pub cents: Decimal,
 }
 
 impl fmt::Display for Call {
@@ -92,14 +91,10 @@ impl Maker<'_> {
                 "messages": [{ "role": "user", "content": "Hello" }],
             })),
             answer,
-            cents: self.cents(),
+            // Stored with ten decimals.
+            cents: (self.vector["usd"].as_str().unwrap().parse::<Decimal>().unwrap() * Decimal::ONE_HUNDRED)
+                .round_dp(10),
         }
-    }
-
-    /// As they are stored: with ten decimals.
-    fn cents(&self) -> Option<Decimal> {
-        let usd = self.vector["usd"].as_str()?.parse::<Decimal>().unwrap();
-        Some((usd * Decimal::ONE_HUNDRED).round_dp(10))
     }
 
     fn tier(&self) -> &str {
