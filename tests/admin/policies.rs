@@ -82,6 +82,7 @@ async fn a_rate_limits_policy_is_shown_as_the_specification_says() {
         "dry_run": false,
         "include_none": false,
         "trusted_metadata": false,
+        "target": null,
         "status": "active",
         "workspace_id": service.home.workspace_id,
         "organisation_id": service.home.organisation_id,
@@ -103,17 +104,18 @@ async fn what_is_wrong_with_a_policy_is_named() {
     let client = service.administrator();
     let other = Uuid::new_v4();
     for (change, wrong) in [
-        (json!({ "conditions": [] }), "conditions"),
+        (json!({ "conditions": vec![json!({ "key": "api_key", "value": "x" }); 21] }), "conditions"),
         (json!({ "conditions": [{ "key": "colour", "value": "x" }] }), "conditions[0].key"),
         (json!({ "conditions": [{ "key": "api_key", "value": 7 }] }), "conditions[0].value"),
         (json!({ "conditions": [{ "key": "api_key", "value": "x", "operator": "or" }] }), "conditions[0].operator"),
-        (json!({ "group_by": [] }), "group_by"),
         (json!({ "group_by": [{ "key": "api_key" }, { "key": "api_key" }] }), "group_by[1].key"),
         (json!({ "name": "" }), "name"),
         (json!({ "name": "x".repeat(256) }), "name"),
         (json!({ "organisation_id": other }), "organisation_id"),
         (json!({ "workspace_id": null }), "workspace_id"),
-        (json!({ "target": "mcp_tools" }), "target"),
+        (json!({ "target": "agents" }), "target"),
+        (json!({ "target": "llm", "conditions": [{ "key": "mcp_tool", "value": "x" }] }), "conditions[0].key"),
+        (json!({ "target": "mcp_tools", "group_by": [{ "key": "virtual_key" }] }), "group_by[0].key"),
     ] {
         for (path, body) in [(RATES, rate(&service)), (USAGE, usage(&service))] {
             let answer = client.post(path, &with(body, change.clone())).await;
@@ -124,6 +126,7 @@ async fn what_is_wrong_with_a_policy_is_named() {
         (json!({ "value": 0 }), "value"),
         (json!({ "value": "10" }), "value"),
         (json!({ "unit": "rpw" }), "unit"),
+        (json!({ "target": "mcp_tools", "type": "tokens" }), "type"),
         (json!({ "type": "cost" }), "type"),
     ] {
         let answer = client.post(RATES, &with(rate(&service), change.clone())).await;
@@ -243,13 +246,16 @@ async fn a_schedule_is_kept_replaced_and_removed() {
         (json!({ "periodic_reset": "monthly" }), json!("monthly"), Value::Null, true),
         (json!({ "periodic_reset": null }), Value::Null, Value::Null, false),
         (json!({ "periodic_reset_days": 7, "next_usage_reset_at": "2099-01-01" }), Value::Null, json!(7), true),
+        (json!({ "next_usage_reset_at": "2099-01-01T17:30:00+02:00" }), Value::Null, json!(7), true),
         (json!({ "periodic_reset_days": null }), Value::Null, Value::Null, false),
     ] {
         let shown = client.put(&policy, &change).await.json();
         assert_eq!((&shown["periodic_reset"], &shown["periodic_reset_days"]), (&period, &days), "{change}");
         assert_eq!(shown["next_usage_reset_at"].is_string(), has_next, "{change}");
-        if change["next_usage_reset_at"].is_string() {
-            assert_eq!(shown["next_usage_reset_at"], "2099-01-01T00:00:00.000Z");
+        match change["next_usage_reset_at"].as_str() {
+            Some("2099-01-01") => assert_eq!(shown["next_usage_reset_at"], "2099-01-01T00:00:00.000Z"),
+            Some(_) => assert_eq!(shown["next_usage_reset_at"], "2099-01-01T15:30:00.000Z", "at the very time"),
+            None => {}
         }
     }
 }
@@ -310,6 +316,42 @@ async fn options_of_policies_are_stored_shown_and_checked() {
     assert_eq!(changed["include_none"], true, "what is not sent stays");
     let refused = client.post(USAGE, &with(usage(&service), json!({ "unknown_price": "maybe" }))).await;
     assert_eq!(field(&refused), (400, "unknown_price".into()), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn a_policy_for_everybody_needs_no_conditions_and_no_groups() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let workspace = json!({ "workspace_id": service.home.workspace_id });
+    let rate = json!({ "type": "requests", "unit": "rpm", "value": 100 });
+    let usage = json!({ "type": "cost", "credit_limit": 10, "conditions": [], "group_by": null });
+    for (path, body) in [(RATES, rate), (USAGE, usage)] {
+        let policy = made(&client, path, &with(body, workspace.clone())).await;
+        let shown = client.get(&policy).await.json();
+        assert_eq!((&shown["conditions"], &shown["group_by"]), (&json!([]), &json!([])), "{path}");
+        assert_eq!(client.put(&policy, &json!({ "group_by": [{ "key": "api_key" }] })).await.status, 200);
+        let back = client.put(&policy, &json!({ "group_by": [] })).await.json();
+        assert_eq!(back["group_by"], json!([]), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_is_for_models_tools_or_both_and_stays_so() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for (path, body) in [(RATES, rate(&service)), (USAGE, usage(&service))] {
+        let body = with(body, json!({ "target": "mcp_tools", "group_by": [{ "key": "mcp_tool" }] }));
+        let policy = made(&client, path, &body).await;
+        assert_eq!(client.get(&policy).await.json()["target"], "mcp_tools", "{path}");
+        for (change, expected) in [
+            (json!({ "target": "mcp_tools", "name": "x" }), (200, String::new())),
+            (json!({ "target": "llm" }), (400, "target".to_owned())),
+            (json!({ "group_by": [{ "key": "virtual_key" }] }), (400, "group_by[0].key".to_owned())),
+        ] {
+            let answer = client.put(&policy, &change).await;
+            assert_eq!(field(&answer), expected, "{path} {change}: {}", answer.text());
+        }
+    }
 }
 
 #[tokio::test]

@@ -79,7 +79,10 @@ async fn tell(app: &App, tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> 
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
     let subject = BudgetNotice {
-        thing: &format!("policy {} for {value_key}", name.unwrap_or_else(|| id.to_string())),
+        thing: &match (name.unwrap_or_else(|| id.to_string()), value_key.as_str()) {
+            (name, "") => format!("policy {name}"),
+            (name, group) => format!("policy {name} for {group}"),
+        },
         kind: kind(row.try_get("type")?),
         marks,
         used,

@@ -1,8 +1,9 @@
-//! When usage is set back to zero: on the first day of a week or month, or every so many days, always at midnight UTC.
+//! When usage is set back to zero: on the first day of a week or month at midnight UTC, or every so many days. A first reset
+//! that was asked for comes at its very time, and those every so many days after it at that time of the day.
 //! Weeks of things begin on Sunday, weeks of policies on Monday.
 
 use crate::http::{ApiError, time};
-use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc, Weekday};
+use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,10 +69,12 @@ impl ResetSchedule {
             Self::Weekly(week) => today.checked_sub_days(Days::new(days_into(today, week))),
             Self::Monthly => today.with_day(1),
             Self::Days(days) => {
-                let rounds = (today - due.date_naive()).num_days().max(0) / i64::from(days);
-                let days = Days::new(rounds.unsigned_abs() * u64::from(days));
-                let began = due.checked_add_days(days).unwrap_or(due);
-                return (began, self.next(began));
+                let rounds = (now - due).num_days().max(0) / i64::from(days);
+                let later = |rounds: i64| {
+                    let days = Days::new(rounds.unsigned_abs() * u64::from(days));
+                    due.checked_add_days(days).unwrap_or(due)
+                };
+                return (later(rounds), later(rounds + 1));
             }
         };
         // A first reset may have been put on any day, so the period may have begun after the week did.
@@ -79,7 +82,7 @@ impl ResetSchedule {
     }
 }
 
-/// The first reset: as asked, or the next that the schedule has.
+/// The first reset: at the time that is asked for, or the next that the schedule has.
 pub fn first(
     schedule: Option<ResetSchedule>,
     asked: Option<&str>,
@@ -88,11 +91,12 @@ pub fn first(
     match (schedule, asked) {
         (None, Some(_)) => Err(ApiError::field("next_usage_reset_at", "needs periodic_reset or periodic_reset_days")),
         (Some(_), Some(text)) => {
-            let day = midnight(time::parsed("next_usage_reset_at", text)?.date_naive());
-            if day <= now {
-                return Err(ApiError::field("next_usage_reset_at", "must be a day in the future"));
+            // As times are stored and shown.
+            let asked = time::parsed("next_usage_reset_at", text)?.trunc_subsecs(3);
+            if asked <= now {
+                return Err(ApiError::field("next_usage_reset_at", "must be in the future"));
             }
-            Ok(Some(day))
+            Ok(Some(asked))
         }
         (Some(schedule), None) => Ok(Some(schedule.next(now))),
         (None, None) => Ok(None),
@@ -155,6 +159,35 @@ mod tests {
             (ResetSchedule::Days(365), "2024-02-29", "2026-03-01T00:00:00Z", "2026-02-28", "2027-02-28"),
         ] {
             assert_eq!(schedule.caught_up(day(due), at(now)), (day(began), day(next)), "{schedule:?} {due} {now}");
+        }
+    }
+
+    #[test]
+    fn resets_every_so_many_days_keep_the_time_of_the_first() {
+        let due = "2026-01-20T15:00:00.250Z";
+        for (schedule, now, began, next) in [
+            (ResetSchedule::Days(1), "2026-01-20T15:00:01Z", due, "2026-01-21T15:00:00.250Z"),
+            (ResetSchedule::Days(1), "2026-01-22T14:59:59Z", "2026-01-21T15:00:00.250Z", "2026-01-22T15:00:00.250Z"),
+            (ResetSchedule::Days(30), "2026-03-21T15:00:01Z", "2026-03-21T15:00:00.250Z", "2026-04-20T15:00:00.250Z"),
+            (SUNDAYS, "2026-01-20T15:00:01Z", due, "2026-01-25T00:00:00Z"),
+            (ResetSchedule::Monthly, "2026-01-20T15:00:01Z", due, "2026-02-01T00:00:00Z"),
+        ] {
+            assert_eq!(schedule.caught_up(at(due), at(now)), (at(began), at(next)), "{schedule:?} {now}");
+        }
+    }
+
+    #[test]
+    fn a_first_reset_comes_at_the_very_time_that_is_asked_for() {
+        let now = at("2026-01-15T10:30:00Z");
+        for (asked, expected) in [
+            ("2026-01-15T12:30:01+02:00", Ok("2026-01-15T10:30:01Z")),
+            ("2026-01-15T10:30:00.0009Z", Err(())),
+            ("2026-01-15T10:29:59Z", Err(())),
+            ("2026-01-15", Err(())),
+            ("2026-01-16", Ok("2026-01-16T00:00:00Z")),
+        ] {
+            let first = first(Some(ResetSchedule::Days(7)), Some(asked), now);
+            assert_eq!(first.map_err(|_| ()), expected.map(|time| Some(at(time))), "{asked}");
         }
     }
 }

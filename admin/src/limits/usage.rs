@@ -305,9 +305,9 @@ mod tests {
     }
 
     #[test]
-    fn a_first_reset_is_moved_to_its_midnight() {
-        let sent = json!({ "periodic_reset_days": 30, "next_usage_reset_at": "2026-01-20T17:00:00+02:00" });
-        assert_eq!(taken(sent).unwrap()["next_usage_reset_at"], "2026-01-20T00:00:00.000Z");
+    fn a_first_reset_is_kept_to_the_millisecond() {
+        let sent = json!({ "periodic_reset_days": 30, "next_usage_reset_at": "2026-01-20T17:00:00.1239+02:00" });
+        assert_eq!(taken(sent).unwrap()["next_usage_reset_at"], "2026-01-20T15:00:00.123Z");
     }
 
     fn stored(used: f64) -> UsageLimits {

@@ -15,7 +15,6 @@ pub use usage::schedule_of;
 use crate::crud::{self, Routes};
 use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
-use serde::Deserialize;
 use shared::db::table::Filter;
 use shared::routes::Method;
 
@@ -41,13 +40,6 @@ pub fn routes() -> Routes {
         .post("/policies/usage-limits/{id}/entities/reset", reset::by_body)
         .describe(docs::rates())
         .describe(docs::usage())
-}
-
-/// What requests a policy may serve; others are for a part that is not built.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Target {
-    Llm,
 }
 
 /// Which statuses a query asks for: the active ones, unless it says otherwise.

@@ -6,6 +6,7 @@ use crate::snapshot::{Policies, Snapshot};
 use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
 use shared::id::ApiKeyId;
+use shared::model::policy::PolicyTarget;
 use shared::model::{ApiKey, Workspace};
 use shared::providers::Family;
 use std::cell::RefCell;
@@ -25,8 +26,10 @@ struct CachedLimits {
     wanted: Arc<[ApplicableLimit]>,
 }
 
+type CacheKey = (ApiKeyId, Option<Family>, PolicyTarget);
+
 thread_local! {
-    static KNOWN: RefCell<HashMap<(ApiKeyId, Option<Family>), CachedLimits, RandomState>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<CacheKey, CachedLimits, RandomState>> = RefCell::default();
 }
 
 /// As `limits_of_request`.
@@ -47,7 +50,7 @@ pub fn cached_limits_of_request(
     }
     let resets = snapshot.policy_entity_changes();
     KNOWN.with_borrow_mut(|all| {
-        let at = (key.id, request.family);
+        let at = (key.id, request.family, request.target);
         let holds = |known: &CachedLimits| {
             let has_same_policies = match (&known.policies, &policies) {
                 (Some(known), Some(policies)) => Arc::ptr_eq(known, policies),

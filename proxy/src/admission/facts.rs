@@ -4,7 +4,7 @@ use crate::identity::identify::Principal;
 use crate::snapshot::SavedConfig;
 use serde_json::{Map, Value};
 use shared::model::Provider;
-use shared::model::policy::{Facts, PolicyKey, names_model};
+use shared::model::policy::{Facts, PolicyKey, PolicyTarget, names_model};
 use shared::providers::Family;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ pub struct LimitedRequest<'r> {
     pub config: Option<&'r SavedConfig>,
     /// None for paths that are no family's.
     pub family: Option<Family>,
+    pub target: PolicyTarget,
     /// Known once a target is chosen.
     pub attempted: Option<Attempted<'r>>,
     /// Only what the key and the workspace say of themselves counts as metadata.
@@ -53,6 +54,10 @@ pub struct McpCall<'r> {
 }
 
 impl Facts for LimitedRequest<'_> {
+    fn target(&self) -> PolicyTarget {
+        self.target
+    }
+
     fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
         let id = |id: Uuid| Some(Cow::Owned(super::written(id)));
         match key {

@@ -4,9 +4,11 @@ use super::*;
 use crate::identity::identify::Principal;
 use serde_json::{Map, Value, json};
 use shared::identity::api_key::KeyHash;
+use shared::model::policy::PolicyTarget;
 use shared::model::{
     AccessStatus, ApiKey, KeyKind, PolicyEntity, Provider, RateLimitsPolicy, Status, UsageLimitsPolicy, Workspace,
 };
+use shared::providers::Family;
 use std::sync::Arc;
 
 const BOTH: Switches = Switches { things: true, policies: true, unknown_price: UnknownPrice::Allow };
@@ -95,6 +97,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
             metadata: &metadata,
             config: None,
             family: None,
+            target: PolicyTarget::Llm,
             attempted: None,
             is_trusted_only: false,
         };
@@ -106,6 +109,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         metadata: &metadata,
         config: None,
         family: None,
+        target: PolicyTarget::Llm,
         attempted: None,
         is_trusted_only: false,
     };
@@ -164,6 +168,7 @@ fn what_was_found_before_holds_until_a_row_is_another() {
             metadata: &metadata,
             config: None,
             family: None,
+            target: PolicyTarget::Llm,
             attempted: None,
             is_trusted_only: false,
         };
@@ -219,6 +224,7 @@ fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before
             metadata: &metadata,
             config: None,
             family: None,
+            target: PolicyTarget::Llm,
             attempted: None,
             is_trusted_only: false,
         };
@@ -236,4 +242,62 @@ fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before
         last_reset_at: DateTime::from_timestamp_micros(5),
     });
     assert_eq!(begins(), Some(5));
+}
+
+#[test]
+fn a_policy_without_conditions_and_groups_is_one_counter_of_everybody() {
+    let everybody = policy(1, 1, json!([]), json!([]));
+    let prefix = everybody.scope_prefix();
+    let snapshot = Snapshot::empty().with_policies(vec![everybody], Vec::new());
+    let (caller, metadata) = (caller(), Map::new());
+    for (family, target) in
+        [(Some(Family::Chat), PolicyTarget::Llm), (None, PolicyTarget::Llm), (None, PolicyTarget::McpTools)]
+    {
+        let request = LimitedRequest {
+            caller: &caller,
+            metadata: &metadata,
+            config: None,
+            family,
+            target,
+            attempted: None,
+            is_trusted_only: false,
+        };
+        let switches = Switches { things: false, ..BOTH };
+        let found = limits_of_request(&request, &snapshot, switches, DateTime::default);
+        assert_eq!(caps(&found), [("policy", 5)], "{family:?} {target:?}");
+        assert_eq!(found[0].limit.counter.scope_id(), prefix, "{family:?} {target:?}");
+    }
+}
+
+#[test]
+fn a_target_leaves_the_requests_of_the_other_alone() {
+    let of = |id, target: PolicyTarget| {
+        let mut policy = policy(id, 1, json!([]), json!([]));
+        policy.rule.target = Some(target);
+        policy
+    };
+    let policies = vec![of(1, PolicyTarget::Llm), of(2, PolicyTarget::McpTools), policy(3, 1, json!([]), json!([]))];
+    let snapshot = Snapshot::empty().with_policies(policies, Vec::new());
+    let (caller, metadata) = (caller(), Map::new());
+    for (target, expected) in [(PolicyTarget::Llm, [1, 3]), (PolicyTarget::McpTools, [2, 3])] {
+        let request = LimitedRequest {
+            caller: &caller,
+            metadata: &metadata,
+            config: None,
+            family: None,
+            target,
+            attempted: None,
+            is_trusted_only: false,
+        };
+        let switches = Switches { things: false, ..BOTH };
+        let found = cached_limits_of_request(&request, &snapshot, switches, DateTime::default);
+        let ids: Vec<u128> = found
+            .iter()
+            .filter_map(|one| match &one.whose {
+                LimitOwner::RatePolicy(policy) => Some(policy.id.uuid().as_u128()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(ids, expected, "{target:?}");
+    }
 }

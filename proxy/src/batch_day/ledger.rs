@@ -26,6 +26,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::amount::Amount;
+use shared::model::policy::PolicyTarget;
 use uuid::{Builder, Uuid};
 
 /// What prices call it.
@@ -119,6 +120,7 @@ impl Engine {
             metadata,
             config: job.config.as_deref(),
             family: Some(family(batch)),
+            target: PolicyTarget::Llm,
             attempted: None,
             is_trusted_only: false,
         };

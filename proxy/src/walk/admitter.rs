@@ -16,6 +16,7 @@ use crate::visit::Visit;
 use chrono::Utc;
 use serde_json::{Map, Value};
 use shared::cost::PriceMode;
+use shared::model::policy::PolicyTarget;
 use shared::prices::ModelCapabilities;
 use shared::providers::Family;
 use std::sync::Arc;
@@ -37,11 +38,23 @@ impl Admitter {
         metadata: &Map<String, Value>,
         family: Option<Family>,
     ) -> Arc<[ApplicableLimit]> {
+        self.wanted_by_target(visit, caller, metadata, family, PolicyTarget::Llm)
+    }
+
+    pub(super) fn wanted_by_target(
+        &self,
+        visit: &Visit,
+        caller: &Principal,
+        metadata: &Map<String, Value>,
+        family: Option<Family>,
+        target: PolicyTarget,
+    ) -> Arc<[ApplicableLimit]> {
         let request = LimitedRequest {
             caller,
             metadata,
             config: visit.routing.config.as_deref(),
             family,
+            target,
             attempted: None,
             is_trusted_only: false,
         };
@@ -65,6 +78,7 @@ impl Admitter {
             metadata,
             config: visit.routing.config.as_deref(),
             family,
+            target: PolicyTarget::Llm,
             attempted: None,
             is_trusted_only: false,
         };

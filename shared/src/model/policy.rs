@@ -6,7 +6,7 @@ mod text;
 
 pub use crate::identity::jwt::limits::{RateKind, RateUnit};
 pub use crate::settings::limits::UnknownPrice;
-pub use rule::{Condition, ConditionValues, Facts, GroupBy, PolicyKey, Rule, names_model};
+pub use rule::{Condition, ConditionValues, Facts, GroupBy, PolicyKey, PolicyTarget, Rule, names_model};
 pub use text::{push_id, push_value_key, value_key};
 
 use super::status::Status;
@@ -90,7 +90,7 @@ impl BudgetKind {
 
 impl RateLimitsPolicy {
     pub const COLUMNS: &str = "id, organisation_id, workspace_id, name, conditions, group_by, include_none, \
-        trusted_metadata, type, unit, value, dry_run, status, counters_since";
+        trusted_metadata, target, type, unit, value, dry_run, status, counters_since";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         Ok(Self {
@@ -128,7 +128,7 @@ impl RateLimitsPolicy {
 
 impl UsageLimitsPolicy {
     pub const COLUMNS: &str = "id, organisation_id, workspace_id, name, conditions, group_by, include_none, \
-        trusted_metadata, type, credit_limit, strict, unknown_price, dry_run, status, last_reset_at";
+        trusted_metadata, target, type, credit_limit, strict, unknown_price, dry_run, status, last_reset_at";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         Ok(Self {

@@ -180,3 +180,21 @@ async fn groups_can_have_any_name() {
     }
     assert!(entities(&client, &policy, "").await.iter().all(|one| one["current_usage"] == 0));
 }
+
+#[tokio::test]
+async fn what_is_not_grouped_is_the_workspace_and_is_reset_as_a_group() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let workspace = service.home.workspace_id;
+    let body = json!({ "type": "cost", "credit_limit": 10, "workspace_id": workspace });
+    let policy = made(&client, USAGE, &body).await;
+    spend(&service, &policy, "", "1100").await;
+    let seen = entities(&client, &policy, "type=workspace&status=exhausted").await;
+    assert_eq!((seen.len(), &seen[0]["value_key"], &seen[0]["entity_id"]), (1, &json!(""), &json!(workspace)));
+    assert!(seen[0]["name"].is_string(), "{seen:?}");
+    let id = seen[0]["id"].as_str().unwrap();
+    let reset = client.put(&format!("{policy}/entities/{id}/reset"), &json!({})).await;
+    assert_eq!(reset.status, 200, "{}", reset.text());
+    let seen = entities(&client, &policy, "").await;
+    assert_eq!((seen.len(), &seen[0]["current_usage"], &seen[0]["status"]), (1, &json!(0), &json!("active")));
+}

@@ -111,6 +111,17 @@ async fn a_policy_counts_requests_without_the_grouped_value_together_if_asked_to
 }
 
 #[tokio::test]
+async fn a_policy_without_conditions_and_groups_is_one_counter_of_everybody() {
+    let stack = patient().await;
+    let (_, other) = limited_key(&stack, json!({ "rate_limits": requests("rpd", 1000) })).await;
+    policy(&stack, "/policies/rate-limits", json!({ "type": "requests", "unit": "rpd", "value": 1 })).await;
+    let ask = async |client: &Client| client.post("/chat/completions", &chat("Hello")).await.status.as_u16();
+    let client = stack.client();
+    stack.until("the policy is known and used up", async || ask(&client).await == 429).await;
+    assert_eq!(ask(&other).await, 429, "another key is counted with it");
+}
+
+#[tokio::test]
 async fn a_policy_that_trusts_only_what_is_stored_is_not_escaped_by_other_metadata() {
     let stack = patient().await;
     let body = json!({

@@ -2,7 +2,7 @@
 
 use super::{call, client, listen, messages, names, request, serve, session};
 use crate::journal::calls::{rows, status, text};
-use harness::Stack;
+use harness::{Stack, chat};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
@@ -121,6 +121,27 @@ async fn each_call_leaves_a_row_and_nothing_else_does() {
         assert_eq!(row.get::<_, Option<Decimal>>("cost"), Some(Decimal::ZERO));
         assert_eq!(row.get::<_, Value>("metadata")["team"], "red");
     }
+}
+
+#[tokio::test]
+async fn a_policy_for_tools_counts_no_models_and_one_for_models_no_tools() {
+    let stack = Stack::start().await;
+    let client = session(&serve(&stack, "tools", "json", json!({})).await, "/tools/mcp").await;
+    let policy = async |target: &str| {
+        let body = json!({
+            "workspace_id": stack.home.workspace_id, "type": "requests", "unit": "rpd", "value": 1, "target": target,
+        });
+        stack.home.create("/policies/rate-limits", body).await;
+    };
+    let is_called = async || client.post("/tools/mcp", &call(1, "echo", "x")).await.json()["error"].is_null();
+    let asked = async || stack.client().post("/chat/completions", &chat("Hello")).await.status.as_u16();
+    policy("llm").await;
+    stack.until("the policy for models holds", async || asked().await == 429).await;
+    for _ in 0..3 {
+        assert!(is_called().await, "tools are not counted by it");
+    }
+    policy("mcp_tools").await;
+    stack.until("the policy for tools holds", async || !is_called().await).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 use shared::mcp;
-use shared::model::policy::{Facts, PolicyKey, UsageLimitsPolicy, names_model};
+use shared::model::policy::{Facts, PolicyKey, PolicyTarget, UsageLimitsPolicy, names_model};
 use shared::providers::Family;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -167,6 +167,10 @@ impl<'r> LoggedFacts<'r> {
 }
 
 impl Facts for LoggedFacts<'_> {
+    fn target(&self) -> PolicyTarget {
+        if self.service == mcp::SERVICE { PolicyTarget::McpTools } else { PolicyTarget::Llm }
+    }
+
     fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
         let id = |id: Uuid| Some(Cow::Owned(id.to_string()));
         match key {

@@ -1,7 +1,7 @@
 //! How the OpenAPI document shows policies.
 
 use super::rates::{self, RatePolicy};
-use super::rule::{LONGEST_VALUE, MOST_CONDITIONS, MOST_GROUPS, MOST_VALUES};
+use super::rule::{LONGEST_VALUE, MOST_CONDITIONS, MOST_GROUPS, MOST_VALUES, TARGETS};
 use super::usage::{self, UsagePolicy};
 use super::{STATUSES, entities};
 use crate::crud::Resource as _;
@@ -14,12 +14,12 @@ const MOST: i64 = 1_000_000_000_000_000;
 
 pub fn rates() -> [Doc; 6] {
     let own = |title: &str| {
-        rule(title, &RATE_KEYS)
+        schema::object(title)
             .need("type", schema::choice(&rates::KINDS))
             .need("unit", schema::choice(&rates::UNITS))
             .need("value", schema::number(1).up_to(MOST).eg(100))
     };
-    let policy = record(schema::shown("RateLimitsPolicy", RatePolicy::OBJECT).with(&own("")));
+    let policy = record(schema::shown("RateLimitsPolicy", RatePolicy::OBJECT).with(&own("")), &RATE_KEYS);
     let change = change("RateLimitsPolicyChange", &RATE_KEYS)
         .may("type", schema::choice(&rates::KINDS).or_null().says("Cannot be changed."))
         .may("unit", schema::choice(&rates::UNITS).or_null())
@@ -35,7 +35,7 @@ pub fn rates() -> [Doc; 6] {
             .filter("status", statuses())
             .filter("type", choices(&rates::KINDS))
             .filter("unit", choices(&rates::UNITS)),
-        Doc::create::<RatePolicy>(new(own("NewRateLimitsPolicy"))),
+        Doc::create::<RatePolicy>(new(own("NewRateLimitsPolicy"), &RATE_KEYS)),
         Doc::read::<RatePolicy>(&matched(&policy, "RateLimitsPolicyRead")).filter("status", statuses()),
         Doc::update::<RatePolicy>(change).details(restarts).answer(policy),
         Doc::delete::<RatePolicy>(),
@@ -50,9 +50,10 @@ pub fn usage() -> [Doc; 8] {
         .may("periodic_reset", schema::choice(&["monthly", "weekly"]).or_null().says("On the first, or on Mondays."))
         .may("periodic_reset_days", schema::whole(1..=365).or_null().eg(json!(null)));
     let own = |title: &str| {
-        rule(title, &USAGE_KEYS).need("type", schema::choice(&usage::KINDS)).need("credit_limit", limit()).with(&budget)
+        let needed = schema::object(title).need("type", schema::choice(&usage::KINDS)).need("credit_limit", limit());
+        needed.with(&budget)
     };
-    let policy = record(schema::shown("UsageLimitsPolicy", UsagePolicy::OBJECT).with(&own("")))
+    let policy = record(schema::shown("UsageLimitsPolicy", UsagePolicy::OBJECT).with(&own("")), &USAGE_KEYS)
         .need("next_usage_reset_at", schema::time().or_null())
         .need("last_reset_at", schema::time().says("When the present period began."))
         .need("strict", strict())
@@ -85,7 +86,7 @@ pub fn usage() -> [Doc; 8] {
     let by_body = schema::object("").need("entity_id", schema::any_text().eg("metadata._user:alice"));
     [
         Doc::list::<UsagePolicy>(&policy).filter("status", statuses()).filter("type", choices(&usage::KINDS)),
-        Doc::create::<UsagePolicy>(sent(new(own("NewUsageLimitsPolicy")))),
+        Doc::create::<UsagePolicy>(sent(new(own("NewUsageLimitsPolicy"), &USAGE_KEYS))),
         Doc::read::<UsagePolicy>(&read)
             .filter("status", statuses())
             .filter("include_usage", schema::any_text().eg("true").says("`true` adds what each group has used.")),
@@ -126,11 +127,6 @@ const USAGE_KEYS: [&str; 10] = [
     "mcp_tool",
 ];
 
-/// What every policy needs: which requests it applies to, and how they are grouped.
-fn rule(title: &str, keys: &[&str]) -> Schema {
-    schema::object(title).need("conditions", conditions(keys)).need("group_by", group_by(keys))
-}
-
 fn conditions(keys: &[&str]) -> Schema {
     let text = || schema::text(1..=LONGEST_VALUE);
     let several = |one: Schema| [one.clone(), schema::list(one).at_least(1).at_most(MOST_VALUES)];
@@ -140,14 +136,16 @@ fn conditions(keys: &[&str]) -> Schema {
         .need("value", schema::either(several(text().eg("*"))).says("One of these; `*` is any value at all."))
         .may("excludes", schema::either(others).says("And none of these."))
         .closed();
-    schema::list(condition).at_least(1).at_most(MOST_CONDITIONS).says("All of them must hold.")
+    schema::list(condition)
+        .at_most(MOST_CONDITIONS)
+        .says("All of them must hold; without any it applies to every request.")
 }
 
 fn group_by(keys: &[&str]) -> Schema {
     let group = schema::object("").need("key", key(keys)).closed();
-    schema::list(group).at_least(1).at_most(MOST_GROUPS).says(
+    schema::list(group).at_most(MOST_GROUPS).says(
         "Each combination of values is counted apart; a request that lacks one of them is not counted, \
-               unless `include_none` is set.",
+               unless `include_none` is set. Without any, all requests are counted together.",
     )
 }
 
@@ -157,14 +155,16 @@ fn key(keys: &[&str]) -> Schema {
     schema::any_text().matching(&form).eg("metadata._user").says(&says)
 }
 
-fn new(sent: Schema) -> Schema {
-    sent.may("name", name().or_null())
+fn new(sent: Schema, keys: &[&str]) -> Schema {
+    sent.may("conditions", conditions(keys).or_null())
+        .may("group_by", group_by(keys).or_null())
+        .may("name", name().or_null())
         .may("description", description().or_null())
         .may("dry_run", dry_run().or_null())
         .may("include_none", include_none().or_null())
         .may("trusted_metadata", trusted_metadata().or_null())
         .may("organisation_id", schema::uuid().or_null().eg(json!(null)).says("The caller's own."))
-        .may("target", schema::choice(&["llm"]).or_null())
+        .may("target", target())
 }
 
 fn change(title: &str, keys: &[&str]) -> Schema {
@@ -176,16 +176,20 @@ fn change(title: &str, keys: &[&str]) -> Schema {
         .may("dry_run", dry_run().or_null())
         .may("include_none", include_none().or_null())
         .may("trusted_metadata", trusted_metadata().or_null())
+        .may("target", target())
         .may("status", schema::choice(&STATUSES).or_null())
 }
 
-fn record(policy: Schema) -> Schema {
+fn record(policy: Schema, keys: &[&str]) -> Schema {
     policy
+        .need("conditions", conditions(keys))
+        .need("group_by", group_by(keys))
         .need("name", name().or_null())
         .need("description", description().or_null())
         .need("dry_run", dry_run())
         .need("include_none", include_none())
         .need("trusted_metadata", trusted_metadata())
+        .need("target", target())
         .need("status", schema::choice(&STATUSES))
         .need("workspace_id", schema::uuid())
         .need("organisation_id", schema::uuid())
@@ -245,6 +249,11 @@ fn include_none() -> Schema {
 
 fn trusted_metadata() -> Schema {
     schema::flag().says("Only metadata of the API key and the workspace is looked at, not what the client sends.")
+}
+
+fn target() -> Schema {
+    let says = "Which requests it is for: those to models, calls of MCP tools, or both (null). Cannot be changed.";
+    schema::choice(&TARGETS).or_null().eg(json!(null)).says(says)
 }
 
 fn dry_run() -> Schema {

@@ -1,5 +1,6 @@
 //! The groups of a policy, and what each has used: read from the counters at the moment of the question. A group is
-//! shown as whom its first value names: a key, a workspace, a user, or something else in the metadata.
+//! shown as whom its first value names: a key, a workspace, a user, or something else in the metadata. The one group of a
+//! policy that groups nothing is its workspace.
 
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::row;
 use shared::model::AccessStatus;
-use shared::model::policy::{Condition, Facts, PolicyKey, value_key};
+use shared::model::policy::{Condition, Facts, PolicyKey, PolicyTarget, value_key};
 use std::borrow::Cow;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -93,8 +94,14 @@ fn query(seen: &str) -> String {
             UNION ALL SELECT n.value_key, 0, NULL, false, false, 0 FROM unnest($3::text[]) AS n(value_key)
                       WHERE NOT EXISTS (SELECT FROM seen s WHERE s.value_key = n.value_key)),
         parts AS (
-            SELECT g.*, split_part(substr(g.value_key, strpos(g.value_key, ':') + 1), '|', 1) AS entity_id,
-                CASE WHEN starts_with(g.value_key, 'api_key:') THEN 'api_key'
+            SELECT g.*, CASE g.value_key WHEN '' THEN (
+                    SELECT p.workspace_id::text FROM (
+                        SELECT id, organisation_id, workspace_id FROM rate_limits_policies
+                        UNION ALL SELECT id, organisation_id, workspace_id FROM usage_limits_policies) p
+                    WHERE p.id = $2 AND p.organisation_id = $1)
+                    ELSE split_part(substr(g.value_key, strpos(g.value_key, ':') + 1), '|', 1) END AS entity_id,
+                CASE WHEN g.value_key = '' THEN 'workspace'
+                     WHEN starts_with(g.value_key, 'api_key:') THEN 'api_key'
                      WHEN starts_with(g.value_key, 'workspace_id:') THEN 'workspace'
                      WHEN starts_with(g.value_key, 'metadata._user:') THEN 'user' ELSE 'metadata' END AS entity_type
             FROM groups g),
@@ -211,6 +218,10 @@ impl Entity {
 pub fn named(conditions: &Value) -> Vec<String> {
     struct NamedValue<'a>(&'a str);
     impl Facts for NamedValue<'_> {
+        fn target(&self) -> PolicyTarget {
+            PolicyTarget::Llm
+        }
+
         fn value(&self, _: &PolicyKey) -> Option<Cow<'_, str>> {
             Some(Cow::Borrowed(self.0))
         }

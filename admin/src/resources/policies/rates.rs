@@ -2,8 +2,8 @@
 //! window; another unit or rule counts from zero.
 
 use super::entities::{self, Entity, EntityQuery};
-use super::rule::{self, RuleFor};
-use super::{Target, matched};
+use super::matched;
+use super::rule::{LimitType, RuleFor};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, RowLock, Verb};
 use crate::http::{ApiError, Field, PageSizes, Time, text};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, RowError, Table, Tenancy, row};
-use shared::model::policy::{Condition, GroupBy, RateKind};
+use shared::model::policy::{Condition, GroupBy, PolicyTarget, RateKind};
 use shared::model::{RateLimitsPolicy, Status};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
@@ -37,6 +37,7 @@ pub struct RatePolicy {
     dry_run: bool,
     include_none: bool,
     trusted_metadata: bool,
+    target: Option<String>,
     status: Status,
     workspace_id: Uuid,
     organisation_id: Uuid,
@@ -50,8 +51,8 @@ pub struct RatePolicy {
 pub struct NewRatePolicy {
     name: Option<String>,
     description: Option<String>,
-    conditions: Vec<Condition>,
-    group_by: Vec<GroupBy>,
+    conditions: Option<Vec<Condition>>,
+    group_by: Option<Vec<GroupBy>>,
     #[serde(rename = "type")]
     kind: RateKind,
     unit: Unit,
@@ -60,8 +61,7 @@ pub struct NewRatePolicy {
     include_none: Option<bool>,
     trusted_metadata: Option<bool>,
     organisation_id: Option<Uuid>,
-    #[serde(rename = "target")]
-    _target: Option<Target>,
+    target: Option<PolicyTarget>,
 }
 
 #[derive(Default, Deserialize)]
@@ -78,6 +78,7 @@ pub struct RatePolicyChange {
     dry_run: Option<bool>,
     include_none: Option<bool>,
     trusted_metadata: Option<bool>,
+    target: Option<PolicyTarget>,
     status: Option<Status>,
 }
 
@@ -146,25 +147,29 @@ impl Resource for RatePolicy {
 
     async fn create(action: &Action<'_>, body: NewRatePolicy) -> Result<Columns, ApiError> {
         super::own_organisation(action.call, body.organisation_id)?;
+        let rule = RuleFor { limit: LimitType::Rate, target: body.target };
+        rule.check_unit(named_kind(body.kind))?;
         Ok(Columns::default()
             .set("name", body.name.map(|name| text::name("name", name)).transpose()?)
             .set("description", body.description.map(described).transpose()?)
-            .set("conditions", rule::conditions(body.conditions, RuleFor::Rates)?)
-            .set("group_by", rule::group_by(body.group_by, RuleFor::Rates)?)
+            .set("conditions", rule.conditions(body.conditions.unwrap_or_default())?)
+            .set("group_by", rule.group_by(body.group_by.unwrap_or_default())?)
             .set("type", named_kind(body.kind))
             .set("unit", body.unit.as_str())
             .set("value", checked_value(body.value)?)
             .set("dry_run", body.dry_run.unwrap_or(false))
             .set("include_none", body.include_none.unwrap_or(false))
-            .set("trusted_metadata", body.trusted_metadata.unwrap_or(false)))
+            .set("trusted_metadata", body.trusted_metadata.unwrap_or(false))
+            .set("target", body.target.map(PolicyTarget::as_str)))
     }
 
     async fn update(_: &Action<'_>, current: &Self, body: RatePolicyChange) -> Result<Columns, ApiError> {
         if body.kind.is_some_and(|kind| named_kind(kind) != current.kind) {
             return Err(ApiError::field("type", "cannot be changed"));
         }
-        let conditions = body.conditions.map(|sent| rule::conditions(sent, RuleFor::Rates)).transpose()?;
-        let group_by = body.group_by.map(|sent| rule::group_by(sent, RuleFor::Rates)).transpose()?;
+        let rule = RuleFor::stored(LimitType::Rate, current.target.as_deref(), body.target)?;
+        let conditions = body.conditions.map(|sent| rule.conditions(sent)).transpose()?;
+        let group_by = body.group_by.map(|sent| rule.group_by(sent)).transpose()?;
         let restarts = body.unit.is_some_and(|unit| unit.as_str() != current.unit)
             || conditions.as_ref().is_some_and(|sent| *sent != current.conditions)
             || group_by.as_ref().is_some_and(|sent| *sent != current.group_by)

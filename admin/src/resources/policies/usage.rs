@@ -8,8 +8,8 @@ pub use budget::schedule_of;
 pub use usage_now::{entities, read_policy};
 
 use super::rates::described;
-use super::rule::{self, RuleFor};
-use super::{Target, matched, reset};
+use super::rule::{LimitType, RuleFor};
+use super::{matched, reset};
 use crate::crud::{Action, Resource, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
@@ -21,7 +21,7 @@ use serde_json::Value;
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, RowError, Table, Tenancy, row};
 use shared::model::Status;
-use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
+use shared::model::policy::{BudgetKind, Condition, GroupBy, PolicyTarget, UnknownPrice};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -49,6 +49,7 @@ pub struct UsagePolicy {
     dry_run: bool,
     include_none: bool,
     trusted_metadata: bool,
+    target: Option<String>,
     status: Status,
     workspace_id: Uuid,
     pub organisation_id: Uuid,
@@ -60,8 +61,8 @@ pub struct UsagePolicy {
 pub struct NewUsagePolicy {
     name: Option<String>,
     description: Option<String>,
-    conditions: Vec<Condition>,
-    group_by: Vec<GroupBy>,
+    conditions: Option<Vec<Condition>>,
+    group_by: Option<Vec<GroupBy>>,
     #[serde(rename = "type")]
     kind: BudgetKind,
     credit_limit: Amount,
@@ -75,8 +76,7 @@ pub struct NewUsagePolicy {
     include_none: Option<bool>,
     trusted_metadata: Option<bool>,
     organisation_id: Option<Uuid>,
-    #[serde(rename = "target")]
-    _target: Option<Target>,
+    target: Option<PolicyTarget>,
 }
 
 #[derive(Default, Deserialize)]
@@ -98,6 +98,7 @@ pub struct UsagePolicyChange {
     dry_run: Option<bool>,
     include_none: Option<bool>,
     trusted_metadata: Option<bool>,
+    target: Option<PolicyTarget>,
     status: Option<Status>,
     reset_usage_for_value: Option<String>,
 }
@@ -127,13 +128,15 @@ impl Resource for UsagePolicy {
         }
         super::own_organisation(action.call, body.organisation_id)?;
         amounts(body.kind, body.credit_limit, body.alert_threshold)?;
+        let rule = RuleFor { limit: LimitType::Usage, target: body.target };
+        rule.check_unit(body.kind.as_str())?;
         let schedule = ResetSchedule::checked(body.periodic_reset, body.periodic_reset_days, WEEK)?;
         let next = resets::first(schedule, body.next_usage_reset_at.as_deref(), Utc::now())?;
         Ok(Columns::default()
             .set("name", body.name.map(|name| text::name("name", name)).transpose()?)
             .set("description", body.description.map(described).transpose()?)
-            .set("conditions", rule::conditions(body.conditions, RuleFor::Usage)?)
-            .set("group_by", rule::group_by(body.group_by, RuleFor::Usage)?)
+            .set("conditions", rule.conditions(body.conditions.unwrap_or_default())?)
+            .set("group_by", rule.group_by(body.group_by.unwrap_or_default())?)
             .set("type", body.kind.as_str())
             .set("credit_limit", body.credit_limit)
             .set("alert_threshold", body.alert_threshold)
@@ -142,6 +145,7 @@ impl Resource for UsagePolicy {
             .set("dry_run", body.dry_run.unwrap_or(false))
             .set("include_none", body.include_none.unwrap_or(false))
             .set("trusted_metadata", body.trusted_metadata.unwrap_or(false))
+            .set("target", body.target.map(PolicyTarget::as_str))
             .join(scheduled(schedule))
             .set("next_usage_reset_at", next))
     }
@@ -155,12 +159,13 @@ impl Resource for UsagePolicy {
         if body.credit_limit.is_some() || body.alert_threshold.is_sent() {
             amounts(current.kind(), limit, threshold)?;
         }
+        let rule = RuleFor::stored(LimitType::Usage, current.target.as_deref(), body.target)?;
         let schedule = current.rescheduled(&body)?;
         let columns = Columns::default()
             .set_if("name", body.name.try_map(|name| text::name("name", name))?.sent())
             .set_if("description", body.description.try_map(described)?.sent())
-            .set_if("conditions", body.conditions.map(|sent| rule::conditions(sent, RuleFor::Usage)).transpose()?)
-            .set_if("group_by", body.group_by.map(|sent| rule::group_by(sent, RuleFor::Usage)).transpose()?)
+            .set_if("conditions", body.conditions.map(|sent| rule.conditions(sent)).transpose()?)
+            .set_if("group_by", body.group_by.map(|sent| rule.group_by(sent)).transpose()?)
             .set_if("credit_limit", body.credit_limit)
             .set_if("alert_threshold", body.alert_threshold.sent())
             .set_if("strict", body.strict)

@@ -15,6 +15,7 @@ use crate::snapshot::SavedConfig;
 use crate::walk::Admitter;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
+use shared::model::policy::PolicyTarget;
 use shared::providers::Family;
 
 /// The request, as limits see it.
@@ -52,7 +53,15 @@ impl Admitter {
         }
         let dearest = amounts.iter().copied().reduce(Amounts::or).unwrap_or_default();
         let now = self.limits.now();
-        let request = LimitedRequest { caller, metadata, config, family, attempted: None, is_trusted_only: false };
+        let request = LimitedRequest {
+            caller,
+            metadata,
+            config,
+            family,
+            target: PolicyTarget::Llm,
+            attempted: None,
+            is_trusted_only: false,
+        };
         let wanted = limits_of_request(&request, &self.snapshot, self.switches, Utc::now);
         let mut told: Vec<Value> = wanted.iter().map(|wanted| self.told_limit(wanted, &dearest, None, now)).collect();
         for (one, amounts) in possible.iter().zip(&amounts) {

@@ -9,6 +9,7 @@ use crate::walk::Engine;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use shared::mcp::SERVICE;
+use shared::model::policy::PolicyTarget;
 
 impl Engine {
     pub(super) async fn admit_call(
@@ -28,7 +29,7 @@ impl Engine {
             let price = Some(price.max(1));
             Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: price, most_nano_cents: price }
         };
-        let of_request = self.admitter.wanted(visit, caller, metadata, None);
+        let of_request = self.admitter.wanted_by_target(visit, caller, metadata, None, PolicyTarget::McpTools);
         if !of_request.is_empty() {
             self.admitter.reserve(visit, &of_request, amounts(), false).await.map_err(CallFailure::refused)?;
         }
@@ -37,6 +38,7 @@ impl Engine {
             metadata,
             config: visit.routing.config.as_deref(),
             family: None,
+            target: PolicyTarget::McpTools,
             attempted: None,
             is_trusted_only: false,
         };

@@ -8,7 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 use tokio_postgres::Row;
 
-/// Every condition must hold; each combination of the grouped values is counted apart.
+/// Every condition must hold; each combination of the grouped values is counted apart. Without conditions it applies to
+/// every request, and without groups all of them are counted together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     pub conditions: Vec<Condition>,
@@ -19,6 +20,27 @@ pub struct Rule {
     /// Of the metadata only what the key and the workspace say of themselves is looked at.
     #[serde(default)]
     pub trusted_metadata: bool,
+    /// None is for both.
+    #[serde(default)]
+    pub target: Option<PolicyTarget>,
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyTarget {
+    Llm,
+    /// Tools, prompts and resources of MCP servers.
+    McpTools,
+}
+
+impl PolicyTarget {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Llm => "llm",
+            Self::McpTools => "mcp_tools",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,6 +89,8 @@ pub enum ConditionValues {
 
 /// What is known of a request, or of one attempt.
 pub trait Facts {
+    fn target(&self) -> PolicyTarget;
+
     /// The value that requests are grouped by; none when there is none.
     fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>>;
 
@@ -83,11 +107,13 @@ impl Rule {
             group_by: serde_json::from_value(row.try_get::<_, Value>("group_by")?)?,
             include_none: row.try_get("include_none")?,
             trusted_metadata: row.try_get("trusted_metadata")?,
+            target: row.try_get::<_, Option<&str>>("target")?.map(super::named).transpose()?,
         })
     }
 
     pub fn matches(&self, facts: &impl Facts) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(facts))
+        self.target.is_none_or(|target| target == facts.target())
+            && self.conditions.iter().all(|condition| condition.holds(facts))
     }
 
     /// Writes the name of the request's group behind what is there. False when it lacks a grouped value, and is not counted.

@@ -7,6 +7,10 @@ use std::collections::HashMap;
 struct Request(HashMap<&'static str, &'static str>);
 
 impl Facts for Request {
+    fn target(&self) -> PolicyTarget {
+        PolicyTarget::Llm
+    }
+
     fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
         self.0.get(key.to_string().as_str()).map(|value| Cow::Borrowed(*value))
     }
@@ -34,6 +38,7 @@ fn matches(conditions: Value) -> bool {
 #[test]
 fn every_condition_must_hold_and_any_of_its_values_does() {
     for (conditions, expected) in [
+        (json!([]), true),
         (json!([{ "key": "api_key", "value": "k-1" }]), true),
         (json!([{ "key": "api_key", "value": "k-2" }]), false),
         (json!([{ "key": "api_key", "value": ["k-2", "k-1"] }]), true),

@@ -1,11 +1,16 @@
 //! Names of groups, in their bounds.
 
 use super::*;
+use crate::model::policy::PolicyTarget;
 use std::borrow::Cow;
 
 struct Sent(&'static [(&'static str, &'static str)]);
 
 impl Facts for Sent {
+    fn target(&self) -> PolicyTarget {
+        PolicyTarget::Llm
+    }
+
     fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
         let name = key.to_string();
         self.0.iter().find(|(one, _)| *one == name).map(|(_, value)| Cow::Borrowed(*value))
@@ -51,6 +56,10 @@ fn a_long_value_stands_by_its_hash() {
     static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(1 << 16));
     struct Long;
     impl Facts for Long {
+        fn target(&self) -> PolicyTarget {
+            PolicyTarget::Llm
+        }
+
         fn value(&self, _: &PolicyKey) -> Option<Cow<'_, str>> {
             Some(Cow::Borrowed(LONG.as_str()))
         }
