@@ -78,6 +78,7 @@ pub struct ProviderEntry {
     pub repairs: Repairs,
     /// Paths of its own interface that cost something, beside the families.
     pub paid: Vec<PaidPath>,
+    default_models: BTreeMap<Family, String>,
     /// Streams of chat and completions end with their usage when `stream_options` asks for it.
     pub has_stream_usage: bool,
     offers: [FamilyOffer; Family::ALL.len()],
@@ -173,6 +174,11 @@ fn providers(place: &str, rows: BTreeMap<String, Row>) -> Result<HashMap<Box<str
 
 impl ProviderEntry {
     /// Where bodies of this family go as they are, relative to the base URL, if that is the same for every request.
+    /// The model of requests of this family that name none.
+    pub fn default_model(&self, family: Family) -> Option<&str> {
+        self.default_models.get(&family).map(String::as_str)
+    }
+
     pub fn native_path(&self, family: Family) -> Option<&str> {
         match &self.offers[family as usize] {
             FamilyOffer::Native(path) => Some(path),

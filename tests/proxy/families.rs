@@ -189,6 +189,49 @@ async fn binary_and_streamed_answers_of_other_families_come_back_as_they_are() {
 }
 
 #[tokio::test]
+async fn a_moderation_without_a_model_asks_openai_for_the_latest_and_others_for_theirs() {
+    let stack = Stack::start().await;
+    integrate(&stack, "open", "openai").await;
+    integrate(&stack, "french", "mistral-ai").await;
+    let by_config = |fields: serde_json::Value| {
+        let mut config = json!({ "provider": "@open" });
+        config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        application(&stack).with("x-gateway-config", config.to_string())
+    };
+    let by_provider = |name: &str| application(&stack).with("x-gateway-provider", name);
+    let bare = r#"{ "input" : 1.0 }"#;
+    let latest = r#"{ "input" : 1.0,"model":"text-moderation-latest" }"#;
+    let named = r#"{"model":"text-moderation-stable","input":"a"}"#;
+    for (client, sent, arrives) in [
+        (by_provider("@open"), bare, latest),
+        (by_provider("@open"), named, named),
+        (by_provider("@french"), bare, bare),
+        (stack.client(), bare, latest),
+        (by_config(json!({})), bare, latest),
+        (by_config(json!({ "default_params": { "model": "m" } })), bare, r#"{ "input" : 1.0,"model":"m" }"#),
+        (by_config(json!({ "override_params": { "model": "m" } })), bare, r#"{ "input" : 1.0,"model":"m" }"#),
+        (by_config(json!({ "drop_params": ["model"] })), bare, bare),
+    ] {
+        stack.mock.reset();
+        let request = client.request(Method::POST, "/moderations").header("content-type", "application/json");
+        let answer = whole(request.body(sent)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let arrived = stack.mock.requests().pop().expect("it was asked");
+        assert_eq!(String::from_utf8(arrived.body.to_vec()).unwrap(), arrives, "{sent}");
+    }
+    // A log has the model that was asked for where the answer names another.
+    stack.mock.script(json!([{ "body": r#"{"model":"other","results":[]}"# }])).unwrap();
+    assert_eq!(by_provider("@open").post("/moderations", &json!({ "input": "a" })).await.status, 200);
+    let database = stack.database.client().await;
+    stack
+        .until("the log names the model", async || {
+            let sql = "SELECT count(*) FROM request_logs WHERE requested_model = 'text-moderation-latest'";
+            database.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) == 1
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn what_is_meant_for_a_provider_reaches_it_on_both_lanes_under_its_own_name() {
     let stack = Stack::start().await;
     let client = stack

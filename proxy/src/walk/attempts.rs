@@ -20,6 +20,7 @@ use crate::metrics::Lane;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
+use crate::request::body::edit::with_model;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
 use crate::request::receive::{MemoryShare, NotReceived, receive};
@@ -236,15 +237,27 @@ impl Engine {
         guarded: Option<&Arc<GuardedCall>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
-        let asked_for = requested_model(leaf, fields);
+        let mut asked_for = requested_model(leaf, fields);
+        let names_none = asked_for.is_none();
+        let family = errand.endpoint.family();
         let resolved;
         let (target, model) = match &errand.first {
-            Some(target) => (target, None),
+            Some(target) => {
+                asked_for = asked_for.or_else(|| default_model(target, family, leaf, fields));
+                (target, None)
+            }
             None => {
                 let headers = GatewayHeaders::from_headers(&client.head().headers, &self.aliases).map_err(refused)?;
                 let headers = headers.or_provider(visit.routing.prompt_provider());
                 let resolver = self.router.resolver(Utc::now());
-                resolved = resolver.resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?;
+                let resolve = |model: Option<&str>| resolver.resolve(leaf, &headers, &errand.caller, model);
+                let mut found = resolve(asked_for.as_deref()).map_err(refused)?;
+                if names_none && let Some(model) = default_model(&found.target, family, leaf, fields) {
+                    // Whether it may be used is asked as for any other.
+                    found = resolve(Some(&model)).map_err(refused)?;
+                    asked_for = Some(model);
+                }
+                resolved = found;
                 (&resolved.target, resolved.model.as_deref())
             }
         };
@@ -269,8 +282,10 @@ impl Engine {
             permit = self.enter_target(client, visit, errand, leaf, (target, named), read, turn).await?;
         }
         let mut edited = leaf.edits.apply(body, fields, target.deployment().or(model));
+        if names_none && let Some(named) = named {
+            edited = with_model(&edited, named);
+        }
         let row = &target.provider.row;
-        let family = errand.endpoint.family();
         let is_native = errand.endpoint.native_route().is_some();
         let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
         if !is_kept {
@@ -440,6 +455,13 @@ impl Engine {
 /// What conditions may ask about.
 fn known<'f>(errand: &'f EngineRequest, fields: &'f Fields<'f>, head: &'f RequestHeader) -> RequestFacts<'f> {
     RequestFacts { metadata: &errand.metadata, params: fields, pathname: head.uri.path() }
+}
+
+/// The model that the provider gets where neither the caller nor the config says anything of one.
+fn default_model(target: &Target, family: Family, leaf: &Leaf, fields: &Fields<'_>) -> Option<Cow<'static, str>> {
+    let default = target.provider.row.default_model(family)?;
+    let is_open = fields.get("model").is_none() && !leaf.edits.decide("model");
+    is_open.then(|| Cow::Owned(default.to_owned()))
 }
 
 /// The model as the target will be asked for it: its own, else the caller's.

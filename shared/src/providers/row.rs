@@ -58,6 +58,8 @@ pub(super) struct Row {
     #[serde(default)]
     pub untranslated: Vec<Family>,
     #[serde(default)]
+    default_models: BTreeMap<Family, String>,
+    #[serde(default)]
     stream_usage: bool,
     #[serde(default)]
     max_completion_tokens: bool,
@@ -110,6 +112,7 @@ impl Row {
             variants,
             sends_deployment: self.sends_deployment,
             placement: self.placement,
+            default_models: self.default_models,
             has_stream_usage: self.stream_usage,
             repairs: self.repairs,
             paid: self.paid.iter().map(|path| PaidPath::parse(path)).collect::<Result<_, _>>()?,

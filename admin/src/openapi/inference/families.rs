@@ -91,9 +91,10 @@ fn generation() -> Vec<Family> {
     let count = asking("TokenCountRequest", "claude-sonnet-4-5").need("messages", messages());
     let message = message.may("max_tokens", schema::whole(1..=i64::MAX).eg(100)).may("stream", schema::flag());
     let embed = asking("EmbeddingRequest", "text-embedding-3-small").need("input", input("A sentence."));
-    let moderate = schema::object("ModerationRequest")
-        .need("input", input("A sentence."))
-        .may("model", model_of("text-moderation-latest"));
+    let moderate = schema::object("ModerationRequest").need("input", input("A sentence.")).may(
+        "model",
+        model_of("text-moderation-latest").says("OpenAI is sent `text-moderation-latest` where none is named."),
+    );
     let rerank = asking("RerankRequest", "rerank-v3.5").may("query", schema::any_text().eg("Which?"));
     let ocr = asking("OcrRequest", "mistral-ocr-latest").may("document", schema::any_object());
     let run = schema::object("PromptCompletionRequest")

@@ -47,6 +47,12 @@ impl Edits {
         self.drops.iter().map(ToString::to_string).collect()
     }
 
+    /// Whether it is said here what becomes of this field where the caller does not send it.
+    pub fn decide(&self, key: &str) -> bool {
+        let is_dropped = |path: &ParamPath| matches!(path.steps(), [ParamStep::Key(name)] if name == key);
+        self.overrides.iter().chain(&self.defaults).any(|(name, _)| name == key) || self.drops.iter().any(is_dropped)
+    }
+
     /// The model that the target insists on, as JSON.
     pub fn model(&self) -> Option<&str> {
         self.overrides.iter().find(|(key, _)| key == "model").map(|(_, value)| value.as_str())
@@ -130,6 +136,18 @@ impl Edits {
     }
 }
 
+/// A body that names no model, with this one.
+pub fn with_model(body: &Bytes, model: &str) -> Bytes {
+    let Ok(fields) = Fields::parse_object(body) else { return body.clone() };
+    let model = Value::from(model).to_string();
+    let mut out = Splicer::new(fields.text, model.len() + 16);
+    for (.., place) in fields.places() {
+        out.member(place, Fate::Keep);
+    }
+    out.add("model", model.as_bytes());
+    Bytes::from(out.finish())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +178,17 @@ mod tests {
             assert_eq!(edited(body, overrides.clone(), defaults, drops, model), expected, "{overrides} {drops:?}");
         }
         assert_eq!(edited("{}", json!({"model": "@s/a"}), json!({}), &[], Some("a")), r#"{"model":"a"}"#);
+    }
+
+    #[test]
+    fn a_model_is_added_behind_what_is_there() {
+        for (body, expected) in [
+            ("{}", r#"{"model":"m"}"#),
+            (r#"{ "input" : [ 1.0 ] }"#, r#"{ "input" : [ 1.0 ],"model":"m" }"#),
+            ("[", "["),
+        ] {
+            assert_eq!(with_model(&Bytes::copy_from_slice(body.as_bytes()), "m"), expected, "{body}");
+        }
     }
 
     #[test]
