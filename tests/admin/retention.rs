@@ -57,7 +57,7 @@ async fn days_of_logs_older_than_the_retention_are_dropped_and_no_others() {
         )
         .await
         .unwrap();
-    let week = admin_with(&database, &["--log-retention-display=7"]).await;
+    let week = admin_with(&database, &["--log-retention-days=7"]).await;
     assert_eq!(run(&week, "expire_logs").await, 3);
     let left = "SELECT array_agg((now() AT TIME ZONE 'UTC')::date - (created_at AT TIME ZONE 'UTC')::date ORDER BY created_at DESC)
                 FROM request_logs";
@@ -73,7 +73,7 @@ async fn without_a_limit_nothing_is_dropped() {
     let client = database.client().await;
     fill(&client, &[399]).await;
     metrics(&client, &[5000]).await;
-    let app = admin_with(&database, &["--log-retention-display=0", "--metrics-retention-display=0"]).await;
+    let app = admin_with(&database, &["--log-retention-days=0", "--metrics-retention-days=0"]).await;
     assert_eq!((run(&app, "expire_logs").await, run(&app, "expire_metrics").await), (0, 0));
     assert_eq!((count(&client, "request_logs").await, count(&client, "usage_slots").await), (1, 1));
 }
@@ -126,7 +126,7 @@ async fn metrics_are_kept_as_long_as_set_and_totals_as_long_as_a_monthly_limit_n
     metrics(&client, &[0, 29, 31, 366]).await;
     counters(&client, &[0, 31, 61, 63, 366]).await;
     assert_eq!(left(&admin_on(&database).await, &database).await, (2, 3, 5), "a year, unless said otherwise");
-    let month = admin_with(&database, &["--metrics-retention-display=30"]).await;
+    let month = admin_with(&database, &["--metrics-retention-days=30"]).await;
     assert_eq!(left(&month, &database).await, (2, 2, 4));
     assert_eq!(left(&month, &database).await, (0, 2, 4));
 }
@@ -154,7 +154,7 @@ async fn windows_of_rates_are_deleted_once_they_are_over_however_long_metrics_ar
          FROM (VALUES ('policy', 'minute'), ('policy', 'day'), ('policy', 'total'), ('api_key_rate', 'day'),
                       ('api_key', 'hour'), ('api_key', 'day')) AS kind(scope, period), unnest(ARRAY[1, 3]) age";
     client.batch_execute(WINDOWS).await.unwrap();
-    let forever = admin_with(&database, &["--metrics-retention-display=0"]).await;
+    let forever = admin_with(&database, &["--metrics-retention-days=0"]).await;
     assert_eq!(left(&forever, &database).await, (4, 0, 8), "totals, days of things, and what is young");
 }
 
@@ -171,9 +171,31 @@ async fn a_week_of_a_rate_is_kept_until_it_is_over() {
 
 #[tokio::test]
 async fn the_retention_is_shown_with_the_organisation() {
-    let service = Service::start_with(&["--log-retention-display=30", "--metrics-retention-display=0"]).await;
-    let seen = service.administrator().get("/admin/organisation").await.json();
-    assert_eq!((&seen["log_retention_display"], &seen["metrics_retention_display"]), (&30.into(), &0.into()));
+    for (settings, logs, metrics) in [
+        (&["--log-retention-days=30", "--metrics-retention-days=0"][..], 30, 0),
+        (&["--log-retention-days=30", "--log-retention-display=7", "--metrics-retention-display=9"], 7, 9),
+    ] {
+        let service = Service::start_with(settings).await;
+        let seen = service.administrator().get("/admin/organisation").await.json();
+        let expected = (&logs.into(), &metrics.into());
+        assert_eq!((&seen["log_retention_display"], &seen["metrics_retention_display"]), expected, "{settings:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_shown_deletes_nothing_unless_nothing_else_is_set() {
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    fill(&client, &[0, 20, 50]).await;
+    metrics(&client, &[0, 20, 50]).await;
+    let shown = ["--log-retention-display=1", "--metrics-retention-display=1"];
+    let both =
+        admin_with(&database, &[&shown[..], &["--log-retention-days=30", "--metrics-retention-days=30"]].concat())
+            .await;
+    assert_eq!((run(&both, "expire_logs").await, run(&both, "expire_metrics").await), (1, 1));
+    assert_eq!((count(&client, "request_logs").await, count(&client, "usage_slots").await), (2, 2));
+    let alone = admin_with(&database, &shown).await;
+    assert_eq!((run(&alone, "expire_logs").await, run(&alone, "expire_metrics").await), (1, 1), "as it was before");
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
         RETURNING id, organisation_id, workspace_id";
     const NOTE: &str = "INSERT INTO object_deletions (folder) VALUES ($1) ON CONFLICT DO NOTHING";
     let mut items = tx.execute(LINKS, &[]).await?;
-    let days = i32::try_from(app.retention.log_retention_display)?;
+    let days = i32::try_from(app.retention.log_days())?;
     if days == 0 {
         return Ok(JobRun { items, is_all: true });
     }

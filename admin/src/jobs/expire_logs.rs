@@ -1,4 +1,4 @@
-//! Drops the days of logs that are older than `LOG_RETENTION_DISPLAY`. A day is a table of its own, so that this costs
+//! Drops the days of logs that are older than `LOG_RETENTION_DAYS`. A day is a table of its own, so that this costs
 //! the same however many rows it had; the folders of its bodies in the log store are noted for `delete_objects`.
 
 use super::{Job, JobRun};
@@ -18,7 +18,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // Dropping a day waits for everybody who reads or writes logs, and they wait behind it: better to come again later.
     const PATIENCE: &str = "1s";
     const TODAY: &str = "SELECT (now() AT TIME ZONE 'UTC')::date";
-    let kept = app.retention.log_retention_display;
+    let kept = app.retention.log_days();
     let Some(oldest) = oldest_kept(tx.query_one(TODAY, &[]).await?.try_get(0)?, kept) else {
         return Ok(JobRun { items: 0, is_all: true });
     };

@@ -1,4 +1,4 @@
-//! Deletes figures (`usage_slots`) once they are older than `METRICS_RETENTION_DISPLAY`, and running totals of days and
+//! Deletes figures (`usage_slots`) once they are older than `METRICS_RETENTION_DAYS`, and running totals of days and
 //! shorter that no limit looks at any more; windows of rates two days after they are over at the latest.
 
 use super::{Job, JobRun};
@@ -28,7 +28,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
         SELECT ctid FROM usage_counters
         WHERE period <> 'total' AND (period IN ('minute', 'hour') OR scope = 'policy' OR scope LIKE '%\\_rate')
           AND starts_at < now() - make_interval(days => CASE period WHEN 'week' THEN $1 + 7 ELSE $1 END) LIMIT $2))";
-    let kept = app.retention.metrics_retention_display;
+    let kept = app.retention.metrics_days();
     let mut done = JobRun { items: 0, is_all: true };
     // Zero keeps what is shown for ever.
     let shown = (kept > 0).then_some((COUNTERS, kept.max(COUNTERS_KEPT)));

@@ -20,7 +20,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
         WHERE rejected_at < now() - make_interval(days => $1) ORDER BY rejected_at LIMIT $2)";
     const BOUND: &str = "DELETE FROM rejected_records WHERE id IN (SELECT id FROM rejected_records
         ORDER BY rejected_at DESC OFFSET $1 LIMIT $2)";
-    let days = match app.retention.log_retention_display {
+    let days = match app.retention.log_days() {
         0 => MAX_DAYS,
         days => days.min(MAX_DAYS),
     };

@@ -114,8 +114,8 @@ impl Organisation {
                 "api_key": self.metadata_schemas["api_key"],
                 "workspace": self.metadata_schemas["workspace"],
             },
-            "log_retention_display": retention.log_retention_display,
-            "metrics_retention_display": retention.metrics_retention_display,
+            "log_retention_display": retention.shown_log_days(),
+            "metrics_retention_display": retention.shown_metrics_days(),
             "created_at": self.created_at,
             "last_updated_at": self.last_updated_at,
         })

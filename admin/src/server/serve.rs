@@ -30,6 +30,12 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     if !app.sealer.has_master_key() {
         tracing::warn!("there is no master key: operations that store secrets will be refused");
     }
+    for (shown, instead, days) in app.retention.deleting_displays() {
+        tracing::warn!(
+            "{shown} is for showing, and deletes what is older than {days} days because {instead} is not set: \
+             set {instead}, since 1.0 will delete by it alone"
+        );
+    }
     let mut jobs = jobs::start(&app);
     let (supervisor, sealer) = (app.supervisor.clone(), app.sealer.clone());
     jobs.spawn(supervisor.clone().keep(KEYRING, move || sealer.clone().watch()));
