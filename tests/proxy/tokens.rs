@@ -6,7 +6,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Utc;
 use harness::issuer::{Issuer, Serving, claims};
 use harness::{Answer, Client, Stack, chat};
+use openssl::bn::{BigNum, BigNumContext};
+use openssl::ec::{EcGroup, EcKey};
+use openssl::ecdsa::EcdsaSig;
 use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
 use openssl::pkey::PKey;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -90,9 +94,14 @@ async fn every_bad_token_is_told_why_and_reaches_the_trail() {
     let foreign = other.workspace_id.to_string();
     let rows = [
         (format!("{head}.{body}"), 401, "invalid_api_key", "malformed token".to_owned()),
-        (format!("{none}.{body}."), 401, "invalid_api_key", "algorithm none is not RS256".into()),
+        (format!("{none}.{body}."), 401, "invalid_api_key", "algorithm none is not one of RS256".into()),
         (format!("{head}.{body}.{confused}"), 401, "invalid_api_key", "signature does not match".into()),
-        (headed(json!({ "alg": "HS256", "kid": "k1" })), 401, "invalid_api_key", "algorithm HS256 is not RS256".into()),
+        (
+            headed(json!({ "alg": "HS256", "kid": "k1" })),
+            401,
+            "invalid_api_key",
+            "algorithm HS256 is not one of RS256".into(),
+        ),
         (headed(json!({ "alg": "RS256" })), 401, "invalid_api_key", "header has no kid".into()),
         (
             headed(json!({ "alg": "RS256", "kid": "k9" })),
@@ -291,4 +300,39 @@ async fn a_key_that_left_the_set_ends_the_tokens_that_it_signed_as_soon_as_the_s
     assert_eq!(ask(&stack, &issuer.token(&good(&stack))).await.status, 200, "an unknown key id is looked for");
     let refused = ask(&stack, &old).await;
     assert_eq!(refused.status, 401, "it was remembered as verified: {}", refused.text());
+}
+
+#[tokio::test]
+async fn tokens_of_elliptic_and_edwards_keys_pass_like_others() {
+    let stack = Stack::start().await;
+    let elliptic = EcKey::generate(&EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap()).unwrap();
+    let (mut x, mut y) = (BigNum::new().unwrap(), BigNum::new().unwrap());
+    let mut context = BigNumContext::new().unwrap();
+    elliptic.public_key().affine_coordinates(elliptic.group(), &mut x, &mut y, &mut context).unwrap();
+    let edwards = PKey::generate_ed25519().unwrap();
+    let written = |bytes: Vec<u8>| URL_SAFE_NO_PAD.encode(bytes);
+    let number = |number: &BigNum| written(number.to_vec_padded(32).unwrap());
+    let keys = json!([
+        { "kid": "e", "kty": "EC", "crv": "P-256", "alg": "ES256", "x": number(&x), "y": number(&y) },
+        { "kid": "d", "kty": "OKP", "crv": "Ed25519", "x": written(edwards.raw_public_key().unwrap()) },
+    ]);
+    accept(&stack, &json!({ "jwks_json": { "keys": keys } })).await;
+    let message =
+        |header: Value| format!("{}.{}", written(header.to_string().into()), written(good(&stack).to_string().into()));
+    let by_ellipse = message(json!({ "alg": "ES256", "kid": "e" }));
+    let signature = EcdsaSig::sign(&openssl::sha::sha256(by_ellipse.as_bytes()), &elliptic).unwrap();
+    let padded = |number: &openssl::bn::BigNumRef| number.to_vec_padded(32).unwrap();
+    let numbers = [padded(signature.r()), padded(signature.s())].concat();
+    let by_edwards = message(json!({ "alg": "EdDSA", "kid": "d" }));
+    let mut signer = openssl::sign::Signer::new_without_digest(&edwards).unwrap();
+    let signed = signer.sign_oneshot_to_vec(by_edwards.as_bytes()).unwrap();
+    for (token, status) in [
+        (format!("{by_ellipse}.{}", written(numbers)), 200),
+        (format!("{by_edwards}.{}", written(signed.clone())), 200),
+        (format!("{by_ellipse}.{}", written(signature.to_der().unwrap())), 401),
+        (format!("{by_ellipse}.{}", written(signed)), 401),
+    ] {
+        let answer = ask(&stack, &token).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
 }

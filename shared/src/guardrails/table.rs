@@ -6,6 +6,7 @@ use super::checks;
 use super::fault::Fault;
 use super::parameters::Parameters;
 use super::vendors::{VENDORS, VendorCheck};
+use crate::identity::jwt::algorithm;
 use serde_json::Value;
 
 pub struct CheckSpec {
@@ -198,7 +199,7 @@ pub static TABLE: &[CheckSpec] = &[
           P::or("addToExisting", Flag, "true"), flag("onlyIfEmpty")], checks::add_prefix::compile),
     row("default.jwt", "Token of the caller", INPUT,
         &[P::new("jwks", ObjectOrText), P::new("jwksUri", Url), P::or("headerKey", Text, "\"Authorization\""),
-          P::or("algorithms", Choices(&["RS256"]), "[\"RS256\"]"), P::or("cacheMaxAge", WHOLE, "86400"),
+          P::or("algorithms", Choices(algorithm::NAMES), "[\"RS256\"]"), P::or("cacheMaxAge", WHOLE, "86400"),
           P::or("clockTolerance", WHOLE, "5"), P::or("maxTokenAge", Text, "\"1d\""), P::new("requiredClaims", Texts),
           P::new("claimValues", Object), P::new("introspectEndpoint", Url),
           P::or("introspectContentType", Choice(checks::jwt::INTROSPECTION_TYPES), "\"application/x-www-form-urlencoded\""),

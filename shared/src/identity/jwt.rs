@@ -4,6 +4,7 @@
 //! `token` is pure: text, keys, settings and the time make a `VerifiedToken` or a named `Rejection`. `key_ring` fetches and
 //! keeps the keys; `failures` makes rows of an audit trail of rejected tokens, as few as `allowance` grants.
 
+pub mod algorithm;
 mod allowance;
 pub mod claims;
 pub mod failures;

@@ -58,6 +58,8 @@ struct Jwt {
     /// Claims that a header of the same name must repeat.
     repeated: Vec<HeaderName>,
     extracted: ExtractedClaims,
+    /// By which a token may be signed.
+    algorithms: Vec<String>,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
@@ -105,8 +107,13 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         .collect::<Result<Vec<_>, _>>();
     let repeated =
         repeated.map_err(|_| unusable("headerPayloadMatch", "has a name that is no name of a header".into()))?;
+    let mut algorithms = parameters.texts("algorithms");
+    if algorithms.is_empty() {
+        algorithms.push("RS256".to_owned());
+    }
     Ok(Box::new(Jwt {
         keys,
+        algorithms,
         repeated,
         header,
         tolerance: parameters.count("clockTolerance", 5) as i64,
@@ -194,8 +201,9 @@ impl Jwt {
     }
 
     fn token<'t>(&self, subject: &Subject<'t>) -> Result<Unverified<'t>, Box<Verdict>> {
-        Unverified::parse(self.sent(subject)?)
-            .map_err(|rejection| Self::refuse(&format!("the token was refused ({})", rejection.kind())).into())
+        let refused = |kind: &str| Box::new(Self::refuse(&format!("the token was refused ({kind})")));
+        let token = Unverified::parse(self.sent(subject)?).map_err(|rejection| refused(rejection.kind()))?;
+        if token.is_signed_by(&self.algorithms) { Ok(token) } else { Err(refused("algorithm")) }
     }
 
     fn verify(&self, subject: &Subject<'_>, keys: &WebKeySet) -> Verdict {

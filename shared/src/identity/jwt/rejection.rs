@@ -1,6 +1,7 @@
 //! Why a token was not accepted, in words its sender can act on. What a message repeats of the token is shortened and
 //! plain, because it ends in answers, logs and the audit trail.
 
+use super::algorithm::NAMES;
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;
 
@@ -92,7 +93,7 @@ impl fmt::Display for Rejection {
         match self {
             Self::SwitchedOff => f.write_str("this installation accepts no tokens (JWT_ENABLED)"),
             Self::Malformed => f.write_str("malformed token"),
-            Self::Algorithm(alg) => write!(f, "algorithm {} is not RS256", plain(alg)),
+            Self::Algorithm(alg) => write!(f, "algorithm {} is not one of {}", plain(alg), NAMES.join(", ")),
             Self::Type(typ) => write!(f, "type {} is not JWT", plain(typ)),
             Self::Critical => f.write_str("header asks for extensions (crit) that are not known here"),
             Self::NoKeyId => f.write_str("header has no kid"),

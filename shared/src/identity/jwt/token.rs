@@ -1,6 +1,7 @@
 //! From the text of a token to what it says, believed only after its signature. Who may sign is named inside the token
 //! (organisation and key id), so it is read in two steps: `Unverified` for finding the keys, `verify` for the rest.
 
+use super::algorithm;
 use super::claims::{self, VerifiedToken};
 use super::keys::WebKeySet;
 use super::rejection::Rejection;
@@ -32,6 +33,7 @@ pub fn looks_like_jwt(value: &[u8]) -> bool {
 pub struct Unverified<'t> {
     text: &'t str,
     kid: String,
+    algorithm: Algorithm,
     claims: Map<String, Value>,
 }
 
@@ -51,8 +53,13 @@ impl<'t> Unverified<'t> {
         let header = object(head.as_bytes()).ok_or(Rejection::Malformed)?;
         let claims = object(body.as_bytes()).ok_or(Rejection::Malformed)?;
         URL_SAFE_NO_PAD.decode(signature).map_err(|_| Rejection::Malformed)?;
-        let kid = checked(&header, types)?;
-        Ok(Self { text, kid, claims })
+        let (kid, algorithm) = checked(&header, types)?;
+        Ok(Self { text, kid, algorithm, claims })
+    }
+
+    /// Whether it says that it is signed by one of these algorithms.
+    pub fn is_signed_by(&self, names: &[impl AsRef<str>]) -> bool {
+        names.iter().any(|name| algorithm::parse(name.as_ref()) == Some(self.algorithm))
     }
 
     pub fn kid(&self) -> &str {
@@ -84,10 +91,10 @@ impl<'t> Unverified<'t> {
 
     /// The claims, if one of these keys signed them. Whether they hold now is the caller's to judge.
     pub fn claims_signed_by(&self, keys: &WebKeySet) -> Result<Map<String, Value>, Rejection> {
-        let key = keys.find(&self.kid)?;
+        let key = keys.find(&self.kid, self.algorithm)?;
         signature::install();
         // The time is judged by the claims, with the caller's clock; issuer and audience by the organisation's rules.
-        let mut validation = Validation::new(Algorithm::RS256);
+        let mut validation = Validation::new(self.algorithm);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
@@ -99,13 +106,12 @@ impl<'t> Unverified<'t> {
     }
 }
 
-/// The key id, once everything else in the header is as it must be.
-fn checked(header: &Map<String, Value>, types: &[&str]) -> Result<String, Rejection> {
+/// The key id and the algorithm, once everything else in the header is as it must be.
+fn checked(header: &Map<String, Value>, types: &[&str]) -> Result<(String, Algorithm), Rejection> {
     let text = |name: &str| header.get(name).and_then(Value::as_str);
-    match text("alg") {
-        Some("RS256") => {}
-        other => return Err(Rejection::Algorithm(other.unwrap_or_default().to_owned())),
-    }
+    let Some(algorithm) = text("alg").and_then(algorithm::parse) else {
+        return Err(Rejection::Algorithm(text("alg").unwrap_or_default().to_owned()));
+    };
     match header.get("typ") {
         None => {}
         Some(typ) if typ.as_str().is_some_and(|typ| types.iter().any(|one| typ.eq_ignore_ascii_case(one))) => {}
@@ -114,7 +120,8 @@ fn checked(header: &Map<String, Value>, types: &[&str]) -> Result<String, Reject
     if header.contains_key("crit") {
         return Err(Rejection::Critical);
     }
-    text("kid").filter(|kid| !kid.is_empty()).map(str::to_owned).ok_or(Rejection::NoKeyId)
+    let kid = text("kid").filter(|kid| !kid.is_empty()).ok_or(Rejection::NoKeyId)?;
+    Ok((kid.to_owned(), algorithm))
 }
 
 fn object(part: &[u8]) -> Option<Map<String, Value>> {

@@ -4,7 +4,7 @@ use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteContext};
 use crate::guardrails::subject::testing::{said, subject};
 use crate::guardrails::{Subject, compile};
 use crate::identity::jwt::WebKeySet;
-use crate::identity::jwt::testing::{signer, stranger};
+use crate::identity::jwt::testing::{signer, signer_by, stranger};
 use http::HeaderMap;
 use serde_json::json;
 use std::sync::Arc;
@@ -176,6 +176,34 @@ fn keys_that_are_not_there_and_ages_that_are_none_are_refused() {
         json!({ "jwks": jwks, "claimValues": { "a": {} } }),
     ] {
         assert!(compile("jwt", &parameters).is_err(), "{parameters}");
+    }
+}
+
+#[test]
+fn only_the_algorithms_that_are_listed_hold() {
+    const NOW: i64 = 1_700_000_000;
+    let claims = json!({ "iat": NOW - 60, "exp": NOW + 60 });
+    for (listed, signed, passes) in [
+        (json!(null), "RS256", true),
+        (json!([]), "RS256", true),
+        (json!(null), "ES256", false),
+        (json!(["ES256"]), "ES256", true),
+        (json!(["ES256"]), "RS256", false),
+        (json!(["RS256", "PS512", "EdDSA"]), "PS512", true),
+        (json!(["RS256", "PS512", "EdDSA"]), "EdDSA", true),
+        (json!(["RS256", "PS512", "EdDSA"]), "RS512", false),
+    ] {
+        let mut parameters = json!({ "jwks": { "keys": [signer_by(signed).jwk()] } });
+        if !listed.is_null() {
+            parameters["algorithms"] = listed.clone();
+        }
+        let token = signer_by(signed).signed(&json!({ "alg": signed, "kid": "k1" }), &claims);
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let request = json!({});
+        let subject = Subject { headers: &headers, ..subject(&request, None) };
+        let verdict = compile("jwt", &parameters).unwrap().run(&subject);
+        assert_eq!(said(&verdict) == "pass", passes, "{listed} {signed}: {verdict:?}");
     }
 }
 

@@ -45,7 +45,7 @@ impl Site {
     async fn find_at(&self, after: Duration, kid: &str) -> Result<(), Rejection> {
         let source = KeySource::Url("https://keys.example".into());
         let current = self.ring.keys(self.organisation, &source, kid, self.now + after).await?;
-        current.keys.find(kid).map(|_| ())
+        current.keys.find(kid, jsonwebtoken::Algorithm::RS256).map(|_| ())
     }
 
     async fn keys_at(&self, after: Duration, kid: &str) -> Current {

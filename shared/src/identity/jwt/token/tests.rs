@@ -1,7 +1,7 @@
 //! Tokens good and bad: every rule by its message.
 
 use super::*;
-use crate::identity::jwt::testing::{encoded, signer, stranger};
+use crate::identity::jwt::testing::{encoded, signer, signer_by, stranger};
 use chrono::SubsecRound as _;
 use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
@@ -88,13 +88,17 @@ fn what_is_no_token_is_malformed() {
 }
 
 #[test]
-fn the_header_must_say_rs256_and_name_a_key() {
+fn the_header_must_say_a_known_algorithm_and_name_a_key() {
+    let listed = "is not one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA";
+    let (none, hmac) = (format!("algorithm none {listed}"), format!("algorithm HS256 {listed}"));
+    let absent = format!("algorithm (none) {listed}");
     for (header, message) in [
-        (json!({ "alg": "none", "kid": "k1" }), "algorithm none is not RS256"),
-        (json!({ "alg": "HS256", "kid": "k1" }), "algorithm HS256 is not RS256"),
-        (json!({ "alg": "RS512", "kid": "k1" }), "algorithm RS512 is not RS256"),
-        (json!({ "alg": 1, "kid": "k1" }), "algorithm (none) is not RS256"),
-        (json!({ "kid": "k1" }), "algorithm (none) is not RS256"),
+        (json!({ "alg": "none", "kid": "k1" }), &none[..]),
+        (json!({ "alg": "HS256", "kid": "k1" }), &hmac),
+        (json!({ "alg": "ES256", "kid": "k1" }), "the key with kid k1 is for another algorithm"),
+        (json!({ "alg": "EdDSA", "kid": "k1" }), "the key with kid k1 is for another algorithm"),
+        (json!({ "alg": 1, "kid": "k1" }), &absent),
+        (json!({ "kid": "k1" }), &absent),
         (json!({ "alg": "RS256" }), "header has no kid"),
         (json!({ "alg": "RS256", "kid": "" }), "header has no kid"),
         (json!({ "alg": "RS256", "kid": "k2" }), "no key in the JWKS matches kid k2"),
@@ -127,6 +131,35 @@ fn a_signature_by_anybody_else_or_over_anything_else_does_not_match() {
         format!("{head}.{body}.{confused}"),
     ] {
         assert_eq!(refusal(&token), "signature does not match", "{token}");
+    }
+}
+
+#[test]
+fn a_token_may_be_signed_by_every_algorithm_that_is_named() {
+    for algorithm in algorithm::NAMES {
+        let (signer, header) = (signer_by(algorithm), json!({ "alg": algorithm, "kid": "k1" }));
+        let keys = WebKeySet::from_json(&json!({ "keys": [signer.jwk()] })).unwrap();
+        let verify = |text: &str| {
+            let read = Unverified::parse(text.as_bytes()).and_then(|token| token.claims_signed_by(&keys));
+            read.map_err(|rejection| rejection.to_string().replace("JWT rejected: ", ""))
+        };
+        let good = signer.signed(&header, &claims());
+        assert_eq!(verify(&good).map(Value::Object), Ok(claims()), "{algorithm}");
+        let (message, signature) = good.rsplit_once('.').unwrap();
+        let mut bytes = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let (cut, long) = (URL_SAFE_NO_PAD.encode(&bytes[1..]), URL_SAFE_NO_PAD.encode([&bytes[..], &[0]].concat()));
+        bytes[7] ^= 1;
+        let other = good.rsplit_once('.').unwrap().0.replace(&encoded(&claims()), &encoded(&json!({ "exp": 1 })));
+        for bad in [
+            format!("{message}.{}", URL_SAFE_NO_PAD.encode(&bytes)),
+            format!("{message}.{cut}"),
+            format!("{message}.{long}"),
+            format!("{message}.{}", URL_SAFE_NO_PAD.encode(vec![0; bytes.len()])),
+            format!("{message}."),
+            format!("{other}.{signature}"),
+        ] {
+            assert_eq!(verify(&bad), Err("signature does not match".to_owned()), "{algorithm}: {bad}");
+        }
     }
 }
 
