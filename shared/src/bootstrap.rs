@@ -57,6 +57,17 @@ pub async fn run(
     api_key_prefix: &str,
 ) -> Result<Option<FirstKeys>, BootstrapError> {
     let transaction = client.transaction().await?;
+    let keys = run_within(&transaction, settings, api_key_prefix).await?;
+    transaction.commit().await?;
+    Ok(keys)
+}
+
+/// The same as a part of something larger.
+pub async fn run_within(
+    transaction: &Transaction<'_>,
+    settings: &settings::Bootstrap,
+    api_key_prefix: &str,
+) -> Result<Option<FirstKeys>, BootstrapError> {
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     let found = transaction.query_one("SELECT EXISTS (SELECT FROM organisations)", &[]).await?;
     if found.try_get(0)? {
@@ -67,9 +78,7 @@ pub async fn run(
         owner_email: checked_email("BOOTSTRAP_OWNER_EMAIL", &settings.bootstrap_owner_email)?,
         admin_key: settings.bootstrap_admin_key.as_deref().map(checked_key).transpose()?,
     };
-    let keys = insert(&transaction, tenant, api_key_prefix).await?;
-    transaction.commit().await?;
-    Ok(Some(keys))
+    insert(transaction, tenant, api_key_prefix).await.map(Some)
 }
 
 /// Makes a further organisation with a generated admin key.
@@ -79,15 +88,25 @@ pub async fn create_organisation(
     owner_email: &str,
     api_key_prefix: &str,
 ) -> Result<FirstKeys, BootstrapError> {
+    let transaction = client.transaction().await?;
+    let keys = create_organisation_within(&transaction, name, owner_email, api_key_prefix).await?;
+    transaction.commit().await?;
+    Ok(keys)
+}
+
+/// The same as a part of something larger.
+pub async fn create_organisation_within(
+    transaction: &Transaction<'_>,
+    name: &str,
+    owner_email: &str,
+    api_key_prefix: &str,
+) -> Result<FirstKeys, BootstrapError> {
     let tenant = NewTenant {
         name: checked_name("the name", name)?,
         owner_email: checked_email("the owner's address", owner_email)?,
         admin_key: None,
     };
-    let transaction = client.transaction().await?;
-    let keys = insert(&transaction, tenant, api_key_prefix).await?;
-    transaction.commit().await?;
-    Ok(keys)
+    insert(transaction, tenant, api_key_prefix).await
 }
 
 /// Makes a service key of a workspace, with the given scopes.

@@ -49,13 +49,21 @@ mod tests {
 
     #[test]
     fn every_write_is_recorded_but_use() {
-        let is_use = |path: &str| {
-            ["/feedback", "/logs", "/explain", "/analytics"].iter().any(|one| path.starts_with(one))
-                || ["/render", "/test", "/check"].iter().any(|one| path.ends_with(one))
-        };
-        for operation in operations().filter(|one| one.method != Method::Get && !is_use(one.path)) {
-            assert!(operation.audit.is_some(), "{operation:?}");
-        }
+        // Whoever adds one here says with it that it changes nothing that anybody administers.
+        const USE: [(&str, &str); 8] = [
+            ("POST", "/explain"),
+            ("POST", "/feedback"),
+            ("POST", "/guardrails/test"),
+            ("POST", "/logs"),
+            ("POST", "/mcp-integrations/{id}/test"),
+            ("POST", "/mcp-servers/{id}/test"),
+            ("POST", "/prompts/{promptId}/render"),
+            ("PUT", "/feedback/{id}"),
+        ];
+        let unrecorded = operations().filter(|one| one.method != Method::Get && one.audit.is_none());
+        let mut unrecorded: Vec<_> = unrecorded.map(|one| (one.method.as_str(), one.path)).collect();
+        unrecorded.sort_unstable();
+        assert_eq!(unrecorded, USE);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::logs::erase::{self, Erased, ErasureMode, ErasureSubject};
 use crate::settings::Settings;
 use anyhow::Context as _;
 use chrono::{Days, NaiveDate, NaiveTime, Utc};
+use serde_json::json;
 use shared::bootstrap::{self, FirstKeys};
 use shared::db::usage_slots::{self, DayVerdict};
 use shared::db::{self, migrate};
@@ -20,6 +21,7 @@ use shared::log_store::LogStore;
 use shared::seal::{MasterKeys, Sealer};
 use shared::settings::Database;
 use std::time::Duration;
+use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;
 
 /// Brings the schema up to date.
@@ -33,12 +35,33 @@ pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
 /// Makes the first organisation; `None` when there is one already.
 pub async fn first_start(settings: &Settings) -> anyhow::Result<Option<FirstKeys>> {
     let mut client = db::connect(&settings.database).await?;
-    Ok(bootstrap::run(&mut client, &settings.bootstrap, &settings.identity.api_key_prefix).await?)
+    let tx = client.transaction().await?;
+    let made = bootstrap::run_within(&tx, &settings.bootstrap, &settings.identity.api_key_prefix).await?;
+    if let Some(keys) = &made {
+        record_organisation(&tx, keys).await?;
+    }
+    tx.commit().await?;
+    Ok(made)
 }
 
 pub async fn create_organisation(settings: &Settings, name: &str, owner_email: &str) -> anyhow::Result<FirstKeys> {
     let mut client = db::connect(&settings.database).await?;
-    Ok(bootstrap::create_organisation(&mut client, name, owner_email, &settings.identity.api_key_prefix).await?)
+    let tx = client.transaction().await?;
+    let prefix = &settings.identity.api_key_prefix;
+    let keys = bootstrap::create_organisation_within(&tx, name, owner_email, prefix).await?;
+    record_organisation(&tx, &keys).await?;
+    tx.commit().await?;
+    Ok(keys)
+}
+
+/// The first record of a trail: where the organisation and its first key come from.
+async fn record_organisation(tx: &Transaction<'_>, keys: &FirstKeys) -> Result<(), tokio_postgres::Error> {
+    let mut record = audit::AuditRecord::by_system(keys.organisation_id, "organisation", "create");
+    record.resource_id = Some(keys.organisation_id.to_string());
+    record.after = Some(json!({
+        "default_workspace_id": keys.workspace_id, "owner_id": keys.owner_id, "admin_key_id": keys.admin_key.id,
+    }));
+    audit::record(tx, &record).await
 }
 
 /// Verifies the audit trail of one organisation or of all.
@@ -99,11 +122,25 @@ pub async fn rotate_keys(
     tell: &mut dyn FnMut(rotation::Progress),
 ) -> anyhow::Result<report::Report> {
     let (mut client, sealer) = (db::connect(&settings.database).await?, sealer(settings)?);
+    record_rotation(&mut client, data_keys).await?;
     rotation::rewrap(&mut client, &sealer, tell).await?;
     if data_keys {
         rotation::replace_data_keys(&mut client, &sealer, GRACE, tell).await?;
     }
     Ok(report::status(&client, &sealer).await?)
+}
+
+/// In the trail of every organisation whose secrets are concerned. Before the work, which is many transactions: one that
+/// is interrupted has its record too.
+async fn record_rotation(client: &mut Client, data_keys: bool) -> anyhow::Result<()> {
+    const CONCERNED: &str = "SELECT DISTINCT organisation_id FROM data_keys ORDER BY organisation_id";
+    let tx = client.transaction().await?;
+    for row in tx.query(CONCERNED, &[]).await? {
+        let mut record = audit::AuditRecord::by_system(row.try_get(0)?, "data_keys", "rotate");
+        record.after = Some(json!({ "has_new_data_key": data_keys }));
+        audit::record(&tx, &record).await?;
+    }
+    Ok(tx.commit().await?)
 }
 
 /// Erases what the logs of an organisation hold of somebody, and records that the operator did.

@@ -108,11 +108,6 @@ impl Doc {
     }
 
     /// Parameters of the query that must be sent.
-    pub fn needs(mut self, names: &[&str]) -> Self {
-        self.query.json["required"] = names.iter().copied().collect();
-        self
-    }
-
     /// A parameter of the query.
     pub fn filter(mut self, name: &str, schema: Schema) -> Self {
         self.query = self.query.may(name, schema);

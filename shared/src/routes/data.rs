@@ -35,10 +35,10 @@ pub(super) static ANALYTICS: &[Operation] = &[
     get(181, "/analytics/groups/metadata/{metadataKey}", ANY, VIEW),
     get(182, "/analytics/groups/{groupBy}", ANY, VIEW),
     get(0, "/analytics/budgets", ANY, VIEW),
-    post(210, "/analytics/saved-filters", ANY, VIEW),
+    post(210, "/analytics/saved-filters", ANY, VIEW).audited("saved_filters", "create"),
     get(211, "/analytics/saved-filters", ANY, VIEW),
-    put(212, "/analytics/saved-filters/{id}", ANY, VIEW),
-    delete(213, "/analytics/saved-filters/{id}", ANY, VIEW),
+    put(212, "/analytics/saved-filters/{id}", ANY, VIEW).audited("saved_filters", "update"),
+    delete(213, "/analytics/saved-filters/{id}", ANY, VIEW).audited("saved_filters", "delete"),
 ];
 
 /// A log carries the request and the answer of a call.

@@ -57,6 +57,70 @@ async fn a_saved_filter_narrows_unless_the_request_says_otherwise() {
 }
 
 #[tokio::test]
+async fn the_time_of_a_saved_filter_holds_where_the_request_names_none() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for day in ["2026-01-10", "2026-01-15", "2026-01-20"] {
+        store(&service, format!("{day}T12:00:00Z").parse().unwrap(), json!({})).await;
+    }
+    let ten_days = json!({
+        "time_of_generation_min": "2026-01-14T00:00:00Z", "time_of_generation_max": "2026-01-24T00:00:00Z",
+    });
+    let save = async |filters: serde_json::Value| {
+        let made = client.post(PATH, &json!({ "name": "Days", "filters": filters })).await.json();
+        made["id"].as_str().unwrap().to_owned()
+    };
+    let (timed, timeless) = (save(ten_days).await, save(json!({ "status_code": "200" })).await);
+    for (path, count) in
+        [("/analytics/graphs/requests", "/summary/total"), ("/analytics/groups/model", "/data/0/requests")]
+    {
+        for (query, expected) in [
+            (format!("saved_filter_id={timed}"), 2),
+            (format!("saved_filter_id={timed}&time_of_generation_min=2026-01-16T00:00:00Z"), 1),
+            (format!("saved_filter_id={timed}&{ALL}"), 3),
+        ] {
+            let found = get(&client, path, &query).await;
+            assert_eq!(found.pointer(count), Some(&json!(expected)), "{path}?{query}: {found}");
+        }
+    }
+    let refused = client.get(&format!("/analytics/graphs/requests?saved_filter_id={timeless}")).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("time_of_generation_min"), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_saved_filter_is_in_the_audit_trail() {
+    let service = Service::start().await;
+    let client = service.workspace_client(service.home.workspace_id).await;
+    let id = client.post(PATH, &json!({ "name": "A", "filters": {} })).await.json()["id"].as_str().unwrap().to_owned();
+    let path = format!("{PATH}/{id}");
+    assert_eq!(client.put(&path, &json!({ "name": "B" })).await.status, 200);
+    assert_eq!(client.delete(&path).await.status, 200);
+    assert_eq!(client.delete(&path).await.status, 404);
+    let trail = service.trail(service.home.organisation_id).await;
+    let seen: Vec<_> = trail
+        .iter()
+        .filter(|row| row["resource_type"] == "saved_filters")
+        .map(|row| (&row["action"], &row["before"]["name"], &row["after"]["name"], &row["response_status_code"]))
+        .collect();
+    let (none, a, b) = (json!(null), json!("A"), json!("B"));
+    let expected = [
+        (&json!("create"), &none, &a, &json!(200)),
+        (&json!("update"), &a, &b, &json!(200)),
+        (&json!("delete"), &b, &none, &json!(200)),
+        (&json!("delete"), &none, &none, &json!(404)),
+    ];
+    assert_eq!(seen, expected);
+    for row in trail.iter().filter(|row| row["resource_type"] == "saved_filters") {
+        assert_eq!(
+            (&row["resource_id"], &row["workspace_id"]),
+            (&json!(id), &json!(service.home.workspace_id)),
+            "{row}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn tenants_and_workspaces_never_see_each_others_filters() {
     let service = Service::start().await;
     let (other, elsewhere) = (service.organisation().await, service.workspace("elsewhere").await);

@@ -88,3 +88,42 @@ async fn a_trail_that_cannot_be_read_is_told_from_one_that_was_edited() {
     let (status, said) = machine.verify(&[]).await;
     assert!(status.code() == Some(1) && said.contains("the audit trail cannot be read"), "{status} {said}");
 }
+
+#[tokio::test]
+async fn commands_that_change_something_leave_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let keyring = folder.path().join("keyring");
+    std::fs::write(&keyring, shared::seal::Keyring::generate("one").unwrap()).unwrap();
+    let file = format!("--gateway-master-key-file={}", keyring.display());
+    let machine = Machine { service: Service::start_with(&[&file]).await, folder };
+    crate::integrations::account(&machine.service.administrator(), "sealed").await;
+    let run = async |arguments: &[&str]| {
+        let mut process = machine.start(arguments, &[("GATEWAY_MASTER_KEY_FILE", keyring.to_str().unwrap())]);
+        assert!(process.ended_within(Duration::from_secs(30)).await.success(), "{}", process.log());
+    };
+    run(&["keys", "rotate"]).await;
+    run(&["create-organisation", "--name", "Second", "--owner-email", "owner@second.test"]).await;
+    let home = machine.service.home.organisation_id;
+    let rotated = format!(
+        "SELECT count(*) FROM audit_logs WHERE organisation_id = '{home}' AND user_type = 'system'
+         AND resource_type = 'data_keys' AND action = 'rotate'"
+    );
+    assert_eq!(machine.count(&rotated).await, 1);
+    let made = "SELECT count(*) FROM audit_logs a JOIN organisations o ON o.id = a.organisation_id
+        WHERE o.name = 'Second' AND resource_type = 'organisation' AND action = 'create' AND resource_id = o.id::text";
+    assert_eq!(machine.count(made).await, 1);
+}
+
+#[tokio::test]
+async fn the_first_start_is_the_first_record() {
+    let (database, folder) = (harness::Database::fresh().await, tempfile::tempdir().unwrap());
+    let port = Reservation::any().unwrap();
+    let environment = [("DATABASE_URL".to_owned(), database.url()), ("ADMIN_PORT".to_owned(), port.port().to_string())];
+    let process = Process::start("gateway-admin", &[], &environment, folder.path());
+    let client = database.client().await;
+    let trail = "SELECT resource_type || ' ' || action FROM audit_logs ORDER BY created_at";
+    until("the organisation is made", async || !client.query(trail, &[]).await.unwrap().is_empty()).await;
+    let first: String = client.query(trail, &[]).await.unwrap()[0].get(0);
+    assert_eq!(first, "organisation create");
+    drop(process);
+}

@@ -5,13 +5,13 @@ use crate::log_data::filters;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
+const SAVED: &str = "Filters that were saved; what the request says itself wins. Both ends of the time are needed, \
+                     in the request or in them.";
+
 /// An operation that counts logs, with every filter.
 pub fn counted(path: &str, summary: &str) -> Doc {
     let id = schema::uuid().or_empty();
-    filters::documented_filters(Doc::get(path, summary))
-        .needs(&["time_of_generation_min", "time_of_generation_max"])
-        .filter("saved_filter_id", id.says("Filters that were saved; what the request says itself wins."))
-        .also_as(&[csv::KIND])
+    filters::documented_filters(Doc::get(path, summary)).filter("saved_filter_id", id.says(SAVED)).also_as(&[csv::KIND])
 }
 
 /// One that can be compared with the time before.

@@ -2,7 +2,7 @@
 //! of the organisation.
 
 use crate::app::App;
-use crate::crud::{Answer, Routes};
+use crate::crud::{Action, Answer, Change, Routes};
 use crate::http::{ApiError, Field, Query, Time, text};
 use crate::identity::{Call, Caller, tenancy};
 use crate::log_data::filters;
@@ -12,11 +12,11 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::db::table::Filter;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 const PATH: &str = "/analytics/saved-filters";
+const COLUMNS: &str = "id, name, filters, workspace_id, created_by, created_at, last_updated_at";
 const ONE: &str = "/analytics/saved-filters/{id}";
 const OBJECT: &str = "saved-filter";
 
@@ -47,23 +47,28 @@ struct FilterChange {
 
 async fn create(State(app): State<App>, call: Call) -> Answer {
     const ADD: &str = "INSERT INTO saved_filters (organisation_id, workspace_id, name, filters, created_by)
-        SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM saved_filters WHERE organisation_id = $1) < $6 RETURNING id";
+        SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM saved_filters WHERE organisation_id = $1) < $6
+        RETURNING id, name, filters, workspace_id, created_by, created_at, last_updated_at";
     let sent: NewFilter = call.body()?;
     let name = text::sized("name", sent.name, 1..=LONGEST_NAME)?;
     let filters = checked(sent.filters)?;
-    let db = app.db.get().await?;
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
     let organisation = call.caller.organisation_id();
-    let workspace = tenancy::asked(&*db, &call.caller, sent.workspace_id.as_deref()).await?;
+    let workspace = tenancy::asked(&action.tx, &call.caller, sent.workspace_id.as_deref()).await?;
+    action.workspace_id = workspace;
     let by = call.caller.actor_id().to_string();
-    let added = db.query_opt(ADD, &[&organisation, &workspace, &name, &filters, &by, &MOST]).await?;
+    let added = action.tx.query_opt(ADD, &[&organisation, &workspace, &name, &filters, &by, &MOST]).await?;
     let added = added.ok_or_else(|| ApiError::Conflict(format!("There are {MOST} saved filters already")))?;
-    Ok(Json(json!({ "id": added.try_get::<_, Uuid>("id")?, "object": OBJECT })))
+    let (id, after) = (added.try_get::<_, Uuid>("id")?, Some(shown(&added)?));
+    action.commit(Change { resource_id: id.to_string(), before: None, after }).await?;
+    Ok(Json(json!({ "id": id, "object": OBJECT })))
 }
 
 async fn list(State(app): State<App>, call: Call) -> Answer {
     let filter = visible(&call.caller);
     let sql = format!(
-        "SELECT id, name, filters, workspace_id, created_by, created_at, last_updated_at FROM saved_filters
+        "SELECT {COLUMNS} FROM saved_filters
          WHERE {} ORDER BY created_at DESC, id LIMIT {MOST}",
         filter.sql()
     );
@@ -73,32 +78,38 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
 }
 
 async fn update(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    const CHANGE: &str = "UPDATE saved_filters SET name = coalesce($2, name), filters = coalesce($3, filters),
+        last_updated_at = now() WHERE organisation_id = $4 AND id = $1
+        RETURNING id, name, filters, workspace_id, created_by, created_at, last_updated_at";
     let sent: FilterChange = call.body()?;
     let name = sent.name.try_map(|name| text::sized("name", name, 1..=LONGEST_NAME))?;
     let filters = sent.filters.try_map(checked)?;
-    let filter = visible(&call.caller).equals("id", known(&id)?);
-    let (mut values, n) = (filter.values(), filter.values().len());
     let (name, filters) = (name.value(), filters.value());
-    values.extend([&name as &(dyn ToSql + Sync), &filters]);
-    let sql = format!(
-        "UPDATE saved_filters SET name = coalesce(${}, name), filters = coalesce(${}, filters), last_updated_at = now() WHERE {}",
-        n + 1,
-        n + 2,
-        filter.sql()
-    );
-    match app.db.get().await?.execute(&sql, &values).await? {
-        0 => Err(NONE),
-        _ => Ok(Json(json!({}))),
-    }
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
+    let (id, before) = held(&mut action, &id).await?;
+    let after = shown(&action.tx.query_one(CHANGE, &[&id, &name, &filters, &action.organisation_id()]).await?)?;
+    action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after) }).await?;
+    Ok(Json(json!({})))
 }
 
 async fn remove(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
-    let filter = visible(&call.caller).equals("id", known(&id)?);
-    let sql = format!("DELETE FROM saved_filters WHERE {}", filter.sql());
-    match app.db.get().await?.execute(&sql, &filter.values()).await? {
-        0 => Err(NONE),
-        _ => Ok(Json(json!({}))),
-    }
+    const REMOVE: &str = "DELETE FROM saved_filters WHERE organisation_id = $2 AND id = $1";
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
+    let (id, before) = held(&mut action, &id).await?;
+    action.tx.execute(REMOVE, &[&id, &action.organisation_id()]).await?;
+    action.commit(Change { resource_id: id.to_string(), before: Some(before), after: None }).await?;
+    Ok(Json(json!({})))
+}
+
+/// One that the caller may change, as it is now; nobody else changes it until the action is over.
+async fn held(action: &mut Action<'_>, id: &str) -> Result<(Uuid, Value), ApiError> {
+    let filter = visible(&action.call.caller).equals("id", known(id)?);
+    let find = format!("SELECT {COLUMNS} FROM saved_filters WHERE {} FOR UPDATE", filter.sql());
+    let row = action.tx.query_opt(&find, &filter.values()).await?.ok_or(NONE)?;
+    action.workspace_id = row.try_get("workspace_id")?;
+    Ok((row.try_get("id")?, shown(&row)?))
 }
 
 const NONE: ApiError = ApiError::NotFound("saved filter");
