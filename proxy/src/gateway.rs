@@ -247,12 +247,6 @@ impl ProxyHttp for Gateway {
                 ClientConnection::yield_under(session.downstream_session.stream(), contention);
             }
         }
-        // Its bytes stay as they are: what the guardrails said stands in the log alone.
-        let is_marked = visit.routing.is_marked || visit.routing.is_body_marked;
-        if is_marked && head.status == StatusCode::OK {
-            head.set_status(246)?;
-            visit.answer.status = 246;
-        }
         visit.answer.head_after = Some(visit.request.started.elapsed());
         if let Some(log) = &mut visit.observer.log {
             log.relays(head, &self.engine.body_limits.memory);

@@ -34,6 +34,8 @@ async fn a_header_that_nobody_reads_is_told_with_every_answer_and_by_explain() {
         assert_eq!(slip.post(path, &chat("Hello")).await.header(WARNINGS), told, "{path}");
         assert_eq!(stack.client().post(path, &chat("Hello")).await.header(WARNINGS), "", "{path}");
     }
+    let recorded = stack.client().with("x-gateway-span-id", "s-1").with("x-gateway-runtime", "node");
+    assert_eq!(recorded.post("/chat/completions", &chat("Hello")).await.header(WARNINGS), "", "logs record them");
     let place = stack.client().with("x-gateway-aws-regoin", "eu-west-1");
     let warned = place.post("/chat/completions", &chat("Hello")).await;
     assert!(warned.header(WARNINGS).ends_with("did you mean x-gateway-aws-region?"), "{:?}", warned.headers);

@@ -163,7 +163,7 @@ fn behaviour() -> Schema {
     let forward = list(text(1..=usize::MAX).eg("x-tenant"));
     let strict = "Whether answers hold OpenAI's fields only; false lets a provider's own through.";
     object("")
-        .may("cache", key(schema::either([settings::cache(), choice(&["simple", "semantic"])]), "Answers from the cache: an object, or only its mode. Read and checked; the cache itself is not built yet."))
+        .may("cache", key(schema::either([settings::cache(), choice(&["simple", "semantic"])]), "Answers from the cache: an object, or only its mode."))
         .may("retry", key(settings::retry(), "Tries again what failed, before a fallback goes on. Replaces the one above as a whole."))
         .may("hedge", key(settings::hedge(), "A second attempt beside a slow first one; the first answer wins. Counted against the retry budget."))
         .may("cb_config", key(settings::circuit_breaker(), "A circuit breaker: a target that keeps failing is left out for a while. Replaces the one above as a whole."))

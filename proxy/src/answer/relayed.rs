@@ -5,7 +5,7 @@ use crate::net::downstream::Downstream;
 use crate::runtime::memory::{MemoryOwner, OwnedShare};
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderName, StatusCode, Version};
+use http::{HeaderName, Version};
 use pingora_http::ResponseHeader;
 
 /// What was read of an answer, and what that takes in memory.
@@ -60,12 +60,8 @@ pub async fn pass_on(
     }
 }
 
-/// The provider's head as the client gets it; a 200 that a guardrail has marked is 246.
-pub fn relayed_head(mut head: ResponseHeader, is_marked: bool, visit: &mut Visit) -> ResponseHeader {
-    if is_marked && head.status == StatusCode::OK {
-        // It is a status, as Pingora wants it to be.
-        let _ = head.set_status(246);
-    }
+/// The provider's head as the client gets it.
+pub fn relayed_head(mut head: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
     let hops: Vec<HeaderName> = head.headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
     for name in hops {
         head.remove_header(&name);

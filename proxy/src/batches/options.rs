@@ -209,7 +209,8 @@ impl RunOptions {
 
 fn is_option(suffix: &str) -> bool {
     let is_header = gateway_headers::REQUEST.iter().any(|header| header.suffix == suffix);
-    (is_header || is_placement(suffix)) && !NOT_OPTIONS.contains(&suffix)
+    let is_effective = !NOT_OPTIONS.contains(&suffix) && !gateway_headers::RECORDED.contains(&suffix);
+    (is_header || is_placement(suffix)) && is_effective
 }
 
 fn is_placement(suffix: &str) -> bool {

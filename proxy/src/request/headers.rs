@@ -126,7 +126,7 @@ impl<'a> GatewayHeaders<'a> {
                         continue;
                     }
                     let slot = found.ours(suffix);
-                    if slot.is_none() && alias.is_none() {
+                    if slot.is_none() && alias.is_none() && !gateway_headers::RECORDED.contains(&suffix) {
                         unknown.push(suffix);
                     }
                     slot
@@ -326,6 +326,9 @@ mod tests {
             ("x-gateway-something-else", Some("is no header that the gateway reads")),
             ("x-gateway-aws-region", None),
             ("x-gateway-metadata", None),
+            ("x-gateway-span-id", None),
+            ("x-gateway-audio-file-duration", None),
+            ("x-gateway-span-nam", Some("is no header that the gateway reads: did you mean x-gateway-span-name?")),
             ("x-acme-metdata", None),
             ("x-metdata", None),
         ] {
@@ -343,7 +346,8 @@ mod tests {
         let (_, rest) = include_str!("headers.rs").split_once("fn ours(").unwrap();
         let (arms, _) = rest.split_once("fn standard(").unwrap();
         let arms = arms.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>"));
-        let mut read: Vec<&str> = arms.flat_map(|(names, _)| names.split("\" | \"")).collect();
+        let recorded = gateway_headers::RECORDED.into_iter();
+        let mut read: Vec<&str> = arms.flat_map(|(names, _)| names.split("\" | \"")).chain(recorded).collect();
         let mut listed: Vec<&str> = gateway_headers::REQUEST.iter().map(|header| header.suffix).collect();
         read.sort_unstable();
         listed.sort_unstable();

@@ -25,6 +25,7 @@ static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attempt-count");
 static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
 static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
+static GUARDRAILS: HeaderName = HeaderName::from_static("x-gateway-guardrails");
 static COST: HeaderName = HeaderName::from_static("x-gateway-cost");
 static COST_STATE: HeaderName = HeaderName::from_static("x-gateway-cost-state");
 static OVERHEAD: HeaderName = HeaderName::from_static("x-gateway-overhead-ms");
@@ -122,6 +123,10 @@ impl Visit {
             ours(&ATTEMPT_COUNT, attempts(self.routing.attempts));
             ours(&OPTION, HeaderText::Value(&self.routing.option));
             ours(&CACHE_STATUS, HeaderText::Static(self.routing.cache.status.name()));
+        }
+        // The status of what is relayed stays the provider's.
+        if self.routing.is_marked || self.routing.is_body_marked {
+            ours(&GUARDRAILS, HeaderText::Static("failed"));
         }
         if let Some(cost) = &self.answer.cost {
             if let Some(dollars) = cost.dollars() {

@@ -38,7 +38,7 @@ pub struct RoutingState {
     pub deadline: Option<Instant>,
     /// What the cache did for the present target.
     pub cache: CacheUse,
-    /// A guardrail failed at the present target and let pass, so that what is relayed from it is 246 in place of 200.
+    /// A guardrail failed at the present target and let pass: what is relayed from it says so in a header.
     pub is_marked: bool,
     /// The same of its body, wherever it goes.
     pub is_body_marked: bool,

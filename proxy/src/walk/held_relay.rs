@@ -196,8 +196,8 @@ impl Engine {
             }
         };
         let is_failed = held.as_ref().is_some_and(|(_, is_failed)| *is_failed);
-        let is_marked = visit.routing.is_marked || visit.routing.is_body_marked || is_failed;
-        let head = answer::relayed_head(head, is_marked, visit);
+        visit.routing.is_body_marked |= is_failed;
+        let head = answer::relayed_head(head, visit);
         let first = held.as_ref().map(|(gathered, _)| gathered.body.clone()).unwrap_or_default();
         let ended = answer::pass_on(client, &mut source, head, first, visit).await;
         source.release();

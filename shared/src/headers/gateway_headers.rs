@@ -94,7 +94,22 @@ pub static REQUEST: &[GatewayHeader] = &[
         "gwd_0123456789abcdef",
         "The token of the deployment that a request came through; set by a proxy of one's own.",
     ),
+    header("span-id", "4f1c9a", "The client's id of this call, for its log."),
+    header("span-name", "summarise", "The client's name of this call, for its log."),
+    header("parent-span-id", "a03b77", "The span that this call is a part of, for its log."),
+    header("runtime", "node", "What the client runs on, for its log."),
+    header("runtime-version", "v22.1.0", "The version of that, for its log."),
+    header("package-version", "1.2.0", "The version of the client's library, for its log."),
+    header(
+        "audio-file-duration",
+        "12500",
+        "Milliseconds of the audio that is sent, to price it by where the answer does not say it.",
+    ),
 ];
+
+/// Those that change nothing of a request: they are recorded in its log.
+pub static RECORDED: [&str; 7] =
+    ["span-id", "span-name", "parent-span-id", "runtime", "runtime-version", "package-version", "audio-file-duration"];
 
 /// Every header of an answer under the prefix, and those beside it that are the gateway's too, by their full names.
 pub static RESPONSE: &[GatewayHeader] = &[
@@ -131,6 +146,11 @@ pub static RESPONSE: &[GatewayHeader] = &[
         "x-gateway-cache-status",
         "DISABLED",
         "What the cache did: HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED.",
+    ),
+    header(
+        "x-gateway-guardrails",
+        "failed",
+        "`failed` on what is relayed to a provider's own path, where a guardrail that does not deny has failed: status and bytes are the provider's.",
     ),
     header(
         "x-gateway-cost",

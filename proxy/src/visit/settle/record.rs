@@ -16,13 +16,11 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use shared::headers::gateway_headers::RECORDED;
 use shared::providers::BilledBy;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Suffixes of our own headers whose values are kept.
-const SAID: [&str; 7] =
-    ["span-id", SPAN_NAME, PARENT_SPAN_ID, "runtime", "runtime-version", "package-version", AUDIO_DURATION];
 const SPAN_NAME: &str = "span-name";
 const PARENT_SPAN_ID: &str = "parent-span-id";
 const AUDIO_DURATION: &str = "audio-file-duration";
@@ -238,7 +236,7 @@ pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static
     for (name, value) in &head.headers {
         let suffix = prefixes.iter().flatten().find_map(|prefix| HeaderName::as_str(name).strip_prefix(prefix));
         let Some(suffix) = suffix else { continue };
-        if let Some(known) = SAID.iter().find(|known| **known == suffix) {
+        if let Some(known) = RECORDED.iter().find(|known| **known == suffix) {
             said.push((*known, value.clone()));
         }
     }
