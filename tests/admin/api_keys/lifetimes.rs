@@ -1,6 +1,6 @@
 //! How long keys live, and how many people's keys a workspace may have.
 
-use super::{SERVICE, USER, create, field, outcome, path};
+use super::{ADMIN, SERVICE, USER, create, field, outcome, path};
 use crate::configs;
 use crate::service::Service;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -42,6 +42,37 @@ async fn people_s_keys_end_by_default_and_within_the_maximum_and_service_keys_as
     service.sql("UPDATE workspaces SET settings = '{\"user_api_key_ttl\": 0, \"user_api_key_max_ttl\": 0}'").await;
     assert_eq!(admin.put(&own, &json!({ "expires_at": null })).await.status, 200);
     assert_eq!(admin.get(&own).await.json()["expires_at"], Value::Null);
+}
+
+#[tokio::test]
+async fn service_keys_and_admin_keys_have_a_default_and_a_maximum_of_their_own() {
+    let service = Service::start().await;
+    let admin = service.administrator();
+    let scopes = json!(["configs.list"]);
+    for (path_of_kind, name) in [(SERVICE, "service"), (ADMIN, "admin")] {
+        let (ttl, max) = (format!("{name}_api_key_ttl"), format!("{name}_api_key_max_ttl"));
+        let answer = admin.put("/admin/organisation", &json!({ "settings": { ttl: 3600, max: 7200 } })).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let body = |expires_at: Value| {
+            let mut body = json!({ "name": "k", "scopes": scopes, "expires_at": expires_at });
+            if path_of_kind == SERVICE {
+                body["workspace_id"] = json!(service.home.workspace_id);
+            }
+            body
+        };
+        let before = Utc::now();
+        let key = admin.get(&path(&create(&admin, path_of_kind, body(Value::Null)).await)).await.json();
+        let life = time(&key["expires_at"]) - before;
+        assert!(life >= TimeDelta::seconds(3599) && life <= TimeDelta::seconds(3700), "{name}: {life}");
+        assert_eq!(key["expiry_enforced"], 1);
+        let late = json!(before + TimeDelta::seconds(7300));
+        let refused = admin.post(path_of_kind, &body(late.clone())).await;
+        assert_eq!((outcome(&refused), field(&refused)), ((400, "AB01".into()), "expires_at".into()), "{name}");
+        for change in [json!({ "expires_at": null }), json!({ "expires_at": late })] {
+            let refused = admin.put(&path(&key), &change).await;
+            assert_eq!((outcome(&refused), field(&refused)), ((400, "AB01".into()), "expires_at".into()), "{name}");
+        }
+    }
 }
 
 #[tokio::test]

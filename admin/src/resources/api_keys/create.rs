@@ -119,11 +119,11 @@ async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Colu
 /// What the workspace says, held so that it stays true; keys of services are bound by nothing.
 async fn place(action: &Action<'_>, kind: KeyKind) -> Result<KeySettings, ApiError> {
     match (kind, action.workspace_id) {
-        (KeyKind::OrganisationService, _) => Ok(KeySettings::default()),
+        (KeyKind::OrganisationService, _) => KeySettings::of_service(&action.tx, action.organisation_id(), kind).await,
         (_, None) => Err(ApiError::field("workspace_id", "is required")),
         (KeyKind::WorkspaceService, Some(workspace)) => {
             tenancy::hold(&action.tx, workspace).await?;
-            Ok(KeySettings::default())
+            KeySettings::of_service(&action.tx, action.organisation_id(), kind).await
         }
         (KeyKind::WorkspaceUser | KeyKind::Jwt, Some(workspace)) => {
             let held = KeySettings::held(&action.tx, action.organisation_id(), workspace).await?;

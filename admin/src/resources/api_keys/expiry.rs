@@ -1,10 +1,10 @@
-//! How long a key lives. People's keys have a default and a maximum; where there is a maximum, none lives for ever.
+//! How long a key lives. Each kind of key has a default and a maximum; where there is a maximum, none lives for ever.
 //! Pure: the clock is an argument.
 
 use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// What the workspace says about people's keys, in seconds; zero is none. Service keys have neither.
+/// What is set for keys of this kind, in seconds; zero is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lifetimes {
     pub default: i64,
@@ -43,7 +43,7 @@ pub fn promised(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTim
 pub fn changed(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTime<Utc>) -> Result<Expiry, ApiError> {
     match asked {
         None if lifetimes.most > 0 => {
-            Err(ApiError::field("expires_at", "cannot be removed: this workspace has a maximum lifetime of keys"))
+            Err(ApiError::field("expires_at", "cannot be removed: keys of this kind have a maximum lifetime"))
         }
         asked => {
             let at = asked.map(|asked| checked(asked, lifetimes, now)).transpose()?;

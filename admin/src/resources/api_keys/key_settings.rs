@@ -1,9 +1,11 @@
-//! What a workspace sets for the keys of its people: how long they live, how many there may be, and their defaults.
+//! What a workspace sets for the keys of its people: how long they live, how many there may be, and their defaults. How long
+//! other keys live is set by the organisation.
 
 use super::expiry::Lifetimes;
 use crate::crud::tenant_settings;
 use crate::http::ApiError;
 use serde_json::{Map, Value};
+use shared::model::KeyKind;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
@@ -43,6 +45,20 @@ impl KeySettings {
     /// Without counting, for a key that exists.
     pub async fn seen(tx: &Transaction<'_>, organisation: Uuid, workspace: Uuid) -> Result<Self, ApiError> {
         Self::load(tx, organisation, workspace, "").await?.ok_or(ApiError::NotFound("workspace"))
+    }
+
+    /// Of a key that is nobody's: how long those of its kind live.
+    pub async fn of_service(tx: &Transaction<'_>, organisation: Uuid, kind: KeyKind) -> Result<Self, ApiError> {
+        const SETTINGS: &str = "SELECT settings FROM organisations WHERE id = $1";
+        let settings: Value = tx.query_one(SETTINGS, &[&organisation]).await?.try_get(0)?;
+        let seconds = |name: &str| settings[name].as_i64().unwrap_or(0);
+        let lifetimes = match kind {
+            KeyKind::OrganisationService => {
+                Lifetimes { default: seconds("admin_api_key_ttl"), most: seconds("admin_api_key_max_ttl") }
+            }
+            _ => Lifetimes { default: seconds("service_api_key_ttl"), most: seconds("service_api_key_max_ttl") },
+        };
+        Ok(Self { lifetimes, ..Self::default() })
     }
 
     pub fn is_full(&self) -> bool {

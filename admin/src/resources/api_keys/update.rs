@@ -109,7 +109,7 @@ async fn lifetimes(action: &Action<'_>, key: &ApiKeyRow) -> Result<Lifetimes, Ap
         (KeyKind::WorkspaceUser, Some(workspace)) => {
             Ok(KeySettings::seen(&action.tx, action.organisation_id(), workspace).await?.lifetimes)
         }
-        _ => Ok(Lifetimes::default()),
+        (kind, _) => Ok(KeySettings::of_service(&action.tx, action.organisation_id(), kind).await?.lifetimes),
     }
 }
 

@@ -69,7 +69,7 @@ fn organisation() -> Schema {
 }
 
 fn days(what: &str) -> Schema {
-    schema::whole(0..=365_000).eg(90).says(&format!("Days that {what} kept, as the operator set it; 0 is for ever."))
+    schema::whole(0..=365_000).eg(90).says(&format!("Days that {what} kept, as the operator says; 0 is for ever."))
 }
 
 fn settings() -> Schema {
@@ -78,6 +78,10 @@ fn settings() -> Schema {
         .need("debug_log", schema::bit().eg(1))
         .need("user_api_key_ttl", schema::whole(0..=i64::MAX).eg(0))
         .need("user_api_key_max_ttl", schema::whole(0..=i64::MAX).eg(0))
+        .need("service_api_key_ttl", schema::whole(0..=i64::MAX).eg(0))
+        .need("service_api_key_max_ttl", schema::whole(0..=i64::MAX).eg(0))
+        .need("admin_api_key_ttl", schema::whole(0..=i64::MAX).eg(0))
+        .need("admin_api_key_max_ttl", schema::whole(0..=i64::MAX).eg(0))
         .need("user_api_key_count", schema::whole(-1..=i64::MAX).eg(-1))
         .need("user_api_key_auto_create", schema::bit())
         .need("user_api_key_rotation_period", schema::whole(1..=365).eg(30).or_null())
@@ -110,6 +114,10 @@ fn change() -> Schema {
         .may("debug_log", switch())
         .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null())
         .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
+        .may("service_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null())
+        .may("service_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
+        .may("admin_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null())
+        .may("admin_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
         .may("user_api_key_count", schema::whole(-1..=i64::from(i32::MAX)).eg(10).or_null())
         .may("user_api_key_auto_create", switch())
         .may("user_api_key_rotation_period", period)

@@ -17,6 +17,10 @@ pub struct SettingsChange {
     debug_log: Field<SwitchSetting>,
     user_api_key_ttl: Field<i64>,
     user_api_key_max_ttl: Field<i64>,
+    service_api_key_ttl: Field<i64>,
+    service_api_key_max_ttl: Field<i64>,
+    admin_api_key_ttl: Field<i64>,
+    admin_api_key_max_ttl: Field<i64>,
     user_api_key_count: Field<i64>,
     user_api_key_auto_create: Field<SwitchSetting>,
     user_api_key_rotation_period: Field<RotationSetting>,
@@ -56,6 +60,10 @@ pub fn shown(stored: &Value) -> Value {
         "debug_log": 1,
         "user_api_key_ttl": 0,
         "user_api_key_max_ttl": 0,
+        "service_api_key_ttl": 0,
+        "service_api_key_max_ttl": 0,
+        "admin_api_key_ttl": 0,
+        "admin_api_key_max_ttl": 0,
         "user_api_key_count": -1,
         "user_api_key_auto_create": 0,
         "user_api_key_rotation_period": null,
@@ -81,9 +89,16 @@ pub fn shown(stored: &Value) -> Value {
 pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError> {
     let mut settings = stored.as_object().cloned().unwrap_or_default();
     merge(&mut settings, "debug_log", change.debug_log.try_map(|flag| flag.checked("debug_log"))?);
-    merge(&mut settings, "user_api_key_ttl", change.user_api_key_ttl.try_map(|ttl| seconds("user_api_key_ttl", ttl))?);
-    let longest = change.user_api_key_max_ttl.try_map(|ttl| seconds("user_api_key_max_ttl", ttl))?;
-    merge(&mut settings, "user_api_key_max_ttl", longest);
+    for (name, sent) in [
+        ("user_api_key_ttl", change.user_api_key_ttl),
+        ("user_api_key_max_ttl", change.user_api_key_max_ttl),
+        ("service_api_key_ttl", change.service_api_key_ttl),
+        ("service_api_key_max_ttl", change.service_api_key_max_ttl),
+        ("admin_api_key_ttl", change.admin_api_key_ttl),
+        ("admin_api_key_max_ttl", change.admin_api_key_max_ttl),
+    ] {
+        merge(&mut settings, name, sent.try_map(|ttl| seconds(name, ttl))?);
+    }
     merge(
         &mut settings,
         "user_api_key_count",
@@ -103,9 +118,14 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     let overrides = change.workspace_overrides.try_map(|sent| overrides(&stored["workspace_overrides"], sent))?;
     merge(&mut settings, "workspace_overrides", overrides);
     let ttl = |name: &str| settings.get(name).and_then(Value::as_i64).unwrap_or(0);
-    let (usual, longest) = (ttl("user_api_key_ttl"), ttl("user_api_key_max_ttl"));
-    if longest > 0 && usual > longest {
-        return Err(ApiError::field("user_api_key_ttl", "must not be longer than user_api_key_max_ttl"));
+    for (usual, longest) in [
+        ("user_api_key_ttl", "user_api_key_max_ttl"),
+        ("service_api_key_ttl", "service_api_key_max_ttl"),
+        ("admin_api_key_ttl", "admin_api_key_max_ttl"),
+    ] {
+        if ttl(longest) > 0 && ttl(usual) > ttl(longest) {
+            return Err(ApiError::field(usual, format!("must not be longer than {longest}")));
+        }
     }
     Ok(Value::Object(settings))
 }
@@ -233,6 +253,9 @@ mod tests {
             (json!({ "user_api_key_ttl": -1 }), "user_api_key_ttl"),
             (json!({ "user_api_key_ttl": 61, "user_api_key_max_ttl": 60 }), "user_api_key_ttl"),
             (json!({ "user_api_key_max_ttl": 99_999_999_999_i64 }), "user_api_key_max_ttl"),
+            (json!({ "service_api_key_ttl": 61, "service_api_key_max_ttl": 60 }), "service_api_key_ttl"),
+            (json!({ "admin_api_key_ttl": 61, "admin_api_key_max_ttl": 60 }), "admin_api_key_ttl"),
+            (json!({ "admin_api_key_max_ttl": -1 }), "admin_api_key_max_ttl"),
             (json!({ "user_api_key_count": -2 }), "user_api_key_count"),
             (json!({ "user_api_key_rotation_period": 366 }), "user_api_key_rotation_period"),
             (json!({ "user_api_key_rotation_period": "daily" }), "user_api_key_rotation_period"),
