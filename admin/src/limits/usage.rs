@@ -291,7 +291,7 @@ mod tests {
             (json!({ "periodic_reset_days": 1.5 }), "usage_limits.periodic_reset_days"),
             (json!({ "next_usage_reset_at": "2026-02-01T00:00:00Z" }), "usage_limits.next_usage_reset_at"),
             (
-                json!({ "periodic_reset": "weekly", "next_usage_reset_at": "2026-01-15T23:00:00Z" }),
+                json!({ "periodic_reset": "weekly", "next_usage_reset_at": "2026-01-15T10:00:00Z" }),
                 "usage_limits.next_usage_reset_at",
             ),
             (json!({ "periodic_reset": "weekly", "next_usage_reset_at": "soon" }), "usage_limits.next_usage_reset_at"),

@@ -65,7 +65,7 @@ fn prompts(longest: u64, entry: &Entry) -> impl Iterator<Item = u64> {
 fn dearest_of_prompt(prompt: u64, bounds: &CallBounds<'_>, entry: &Entry, terms: &Terms<'_>) -> Option<Decimal> {
     let plain = Usage { input: prompt, output: bounds.answer, ..Usage::default() };
     let rates = Effective::for_usage(entry, &plain, terms);
-    if rates.unit(UNBOUNDED).is_some() {
+    if !rates.prices_tier() || rates.unit(UNBOUNDED).is_some() {
         return None;
     }
     let fee = SEARCH_FEES.into_iter().filter_map(|name| rates.unit(name)).max().unwrap_or_default();

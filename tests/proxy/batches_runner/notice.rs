@@ -98,7 +98,8 @@ async fn receivers_of_many_workspaces_delay_those_of_no_other_organisation() {
          homes AS (INSERT INTO workspaces (id, organisation_id, slug, name)
              SELECT home, organisation_id, 'home-' || n, 'Home ' || n FROM waiting)
          UPDATE batches b SET workspace_id = home FROM waiting WHERE waiting.id = b.id";
-    assert_eq!(sql(&stack, apart).await, (BATCHES - AT_ONCE[0]) as u64);
+    let moved = sql(&stack, apart).await;
+    assert!(moved >= AT_ONCE[1] as u64, "{moved} have a workspace of their own");
     stack.until("as many as may wait for an answer", async || slow.asked().len() >= AT_ONCE[1]).await;
     let other = stack.anonymous().with_key(&stack.organisation().await.workspace_key);
     let options = json!({ "completion_url": quick.url(), "completion_secret": SECRET });
