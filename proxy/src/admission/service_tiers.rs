@@ -56,10 +56,8 @@ impl AskedTiers {
                 tiers.read(value);
             }
             // How Anthropic is told, whose faster answers have prices of their own.
-            "speed" => {
-                if serde_json::from_slice::<Cow<'_, str>>(value).is_ok_and(|speed| speed == "fast") {
-                    tiers.add(PriceMode::Fast);
-                }
+            "speed" if serde_json::from_slice::<Cow<'_, str>>(value).is_ok_and(|speed| speed == "fast") => {
+                tiers.add(PriceMode::Fast);
             }
             _ => {}
         });
