@@ -36,12 +36,12 @@ struct Mark(CacheLifetime);
 impl<'de> Deserialize<'de> for Mark {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        struct Said<'s> {
+        struct MarkFields<'s> {
             #[serde(borrow, default)]
             ttl: Option<Cow<'s, str>>,
         }
-        let said = Option::<Said<'_>>::deserialize(deserializer)?;
-        Ok(Self(match said.map(|said| said.ttl) {
+        let fields = Option::<MarkFields<'_>>::deserialize(deserializer)?;
+        Ok(Self(match fields.map(|fields| fields.ttl) {
             None => CacheLifetime::None,
             Some(None) => CacheLifetime::FiveMinutes,
             Some(Some(ttl)) if ttl == "5m" => CacheLifetime::FiveMinutes,

@@ -45,7 +45,7 @@ impl<'s> SentBody<'s> {
         Self { is_native: endpoint.native_route().is_some(), ..self }
     }
 
-    pub fn beside(self, headers: &'s HeaderMap) -> Self {
+    pub fn with_headers(self, headers: &'s HeaderMap) -> Self {
         Self { headers: Some(headers), ..self }
     }
 

@@ -45,10 +45,10 @@ impl AskedTiers {
     /// `headers` are those of the account or the config.
     pub fn of_request(sent: &SentBody<'_>, headers: &[(HeaderName, HeaderValue)]) -> Self {
         let mut tiers = Self::default();
-        let (mut said, mut chosen) = (0, 0);
+        let (mut named, mut chosen) = (0, 0);
         sent.each_field(|key, value| match key {
             "service_tier" => {
-                said += 1;
+                named += 1;
                 chosen += u32::from(tiers.read(value));
             }
             // In the words of Google and of Bedrock, which others pass over.
@@ -67,7 +67,7 @@ impl AskedTiers {
         for value in of_request.chain(of_account) {
             tiers.name(value.to_str().unwrap_or_default());
         }
-        tiers.is_open = chosen < said || said == 0;
+        tiers.is_open = chosen < named || named == 0;
         tiers
     }
 
@@ -164,7 +164,8 @@ mod tests {
             headers
                 .extend(header.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
             let fields = Fields::parse_object(body.as_bytes()).unwrap();
-            let tiers = AskedTiers::of_request(&SentBody::new(body.as_bytes(), &fields, None).beside(&headers), &[]);
+            let tiers =
+                AskedTiers::of_request(&SentBody::new(body.as_bytes(), &fields, None).with_headers(&headers), &[]);
             assert_eq!(tiers.may_serve(service, |_| true), modes, "{service} {body}");
             // What is asked for may serve it whether or not it has a rate.
             let others = tiers.may_serve(service, |_| false);

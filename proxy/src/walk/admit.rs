@@ -126,7 +126,7 @@ impl Engine {
         let needs = Needs::for_limits(&wanted);
         let mut amounts = Amounts::default();
         if needs.tokens {
-            let sent = SentBody::new(read.text, read.fields, edits).at(errand.endpoint).beside(&head.headers);
+            let sent = SentBody::new(read.text, read.fields, edits).at(errand.endpoint).with_headers(&head.headers);
             amounts = self.admitter.amounts(family, &sent, needs, Some((target, model))).await;
         }
         self.admitter.reserve(visit, &wanted, amounts, true).await
@@ -179,7 +179,7 @@ impl Engine {
         let family = errand.endpoint.family();
         let tenant = errand.caller.tenant();
         if let Some(target) = &errand.first {
-            let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint).beside(&head.headers);
+            let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint).with_headers(&head.headers);
             let model = read.fields.text("model");
             let learnt = match target.provider.row.inference_profiles {
                 None => None,
@@ -198,7 +198,7 @@ impl Engine {
                     self.possible(head, prompt_provider, errand, read.fields)?
                 {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
-                    let sent = sent.beside(&head.headers);
+                    let sent = sent.with_headers(&head.headers);
                     let learnt = Box::pin(self.with_foundation(&target, model.as_deref(), tenant, Some(latest))).await;
                     let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
                     add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);

@@ -187,6 +187,10 @@ async fn a_tier_of_service_without_rates_has_no_known_price() {
     let answered = wary.post("/chat/completions", &body).await;
     assert_eq!(answered.status, 200, "{}", answered.text());
     assert_eq!(answered.header("x-gateway-cost-state"), "unknown");
+    // Budgets count it at the usual rates.
+    let client = limited(&stack, dollar(false)).await;
+    let is_used_up = async || status(&client, json!({ "model": "plain" })).await == 412;
+    stack.until("the budget is used up", is_used_up).await;
 }
 
 #[tokio::test]
