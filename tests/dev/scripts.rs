@@ -91,6 +91,12 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         ("proxy/src/limits/lease.rs", "fn f() -> crate::net::Dial { crate::net::dial() }\n", ""),
         ("proxy/src/limits/lease.rs", "// crate::refusal\nconst A: &str = \"crate::refusal\";\n", ""),
         ("proxy/src/refusal/dialect.rs", "fn f() { crate::walk::g() }\n", "refusal → walk → refusal"),
+        (
+            "tests/proxy/away.rs",
+            "fn f() { TcpListener::bind(\"127.0.0.1:0\").unwrap().local_addr() }\n",
+            "tests/proxy/away.rs",
+        ),
+        ("tests/proxy/near.rs", "fn f() { let here = TcpListener::bind(\"127.0.0.1:0\").unwrap(); }\n", ""),
     ] {
         let tree = tree_with(path, content);
         let output = Command::new("/bin/bash").arg(tree.path().join(".ci/directions")).output().unwrap();

@@ -105,7 +105,6 @@ async fn a_token_is_fetched_once_and_sent_in_place_of_what_came() {
 
 #[tokio::test]
 async fn a_login_service_that_is_down_slow_or_talks_rubbish_is_a_clear_error_that_repeats_nothing() {
-    let refused = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let silent = Server::start(|stream, _| async move { End::new(stream).gone().await }).await;
     let long = format!("HTTP/1.1 200 OK\r\ncontent-length: 400000\r\n\r\n{}", " ".repeat(400_000));
     let cut = "HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\n{\"access_token\":\"s3cret\"";
@@ -123,7 +122,7 @@ async fn a_login_service_that_is_down_slow_or_talks_rubbish_is_a_clear_error_tha
         (cut.to_owned(), 503),
         ("s3cret is not HTTP\r\n\r\n".to_owned(), 503),
     ];
-    let mut places = vec![(format!("http://{refused}"), 503, None), (url(&silent), 503, None)];
+    let mut places = vec![("http://127.0.0.1:1".to_owned(), 503, None), (url(&silent), 503, None)];
     for (answer, status) in answers {
         let (server, asked) = service(answer).await;
         places.push((url(&server), status, Some((server, asked))));

@@ -122,10 +122,7 @@ async fn case(stack: &Stack, mock: &Mock, fault: &Fault, is_h2: bool, is_stream:
     let what = format!("{}, h2 {is_h2}, stream {is_stream}, {plan}", fault.name);
     let alive = if is_h2 { mock.tls_url().unwrap() } else { mock.url() };
     let first = match fault.name {
-        "refuses the connection" => {
-            let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-            format!("http{}://localhost:{closed}/v1", if is_h2 { "s" } else { "" })
-        }
+        "refuses the connection" => format!("http{}://localhost:1/v1", if is_h2 { "s" } else { "" }),
         "fails in TLS" => format!("https://localhost:{}/v1", mock.address().port()),
         _ => alive.clone(),
     };
