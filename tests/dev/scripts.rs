@@ -69,7 +69,7 @@ fn tree_with(path: &str, content: &str) -> TempDir {
     write("proxy/src/limits.rs", "// A Session of pingora_proxy::Session is none of our business.\n");
     write("proxy/src/refusal.rs", "use crate::limits::Hit;\n#[cfg(test)]\nmod tests { use crate::walk::Engine; }\n");
     write("proxy/src/walk/call.rs", "use crate::{limits::{Counter, self}, refusal::Refusal};\n");
-    for name in ["directions", "module_graph.py"] {
+    for name in ["directions", "module_graph.py", "rust_source.py", "words.py"] {
         write(&format!(".ci/{name}"), &fs::read_to_string(script(name)).unwrap());
     }
     write(path, content);
@@ -91,6 +91,8 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         ("proxy/src/limits/lease.rs", "fn f() -> crate::net::Dial { crate::net::dial() }\n", ""),
         ("proxy/src/limits/lease.rs", "// crate::refusal\nconst A: &str = \"crate::refusal\";\n", ""),
         ("proxy/src/refusal/dialect.rs", "fn f() { crate::walk::g() }\n", "refusal → walk → refusal"),
+        ("proxy/src/walk/call/ask.rs", "fn was_told() {}\n", "1 names with `told`"),
+        ("proxy/src/walk/call/ask.rs", "// told\nconst A: &str = \"told\";\n#[cfg(test)]\nfn told() {}\n", ""),
         (
             "tests/proxy/away.rs",
             "fn f() { TcpListener::bind(\"127.0.0.1:0\").unwrap().local_addr() }\n",
@@ -98,12 +100,60 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         ),
         ("tests/proxy/near.rs", "fn f() { let here = TcpListener::bind(\"127.0.0.1:0\").unwrap(); }\n", ""),
     ] {
-        let tree = tree_with(path, content);
-        let output = Command::new("/bin/bash").arg(tree.path().join(".ci/directions")).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.success(), complaint.is_empty(), "{path}: {said}");
-        assert!(said.contains(complaint), "{path}: {said}");
+        assert_directions(&tree_with(path, content), complaint);
     }
+}
+
+fn assert_directions(tree: &TempDir, complaint: &str) {
+    let output = Command::new("/bin/bash").arg(tree.path().join(".ci/directions")).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.success(), complaint.is_empty(), "{complaint}: {printed}");
+    assert!(printed.contains(complaint), "{complaint}: {printed}");
+}
+
+#[test]
+fn circles_below_the_top_and_behind_methods_are_found_and_what_is_known_may_only_become_less() {
+    let write = |tree: &TempDir, files: &[(&str, String)]| {
+        for (path, content) in files {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+    };
+    let of = |path: &'static str, content: &str| (path, content.to_owned());
+    // Beside each other in one folder, by a name that the module above hands on.
+    let handed_on = [
+        of("proxy/src/limits.rs", "mod a;\nmod b;\npub use b::B;\n"),
+        of("proxy/src/limits/a.rs", "use super::B;\n"),
+        of("proxy/src/limits/b.rs", "use super::a::A;\n"),
+    ];
+    // Nothing is imported, and yet each needs the other.
+    let by_methods = [
+        of("proxy/src/limits.rs", "mod a;\nmod b;\npub struct Walk;\n"),
+        of("proxy/src/limits/a.rs", "impl super::Walk { fn one(&self) { self.two() } }\n"),
+        of("proxy/src/limits/b.rs", "impl<'a> super::Walk { fn two(&self) { self.one() } }\n"),
+    ];
+    for files in [&handed_on, &by_methods] {
+        let tree = tree_with("proxy/src/limits/c.rs", "");
+        write(&tree, files);
+        assert_directions(&tree, "a circle in proxy/limits: a → b → a");
+        let known = r#"{"circles": {"proxy/limits": [["a", "b"]]}, "spread": {}}"#;
+        write(&tree, &[of(".ci/known_tangles.json", known)]);
+        assert_directions(&tree, "");
+        write(&tree, &[of("proxy/src/limits/b.rs", "pub struct B;\n")]);
+        assert_directions(&tree, "less is tangled than was");
+    }
+
+    let tree = tree_with("proxy/src/limits/home.rs", "pub struct Widely;\n");
+    let names = ["a", "b", "c", "d", "e"];
+    let files =
+        names.map(|name| (format!("proxy/src/walk/{name}.rs"), "impl crate::limits::home::Widely {}\n".to_owned()));
+    for (path, content) in &files[..4] {
+        write(&tree, &[(path, content.clone())]);
+    }
+    assert_directions(&tree, "");
+    write(&tree, &[(&files[4].0, files[4].1.clone())]);
+    assert_directions(&tree, "proxy: Widely has an impl in 5 files, 5 of them outside of its folder");
 }
 
 /// A tree whose suites are scripts: what they print and how they end is given.
