@@ -4,6 +4,7 @@
 //! Each I/O thread has a file of its own, so appending is one uncontended lock and one `write`. Files are closed by
 //! size, or by the shipper when it has nothing else to send.
 
+mod background_responses;
 pub mod body_frame;
 mod charge;
 pub(crate) mod frame;
@@ -26,6 +27,7 @@ pub mod upload;
 pub mod usage;
 mod writer;
 
+pub use background_responses::BackgroundResponses;
 pub use charge::{Charge, Charges};
 pub use intent::Intent;
 pub use late_results::{HookLists, HookLog, LateWork, bounded_results};
@@ -87,6 +89,7 @@ pub struct Journal {
     is_empty: watch::Sender<bool>,
     untold: Arc<UncountedCalls>,
     late: LateWorks,
+    background_responses: BackgroundResponses,
     meters: Arc<JournalMeters>,
 }
 
@@ -121,6 +124,7 @@ impl Journal {
             is_empty: watch::Sender::new(true),
             untold: Arc::default(),
             late: LateWorks::default(),
+            background_responses: BackgroundResponses::default(),
             settings,
             meters,
         };
@@ -128,6 +132,10 @@ impl Journal {
             journal.create(0).with_context(|| format!("JOURNAL_DIR: {}", journal.settings.journal_dir.display()));
         probe?.close().remove()?;
         Ok(Arc::new(journal))
+    }
+
+    pub fn background_responses(&self) -> &BackgroundResponses {
+        &self.background_responses
     }
 
     pub fn paid_meters(&self) -> &PaidMeters {

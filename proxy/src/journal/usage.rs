@@ -70,6 +70,10 @@ pub struct UsageReader {
     is_begun: bool,
     /// Calls of the provider's own tools that the answer shows.
     tools: ToolCounts,
+    /// The answer is of something that was made before.
+    pub is_look_up: bool,
+    /// Of what is looked up: it was made in the background.
+    pub is_background: bool,
     /// Whether a stream has said everything about its usage.
     pub is_final: bool,
 }
@@ -86,8 +90,11 @@ impl UsageReader {
             self.piece(piece);
             return;
         }
-        if has_tool_objects(piece) {
+        if self.is_look_up || has_tool_objects(piece) {
             self.reported(piece);
+            if self.is_look_up {
+                self.uses_tools(hosted_tools::in_response(piece));
+            }
             return;
         }
         let beginning = &piece[..piece.len().min(MAX_USAGE_LENGTH)];
@@ -123,6 +130,7 @@ impl UsageReader {
             }
             OuterField::ServiceTier => self.service_tier = scan::name(value, text_bounds::WORD),
             OuterField::TypedTier => self.name_tier(value),
+            OuterField::Background => self.is_background = true,
             // Cohere's; others keep other things there.
             OuterField::Meta if memmem::find(value, b"\"billed_units\"").is_none() => {}
             OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta => {
@@ -269,6 +277,7 @@ impl UsageReader {
         if self.model.is_none() {
             self.model = report.model.and_then(|text| scan::name(text.as_bytes(), text_bounds::MODEL));
         }
+        self.is_background |= report.is_background;
         let tier = report.service_tier.and_then(|text| scan::name(text.as_bytes(), text_bounds::WORD));
         self.service_tier = tier.or(self.service_tier.take());
     }

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod deprecated_model;
+mod look_up;
 mod own_call;
 mod paid_route;
 mod record;
@@ -252,7 +253,9 @@ impl Log {
         if let Some(sheet) = &mut self.sheet {
             sheet.turn();
         }
-        self.attempt = Some(Attempt::new(target, model, self.uri.path(), option, waited));
+        let mut attempt = Attempt::new(target, model, self.uri.path(), option, waited);
+        attempt.found.is_look_up = self.method.is_safe();
+        self.attempt = Some(attempt);
     }
 
     /// Somebody is turned to who is no provider.
@@ -489,6 +492,9 @@ impl Log {
         told_costs: Option<&Tariff>,
     ) -> Option<AnswerCost> {
         let mut attempt = self.attempt.take();
+        if let Some(attempt) = &mut attempt {
+            self.forget_counted_usage(attempt);
+        }
         // What asked nobody, or was refused by a limit, used nothing; a session that a limit ended has.
         let has_used =
             |attempt: &Attempt| attempt.unheard.is_some() || !facts.error_code.is_some_and(RefusalCode::is_limit);

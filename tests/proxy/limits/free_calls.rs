@@ -3,6 +3,7 @@
 
 use super::{limited_key, patient};
 use crate::families::FORM_TYPE;
+use crate::journal::calls::{rows, tokens};
 use harness::client::whole;
 use harness::{Client, Stack};
 use http::Method;
@@ -95,4 +96,34 @@ async fn files_and_batches_of_the_gateways_own_are_made_under_a_strict_budget() 
     assert_eq!(batch.status, 200, "{}", batch.text());
     let path = format!("/batches/{}", batch.json()["id"].as_str().unwrap());
     stack.until("its row is run", async || client.get(&path).await.json()["request_counts"]["completed"] == 1).await;
+}
+
+#[tokio::test]
+async fn a_response_that_is_read_again_costs_nothing_and_one_made_in_the_background_once() {
+    let stack = patient().await;
+    let limits = json!({ "usage_limits": { "type": "tokens", "credit_limit": 100_000 } });
+    let (_, client) = limited_key(&stack, limits).await;
+    let calls = [
+        ("/responses/resp_1", false, "application/json", 0),
+        ("/responses/resp_1", false, "application/json", 0),
+        ("/responses/resp_2", true, "application/json", 12),
+        ("/responses/resp_2", true, "application/json", 0),
+        ("/responses/resp_3", true, "application/json", 12),
+        ("/responses/resp_4?stream=true", true, "text/event-stream", 12),
+        ("/responses/resp_4?stream=true", true, "text/event-stream", 0),
+    ];
+    for (path, background, content_type, _) in calls {
+        let response = json!({ "id": "resp", "object": "response", "status": "completed", "background": background,
+            "model": "gpt-4o", "output": [], "usage": { "input_tokens": 7, "output_tokens": 5, "total_tokens": 12 } });
+        let event = json!({ "type": "response.completed", "response": response });
+        let body = match content_type {
+            "text/event-stream" => format!("event: response.completed\ndata: {event}\n\n"),
+            _ => response.to_string(),
+        };
+        stack.mock.script(json!([{ "body": body, "content_type": content_type }])).unwrap();
+        let answer = client.get(path).await;
+        assert_eq!((u16::from(answer.status), answer.text()), (200, body), "{path}");
+    }
+    let charged: Vec<i64> = rows(&stack, calls.len()).await.iter().map(|row| tokens(row).0 + tokens(row).1).collect();
+    assert_eq!(charged, calls.map(|(.., tokens)| tokens));
 }

@@ -22,6 +22,8 @@ pub enum OuterField {
     ServiceTier,
     /// Converse's, an object.
     TypedTier,
+    /// True; of no other value is anything said.
+    Background,
 }
 
 impl OuterField {
@@ -34,8 +36,13 @@ impl OuterField {
             b"modelVersion" => Self::ModelVersion,
             b"service_tier" => Self::ServiceTier,
             b"serviceTier" => Self::TypedTier,
+            b"background" => Self::Background,
             _ => return None,
         })
+    }
+
+    fn is_text(self) -> bool {
+        matches!(self, Self::Model | Self::ModelVersion | Self::ServiceTier)
     }
 
     fn is_object(self) -> bool {
@@ -154,12 +161,16 @@ impl OutermostScan {
                 self.is_text = true;
                 match self.expected {
                     Expected::Key if is_outer => self.begin(Kept::Key),
-                    Expected::Value(Some(field)) if is_outer && !field.is_object() => self.begin(Kept::Text(field)),
+                    Expected::Value(Some(field)) if is_outer && field.is_text() => self.begin(Kept::Text(field)),
                     _ => {}
                 }
             }
             b'{' | b'[' => self.open(byte, is_outer),
             b',' if is_outer => self.expected = Expected::Key,
+            // What else begins with it is no JSON.
+            b't' if is_outer && self.expected == Expected::Value(Some(OuterField::Background)) => {
+                found(OuterField::Background, b"true");
+            }
             _ => {}
         }
         if matches!(self.kept, Kept::Object(_)) {
@@ -227,6 +238,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::Value;
+
+    #[test]
+    fn a_background_response_is_known_by_its_outermost_object_whatever_the_pieces() {
+        for (body, is_background) in [
+            (r#"{"id":"r","background": true,"usage":{}}"#, true),
+            (r#"{"background":false,"usage":{"background":true}}"#, false),
+            (r#"{"output":[{"background":true}],"background":null}"#, false),
+            (r#"{"background":"true"}"#, false),
+        ] {
+            for length in 1..body.len() {
+                let (mut scan, mut found) = (OutermostScan::default(), false);
+                for piece in body.as_bytes().chunks(length) {
+                    scan.push(piece, |field, _| found |= field == OuterField::Background);
+                }
+                assert_eq!(found, is_background, "{body} in pieces of {length}");
+            }
+        }
+    }
 
     fn scanned<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(OuterField, String)> {
         let (mut scan, mut found) = (OutermostScan::default(), Vec::new());

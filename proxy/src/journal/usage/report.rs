@@ -21,6 +21,7 @@ pub struct Report<'b> {
     /// Without its quotes, as the next.
     pub model: Option<&'b str>,
     pub service_tier: Option<&'b str>,
+    pub is_background: bool,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +40,8 @@ struct Outermost<'b> {
     service_tier: Option<&'b RawValue>,
     #[serde(borrow, rename = "serviceTier")]
     typed_tier: Option<&'b RawValue>,
+    #[serde(borrow)]
+    background: Option<&'b RawValue>,
 }
 
 /// Converse's.
@@ -68,6 +71,7 @@ impl<'b> Report<'b> {
             usage,
             model: found.model.or(found.model_version).and_then(text),
             service_tier: found.service_tier.and_then(text).or(inner).or(typed),
+            is_background: found.background.is_some_and(|value| value.get() == "true"),
         }
     }
 }

@@ -59,6 +59,8 @@ pub struct Attempt {
     pub is_promised: bool,
     /// What it costs if it is answered, in nano-cents, where that stands on the call itself.
     pub own_price: Option<u64>,
+    /// What its answer reports was counted when it was made.
+    pub is_counted_before: bool,
     /// The cache answered in its place; what the answer once used is known.
     pub is_hit: bool,
     /// What its answer says was read before its head left.
@@ -150,6 +152,7 @@ impl Attempt {
             unheard: None,
             is_promised: false,
             own_price: None,
+            is_counted_before: false,
             is_hit: false,
             is_read: false,
             priced: None,

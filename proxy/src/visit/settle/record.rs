@@ -35,7 +35,7 @@ impl Log {
         [time, upstream, own]: [Duration; 3],
         charges: Charges<'_>,
     ) -> Option<(u64, u64)> {
-        let is_answered = |attempt: &Attempt| facts.status < 400 || attempt.is_paid;
+        let is_answered = |attempt: &Attempt| !attempt.is_counted_before && (facts.status < 400 || attempt.is_paid);
         if let Some(attempt) =
             attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty() && is_answered(attempt))
         {
@@ -141,7 +141,7 @@ impl Log {
     /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
     /// whoever counts them. Whoever received half of a stream pays for half of it. A session has its own guess.
     fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
-        if attempt.unheard.is_some() || attempt.is_hit {
+        if attempt.unheard.is_some() || attempt.is_hit || attempt.is_counted_before {
             return attempt.unheard;
         }
         let is_told = !attempt.found.usage.is_empty();
