@@ -11,7 +11,6 @@ pub(crate) mod client_connection_app;
 pub(crate) mod control_plane;
 mod deadline;
 pub(crate) mod fresh_connections;
-mod http1;
 pub(crate) mod idle_timeout;
 mod pages;
 pub(crate) mod ticks;

@@ -466,9 +466,9 @@ fn listener_service(
     options.h2c = true;
     let patience = patience(settings);
     options.h2_idle_timeout = Some(patience.idle);
-    let mut proxy = http_proxy(conf, gateway.clone());
+    let mut proxy = http_proxy(conf, gateway);
     proxy.server_options = Some(options);
-    let mut service = Service::new(format!("proxy {index}"), ClientConnectionApp::new(proxy, gateway, patience));
+    let mut service = Service::new(format!("proxy {index}"), ClientConnectionApp::new(proxy, patience));
     service.threads = Some(1);
     let listen = &settings.listen;
     service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));

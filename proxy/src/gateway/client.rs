@@ -15,7 +15,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// A longer body is not put together with its head: to copy it costs more than to write it apart.
-pub(super) const LARGEST_WHOLE: usize = 32 << 10;
+const LARGEST_WHOLE: usize = 32 << 10;
 
 /// For the last words of a request whose deadline has passed.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ impl<'s> Client<'s> {
 }
 
 /// A write that has to wait is given up at the deadline. One that need not costs no timer.
-pub(super) async fn by<T, E>(
+async fn by<T, E>(
     deadline: Option<Instant>,
     mut write: impl Future<Output = Result<T, E>> + Unpin,
 ) -> Result<T, ClientGone> {

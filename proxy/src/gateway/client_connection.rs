@@ -1,10 +1,10 @@
-//! A client's connection. It ends when no request comes, when the head of one does not arrive, and when an answer is
-//! not read; and it can join writes: Pingora sends the head of an answer without a length at once, and the last chunk
+//! A client's connection. It ends when no request comes, when the head of one does not arrive, when an answer is not
+//! read, and between two requests when the process leaves; and it can join writes: Pingora sends the head of an answer without a length at once, and the last chunk
 //! before the end of the body, which is two packets where the gateway has both parts in hand, and two wake-ups of the
 //! client. Code that knows that more follows at once says so, and the next flush is left to what follows. A whole answer
 //! can also be put in, which leaves with the next flush.
 
-use crate::gateway::fresh_connections::FreshConnection;
+use crate::gateway::fresh_connections::{FIRST_REQUEST, FreshConnection};
 use crate::gateway::idle_timeout::IdleTimeout;
 use crate::gateway::write_stall::WriteStall;
 use async_trait::async_trait;
@@ -15,12 +15,10 @@ use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
     UniqueID, UniqueIDType,
 };
+use pingora_core::server::ShutdownWatch;
 use proxy::net::downstream::Contention;
-use proxy::visit::Visit;
-use proxy::walk::NextStep;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -42,15 +40,29 @@ pub struct ConnectionTimeouts {
     pub write: Duration,
 }
 
-/// A request whose head was read before Pingora got it: what was decided from it is not decided again.
-pub struct Opened {
-    pub visit: Visit,
-    pub next: NextStep,
+/// Whether the process leaves. It is asked only while a connection waits for a request.
+struct LeaveNotice {
+    announced: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+    is_leaving: bool,
 }
 
-impl fmt::Debug for Opened {
+impl LeaveNotice {
+    fn new(mut shutdown: ShutdownWatch) -> Self {
+        let announced = async move { _ = shutdown.wait_for(|is_leaving| *is_leaving).await };
+        Self { announced: Box::pin(announced), is_leaving: false }
+    }
+
+    /// True once: when it is first seen that the process leaves. Wakes the task otherwise when it does.
+    fn poll_begins(&mut self, cx: &mut Context<'_>) -> bool {
+        let begins = !self.is_leaving && self.announced.as_mut().poll(cx).is_ready();
+        self.is_leaving |= begins;
+        begins
+    }
+}
+
+impl fmt::Debug for LeaveNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Opened").field(&self.visit.id()).finish()
+        f.debug_tuple("LeaveNotice").field(&self.is_leaving).finish()
     }
 }
 
@@ -66,16 +78,16 @@ pub struct ClientConnection {
     is_answered: AtomicBool,
     idle: IdleTimeout,
     fresh: FreshConnection,
+    leave_notice: LeaveNotice,
     write_stall: WriteStall,
     /// Was read to learn what it is, and is to be read again.
     peeked: Vec<u8>,
-    opened: Mutex<Option<Box<Opened>>>,
     /// How much of HTTP/2's preface has not come. After it Pingora watches over the connection: it knows its streams.
     preface: usize,
 }
 
 impl ClientConnection {
-    pub fn new(inner: Stream, patience: ConnectionTimeouts) -> Self {
+    pub fn new(inner: Stream, patience: ConnectionTimeouts, shutdown: ShutdownWatch) -> Self {
         let preface = if inner.selected_alpn_proto() == Some(ALPN::H2) { PREFACE.len() } else { 0 };
         Self {
             inner,
@@ -85,9 +97,9 @@ impl ClientConnection {
             is_answered: AtomicBool::new(false),
             idle: IdleTimeout::new(patience.idle, patience.head),
             fresh: FreshConnection::new(preface > 0),
+            leave_notice: LeaveNotice::new(shutdown),
             write_stall: WriteStall::new(patience.write),
             peeked: Vec::new(),
-            opened: Mutex::default(),
             preface,
         }
     }
@@ -120,72 +132,25 @@ impl ClientConnection {
     /// A client that does not read is given up sooner under this contention, until the next request.
     pub fn yield_under(stream: Option<&Stream>, contention: Contention) {
         if let Some(connection) = Self::from_stream(stream) {
-            connection.set_contention(Some(contention));
+            connection.write_stall.set_contention(Some(contention));
         }
-    }
-
-    pub fn set_contention(&self, contention: Option<Contention>) {
-        self.write_stall.set_contention(contention);
     }
 
     /// A request has come.
     pub fn begins(stream: Option<&Stream>) {
         if let Some(connection) = Self::from_stream(stream) {
-            connection.begin_request();
+            connection.idle.end();
+            connection.fresh.begin_request();
+            connection.is_answered.store(false, Relaxed);
         }
-    }
-
-    /// No request has come yet.
-    pub fn is_fresh(&self) -> bool {
-        self.fresh.is_fresh()
-    }
-
-    pub fn begin_request(&self) {
-        self.idle.end();
-        self.fresh.begin_request();
-        self.is_answered.store(false, Relaxed);
     }
 
     /// It is answered, and the next may come.
     pub fn ends(stream: Option<&Stream>, now: Instant) {
         if let Some(connection) = Self::from_stream(stream) {
-            connection.end_request(now);
+            connection.write_stall.set_contention(None);
+            connection.idle.begin(now);
         }
-    }
-
-    pub fn end_request(&self, now: Instant) {
-        self.write_stall.set_contention(None);
-        self.idle.begin(now);
-    }
-
-    /// Something of the next has come already.
-    pub fn hear(&self) {
-        self.idle.hear();
-    }
-
-    /// What was decided of the request that is read again, if something was.
-    pub fn take_opened(stream: Option<&Stream>) -> Option<Box<Opened>> {
-        Self::from_stream(stream)?.opened.lock().take()
-    }
-
-    pub fn leave_opened(&self, opened: Opened) {
-        *self.opened.lock() = Some(Box::new(opened));
-    }
-
-    /// Whether HTTP/2 was agreed on.
-    pub fn is_http2(&self) -> bool {
-        self.preface > 0
-    }
-
-    /// The other end.
-    pub fn peer(&self) -> Option<IpAddr> {
-        let digest = self.inner.get_socket_digest()?;
-        digest.peer_addr()?.as_inet().map(|address| address.ip())
-    }
-
-    /// Whoever reads next reads these bytes first.
-    pub fn read_again_later(&mut self, bytes: &[u8]) {
-        self.peeked.splice(0..0, bytes.iter().copied());
     }
 
     fn from_stream(stream: Option<&Stream>) -> Option<&Self> {
@@ -220,8 +185,24 @@ impl ClientConnection {
             self.preface = self.preface.saturating_sub(read);
             if self.preface == 0 {
                 self.idle.end();
+                self.fresh.begin_request();
             }
         }
+    }
+
+    /// Ready when no request is waited for any longer: after its limit, and between two requests when the process leaves.
+    /// A connection whose first request has not come, or whose next head has begun to come, gets a last limit then.
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.idle.is_waiting() {
+            return Poll::Pending;
+        }
+        if self.leave_notice.poll_begins(cx) {
+            self.idle.shorten(FIRST_REQUEST);
+        }
+        if self.leave_notice.is_leaving && !self.fresh.is_fresh() && !self.idle.has_heard() {
+            return Poll::Ready(());
+        }
+        self.idle.poll_over(cx)
     }
 }
 
@@ -234,7 +215,7 @@ impl AsyncRead for ClientConnection {
         let before = buf.filled().len();
         match Pin::new(&mut self.inner).poll_read(cx, buf) {
             // As if the client had closed it.
-            Poll::Pending => self.idle.poll_over(cx).map(Ok),
+            Poll::Pending => self.poll_over(cx).map(Ok),
             read => {
                 self.idle.hear();
                 self.count_preface(buf.filled().len() - before);
@@ -301,7 +282,7 @@ impl Peek for ClientConnection {
             }
         }
         self.preface = if buf == PREFACE { PREFACE.len() } else { 0 };
-        self.read_again_later(&buf[..length]);
+        self.peeked = buf[..length].to_vec();
         Ok(true)
     }
 }
@@ -365,9 +346,15 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
     use tokio::io::AsyncWriteExt as _;
+    use tokio::sync::watch;
+    use tokio::time::timeout;
 
     const ENDLESS: ConnectionTimeouts =
         ConnectionTimeouts { idle: Duration::MAX, head: Duration::MAX, write: Duration::MAX };
+
+    fn staying() -> ShutdownWatch {
+        watch::channel(false).1
+    }
 
     /// Counts what is flushed, and takes a few bytes at once.
     #[derive(Debug, Default)]
@@ -436,7 +423,7 @@ mod tests {
     async fn one_flush_is_left_to_what_follows_and_no_other() {
         let flushed = Arc::new(AtomicUsize::new(0));
         let inner = Box::new(Counted { flushed: flushed.clone(), ..Counted::default() });
-        let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS));
+        let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS, staying()));
         ClientConnection::set_more(Some(&stream), true);
         for expected in [0, 1, 2] {
             stream.write_all(b"part").await.unwrap();
@@ -456,7 +443,7 @@ mod tests {
         for most in (1..=ANSWER.len()).map(Some).chain([None]) {
             let (flushed, written) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
             let inner = Box::new(Counted { flushed: flushed.clone(), written: written.clone(), most });
-            let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS));
+            let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS, staying()));
             for times in 1..=2 {
                 assert!(!ClientConnection::is_answered(Some(&stream)));
                 ClientConnection::put(Some(&stream), ANSWER.to_vec());
@@ -471,5 +458,43 @@ mod tests {
             stream.write_all(b"more").await.unwrap();
             assert_eq!(*written.lock(), [ANSWER, b"more"].concat());
         }
+    }
+
+    /// Whether its client has been given up, which Pingora sees as an end of what it sends.
+    async fn is_over(connection: &mut ClientConnection, within: Duration) -> bool {
+        timeout(within, connection.read(&mut [0; 1])).await.is_ok()
+    }
+
+    fn connected(shutdown: &watch::Sender<bool>) -> ClientConnection {
+        ClientConnection::new(Box::new(Counted::default()), ENDLESS, shutdown.subscribe())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_ends_when_the_process_leaves_and_others_get_a_last_limit() {
+        const SHORT: Duration = Duration::from_secs(1);
+        let now = || tokio::time::Instant::now().into_std();
+        let shutdown = watch::Sender::new(false);
+        let [mut fresh, mut idle, mut begun, mut busy] = [(); 4].map(|()| connected(&shutdown));
+        for used in [&mut idle, &mut begun, &mut busy] {
+            used.idle.end();
+            used.fresh.begin_request();
+        }
+        idle.idle.begin(now());
+        begun.idle.begin(now());
+        begun.idle.hear();
+        for connection in [&mut fresh, &mut idle, &mut begun, &mut busy] {
+            assert!(!is_over(connection, 10 * FIRST_REQUEST).await, "{connection:?}: the process stays");
+        }
+        let waits = tokio::spawn(async move { is_over(&mut idle, SHORT).await });
+        tokio::task::yield_now().await;
+        shutdown.send_replace(true);
+        assert!(waits.await.unwrap(), "it is woken");
+        for connection in [&mut fresh, &mut begun] {
+            assert!(!is_over(connection, FIRST_REQUEST - SHORT).await, "{connection:?}");
+            assert!(is_over(connection, 2 * SHORT).await, "{connection:?}");
+        }
+        assert!(!is_over(&mut busy, 10 * FIRST_REQUEST).await, "a request is under way");
+        busy.idle.begin(now());
+        assert!(is_over(&mut busy, SHORT).await, "it has had its answer");
     }
 }

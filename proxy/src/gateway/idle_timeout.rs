@@ -37,9 +37,13 @@ impl IdleTimeout {
 
     /// A request is over.
     pub fn begin(&self, now: Instant) {
+        self.begin_at(now);
+        self.has_heard.store(false, Relaxed);
+    }
+
+    fn begin_at(&self, now: Instant) {
         let since = now.saturating_duration_since(self.opened).as_millis();
         self.since.store(u64::try_from(since).unwrap_or(u64::MAX - 1) + 1, Relaxed);
-        self.has_heard.store(false, Relaxed);
     }
 
     /// A request has come.
@@ -50,6 +54,22 @@ impl IdleTimeout {
     /// Something came: the head of a request, or a part of it.
     pub fn hear(&self) {
         self.has_heard.store(true, Relaxed);
+    }
+
+    /// Whether a request is waited for.
+    pub fn is_waiting(&self) -> bool {
+        self.since.load(Relaxed) > 0
+    }
+
+    /// Whether something came since the wait began.
+    pub fn has_heard(&self) -> bool {
+        self.has_heard.load(Relaxed)
+    }
+
+    /// From now on no wait, the present one included, lasts longer than this.
+    pub fn shorten(&mut self, limit: Duration) {
+        (self.limit, self.head_limit) = (self.limit.min(limit), self.head_limit.min(limit));
+        self.begin_at(tokio::time::Instant::now().into_std());
     }
 
     /// Asked when nothing more is there to be read; ready when the wait for it has lasted too long.

@@ -21,17 +21,8 @@ impl Gateway {
         {
             return self.own_page(session, ctx, pages::text_head(status, text.len())?, text).await;
         }
-        let opened = match ClientConnection::take_opened(session.downstream_session.stream()) {
-            Some(opened) => {
-                ctx.visit = opened.visit;
-                Ok(opened.next)
-            }
-            None => {
-                let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-                self.engine.open(session.req_header(), peer, &mut ctx.visit).await
-            }
-        };
-        match opened {
+        let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
+        match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
             Ok(NextStep::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
             Ok(NextStep::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,

@@ -127,12 +127,6 @@ impl Endpoint {
     }
 }
 
-/// Whether a call to this path with `POST` is the engine lane's by its path alone, and no upload.
-pub fn is_engine_call(path: &str) -> bool {
-    let rest = if path.contains(['?', '#']) { None } else { under_v1(path) };
-    rest.and_then(|rest| Endpoint::from_path(&Method::POST, rest)).is_some_and(|endpoint| !endpoint.takes_forms())
-}
-
 pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     let Some(rest) = under_v1(path).or_else(|| is_outside_v1(path).then_some(path)) else {
         if let Some(route) = mcp(method, path) {

@@ -1,13 +1,12 @@
-//! Plain calls are read by the gateway itself, all others by Pingora, and no client can tell: each request is sent on a
-//! connection of its own, and on one that another request gave to Pingora before, and is answered alike.
+//! A request is answered alike on a new connection and on one that has carried others, however its bytes arrive and
+//! whichever lane the requests around it belong to.
 
 use crate::raw::{RawAnswer, Wire, credentials, post};
 use harness::{Stack, chat};
 use serde_json::{Value, json};
 
 const CHAT: &str = "/v1/chat/completions";
-/// Not plain: it is served, and takes its connection to Pingora.
-const UNUSUAL: &str = "GET / HTTP/1.1\r\nHost: gateway.test\r\n\r\n";
+const GREETING: &str = "GET / HTTP/1.1\r\nHost: gateway.test\r\n\r\n";
 /// Of each request, or of its time.
 const OWN: &[&str] = &[
     "date",
@@ -64,7 +63,7 @@ fn cases(stack: &Stack) -> Vec<Case> {
     ]
 }
 
-/// What both ways must have in common.
+/// What two answers to one request must have in common.
 fn compared(answer: RawAnswer) -> (u16, Vec<(String, String)>, Vec<u8>) {
     let is_told = |name: &String| !OWN.contains(&name.as_str());
     let mut headers: Vec<_> = answer.headers.into_iter().filter(|(name, _)| is_told(name)).collect();
@@ -81,29 +80,27 @@ fn without_numbers(body: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn nobody_can_tell_who_read_a_request() {
+async fn a_request_is_answered_alike_on_a_fresh_and_on_a_used_connection() {
     let stack = Stack::start().await;
     for Case { name, request, status, is_kept_alive } in cases(&stack) {
-        let (mut own, mut pingoras) = (Wire::open(stack.proxy_port).await, Wire::open(stack.proxy_port).await);
-        pingoras.send(UNUSUAL).await;
-        assert_eq!(pingoras.answer().await.unwrap().status, 200);
-        for time in 1..=2 {
-            own.send(&request).await;
-            pingoras.send(&request).await;
-            let (one, other) = (own.answer().await.expect(name), pingoras.answer().await.expect(name));
-            assert_eq!((one.status, one.says_close()), (status, !is_kept_alive), "{name}: {one:?}");
-            let names = |answer: &RawAnswer| {
-                let mut names: Vec<String> = answer.headers.iter().map(|(name, _)| name.clone()).collect();
-                names.sort();
-                names
-            };
-            assert_eq!(names(&one), names(&other), "{name}, {time}");
-            let (one, other) = (compared(one), compared(other));
-            assert_eq!((one.0, one.1), (other.0, other.1), "{name}, {time}");
-            assert_eq!(without_numbers(&one.2), without_numbers(&other.2), "{name}, {time}");
-            if !is_kept_alive {
-                assert!(own.is_closed().await && pingoras.is_closed().await, "{name}");
-                break;
+        let (mut fresh, mut used) = (Wire::open(stack.proxy_port).await, Wire::open(stack.proxy_port).await);
+        for before in [GREETING, &post(CHAT, &credentials(&stack), &chat("before").to_string())] {
+            used.send(before).await;
+            assert_eq!(used.answer().await.unwrap().status, 200);
+        }
+        fresh.send(&request).await;
+        used.send(&request).await;
+        let (one, other) = (fresh.answer().await.expect(name), used.answer().await.expect(name));
+        assert_eq!((one.status, one.says_close()), (status, !is_kept_alive), "{name}: {one:?}");
+        let (one, other) = (compared(one), compared(other));
+        assert_eq!((one.0, one.1), (other.0, other.1), "{name}");
+        assert_eq!(without_numbers(&one.2), without_numbers(&other.2), "{name}");
+        for mut wire in [fresh, used] {
+            if is_kept_alive {
+                wire.send(GREETING).await;
+                assert_eq!(wire.answer().await.expect(name).status, 200, "{name}");
+            } else {
+                assert!(wire.is_closed().await, "{name}");
             }
         }
     }
@@ -127,23 +124,25 @@ async fn a_request_may_come_in_pieces() {
     assert_eq!(bodies, vec![chat("in pieces").to_string().len() as u64; expected]);
 }
 
-/// All at once: two that are plain, one that is not, and one after it.
 #[tokio::test]
-async fn a_connection_goes_to_pingora_with_every_byte_that_has_come() {
+async fn requests_that_are_sent_at_once_are_answered_in_their_order() {
     let stack = Stack::start().await;
-    let plain = |text: &str| post(CHAT, &credentials(&stack), &chat(text).to_string());
+    let engine = |text: &str| post(CHAT, &credentials(&stack), &chat(text).to_string());
     let relayed = post("/v1/rerank", &credentials(&stack), r#"{"model":"m","query":"q","documents":["d"]}"#);
     let mut wire = Wire::open(stack.proxy_port).await;
-    wire.send([plain("one"), plain("two"), UNUSUAL.into(), relayed, plain("three")].concat()).await;
-    for which in ["one", "two", "unusual", "relayed", "three"] {
-        assert_eq!(wire.answer().await.expect(which).status, 200, "{which}");
+    wire.send([engine("one"), engine("two"), GREETING.into(), relayed, engine("three")].concat()).await;
+    for (which, provider) in
+        [("one", "openai"), ("two", "openai"), ("greeting", ""), ("relayed", "openai"), ("three", "openai")]
+    {
+        let answer = wire.answer().await.expect(which);
+        assert_eq!((answer.status, answer.header("x-gateway-provider")), (200, provider), "{which}");
     }
     assert_eq!(stack.mock.requests().len(), 4);
 }
 
-/// A provider without such an endpoint is the relay lane's: its head was read here, and its body is read there.
+/// A provider without such an endpoint is the relay lane's, which is known only once its head was judged.
 #[tokio::test]
-async fn a_plain_call_that_turns_out_to_be_relayed_is_decided_once() {
+async fn an_engine_call_that_turns_out_to_be_relayed_is_sent_once() {
     let stack = Stack::start().await;
     let headers = credentials(&stack).replace("x-gateway-provider: openai", "x-gateway-provider: jina");
     let request = post("/v1/moderations", &headers, r#"{"model":"m","input":"x"}"#);
