@@ -240,18 +240,11 @@ impl ProxyHttp for Gateway {
         if let Some(Relay::Provider(passage)) = &ctx.relay {
             let provider = passage.target.provider.number;
             self.engine.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
-            self.engine.metrics.provider_answers(provider, visit.routing.upstream);
-            passage.note_answer(head.status, &self.engine.calls.signing);
-            if let Some(contention) = passage.contention() {
+            if let Some(contention) = self.engine.begin_relayed_answer(passage, head, visit) {
                 ClientConnection::yield_under(session.downstream_session.stream(), contention);
             }
         }
-        visit.answer.head_after = Some(visit.request.started.elapsed());
-        if let Some(log) = &mut visit.observer.log {
-            log.relays(head, &self.engine.body_limits.memory);
-        }
-        visit.stamp_relayed(head, matches!(ctx.relay, Some(Relay::Provider(_))));
-        visit.answers(&head.headers);
+        visit.answers_relayed(head, matches!(ctx.relay, Some(Relay::Provider(_))));
         if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.begin_session(visit);
         }

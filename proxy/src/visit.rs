@@ -29,6 +29,7 @@ use crate::refusal::{Refusal, RefusalCode};
 use bytes::Bytes;
 use http::HeaderMap;
 use observer::{RestOfVisit, facts};
+use pingora_http::ResponseHeader;
 use settle::OwnCallRecord;
 use std::sync::Arc;
 use std::time::Instant;
@@ -175,6 +176,14 @@ impl Visit {
     /// The client gets this head.
     pub fn answers(&mut self, head: &HeaderMap) {
         self.observer.answers(self.answer.status, head);
+    }
+
+    /// The client gets this head of a relayed answer, with our headers beside what it says.
+    pub fn answers_relayed(&mut self, head: &mut ResponseHeader, is_provider: bool) {
+        self.answer.status = head.status.as_u16();
+        self.answer.head_after = Some(self.request.started.elapsed());
+        self.stamp_relayed(head, is_provider);
+        self.answers(&head.headers);
     }
 
     /// The gateway itself ends the answer with this, or answers so: the request is noted first.

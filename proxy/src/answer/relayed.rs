@@ -67,9 +67,6 @@ pub fn relayed_head(mut head: ResponseHeader, visit: &mut Visit) -> ResponseHead
         head.remove_header(&name);
     }
     head.set_version(Version::HTTP_11);
-    visit.answer.status = head.status.as_u16();
-    visit.answer.head_after = Some(visit.request.started.elapsed());
-    visit.stamp_relayed(&mut head, true);
-    visit.answers(&head.headers);
+    visit.answers_relayed(&mut head, true);
     head
 }

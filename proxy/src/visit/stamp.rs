@@ -44,7 +44,7 @@ impl Visit {
     /// The same for a provider's own head on the relay lane, which keeps what it says of its limits and times: ours stand
     /// beside them under our prefix, and under the common names only where it says nothing. How the provider spells its
     /// names is given up: as plain parts, each header costs half.
-    pub fn stamp_relayed(&mut self, head: &mut ResponseHeader, is_provider: bool) {
+    pub(super) fn stamp_relayed(&mut self, head: &mut ResponseHeader, is_provider: bool) {
         let reason = own_reason(head);
         let (empty, ()) = http::Response::new(()).into_parts();
         let mut parts: Parts = std::mem::replace(head, empty.into()).into();

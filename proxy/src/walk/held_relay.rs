@@ -12,13 +12,13 @@ use super::{Delivered, Engine};
 use crate::answer::{self, AnswerFailure, AnswerSource, Ended, Gathered, beside};
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, Upstream, UpstreamRequest};
-use crate::net::downstream::Downstream;
+use crate::net::downstream::{Contention, Downstream};
 use crate::refusal::Refusal;
 use crate::request::receive::OwnedShare;
 use crate::visit::{PaidAnswer, Visit};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, header};
-use pingora_http::RequestHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
 use std::time::Instant;
 
 /// A request whose body is in memory.
@@ -166,6 +166,22 @@ impl Engine {
         Err(failure(Refusal::internal(), None).into())
     }
 
+    /// The head of a provider's answer has come on the relay lane, held or not. Tells under which contention a client that
+    /// does not read gives its place away.
+    pub fn begin_relayed_answer(
+        &self,
+        passage: &Passage,
+        head: &ResponseHeader,
+        visit: &mut Visit,
+    ) -> Option<Contention> {
+        self.metrics.provider_answers(passage.target.provider.number, visit.routing.upstream);
+        passage.note_answer(head.status, &self.calls.signing);
+        if let Some(log) = &mut visit.observer.log {
+            log.relays(head, &self.body_limits.memory);
+        }
+        passage.contention()
+    }
+
     async fn judge_and_deliver(
         &self,
         client: &mut impl Downstream,
@@ -176,15 +192,9 @@ impl Engine {
     ) -> Result<Ended, Ended> {
         let head = upstream.take_head();
         let mut source = AnswerSource::Upstream(upstream);
-        let provider = passage.target.provider.number;
         self.metrics.first_byte(visit.observer.lane(), visit.request.started.elapsed());
-        self.metrics.provider_answers(provider, visit.routing.upstream);
-        passage.note_answer(head.status, &self.calls.signing);
-        if let Some(contention) = passage.contention() {
+        if let Some(contention) = self.begin_relayed_answer(passage, &head, visit) {
             client.yield_under(contention);
-        }
-        if let Some(log) = &mut visit.observer.log {
-            log.relays(&head, &self.body_limits.memory);
         }
         let plan = request.judged.as_ref().map(|judged| (judged, judged.0.plan_answer(&head)));
         let held = match plan {
