@@ -32,7 +32,7 @@ use pingora_core::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 use proxy::catalog::target::Target;
-use proxy::metrics::Outcome;
+use proxy::metrics::{Outcome, RequestLane};
 use proxy::realtime::Websocket;
 use proxy::refusal::Refusal;
 use proxy::visit::Visit;
@@ -69,6 +69,8 @@ pub type Readiness = Arc<dyn Fn() -> Result<Cow<'static, str>, Cow<'static, str>
 pub struct Ctx {
     visit: Visit,
     relay: Option<Relay>,
+    /// Counted by its lane.
+    is_counted: bool,
     /// When the relay lane turned to its upstream.
     asked: Option<Instant>,
     /// A refusal that a callback without a way to answer leaves for `fail_to_proxy`.
@@ -91,6 +93,13 @@ impl Relay {
 }
 
 impl Gateway {
+    /// Counts a request by its lane, once.
+    fn count(&self, ctx: &mut Ctx, lane: RequestLane) {
+        if !std::mem::replace(&mut ctx.is_counted, true) {
+            self.engine.metrics.begun(lane);
+        }
+    }
+
     /// To those who read along: a request is over.
     fn tell(&self, head: &RequestHeader, peer: Option<IpAddr>, visit: &mut Visit, error: Option<&Error>) {
         tracing::debug!(
@@ -113,7 +122,7 @@ impl ProxyHttp for Gateway {
     type CTX = Box<Ctx>;
 
     fn new_ctx(&self) -> Box<Ctx> {
-        Box::new(Ctx { visit: Visit::begin(), relay: None, asked: None, refusal: None })
+        Box::new(Ctx { visit: Visit::begin(), relay: None, is_counted: false, asked: None, refusal: None })
     }
 
     /// No modules: the default one would compress, and hold event streams back in its encoder.
@@ -140,6 +149,7 @@ impl ProxyHttp for Gateway {
             Ok(handled) => handled,
             Err(_) => {
                 self.engine.metrics.panics.inc();
+                self.count(ctx, RequestLane::Refused);
                 self.refuse(session, ctx, &Refusal::internal()).await
             }
         }

@@ -22,6 +22,8 @@ use std::time::Duration;
 use tasks::TaskMeters;
 
 const LANES: &[&str] = &["engine", "relay", "control_plane", "own"];
+const REQUEST_LANES: &[&str] =
+    &["engine", "relay", "control_plane", "mcp", "files", "batches", "explain", "page", "refused"];
 const STATUS_CLASSES: &[&str] = &["2xx", "3xx", "4xx", "5xx", "499"];
 /// How an upstream attempt ended, in the order of `attempt`, which numbers the failures of `net::dial::Class` after them.
 const ENDINGS: &[&str] = &["answered", "stream_error", "client_left", "overtaken"];
@@ -65,6 +67,22 @@ impl Lane {
     }
 }
 
+/// Where a request goes once its head was read, told apart more finely than by `Lane`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestLane {
+    Engine,
+    Relay,
+    ControlPlane,
+    Mcp,
+    Files,
+    Batches,
+    Explain,
+    /// Answered with a page of the gateway's own.
+    Page,
+    /// Its head alone was enough to refuse it.
+    Refused,
+}
+
 /// How an upstream attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -82,6 +100,8 @@ pub struct Metrics {
     numbers: Numbers,
     /// Of each lane, by class of status.
     requests: Vec<StripedCounter>,
+    /// In the order of `RequestLane`.
+    begun: Vec<StripedCounter>,
     duration: Vec<Times>,
     first_byte: Vec<Times>,
     overhead: Times,
@@ -137,6 +157,13 @@ impl Metrics {
             ("gateway_requests_total", "Requests answered, by lane and class of status."),
             LANES.iter().flat_map(|lane| STATUS_CLASSES.iter().map(|class| vec![("lane", *lane), ("status", *class)])),
         )?;
+        let begun = draft.counters(
+            (
+                "gateway_requests_by_lane_total",
+                "Requests that passed the request filter, by where their head leads; each counts once.",
+            ),
+            REQUEST_LANES.iter().map(|lane| vec![("lane", *lane)]),
+        )?;
         let duration = draft.times(
             ("gateway_request_duration_seconds", "From a request's head to the last byte of its answer, by lane."),
             MICROS,
@@ -190,6 +217,7 @@ impl Metrics {
         Ok(Self {
             numbers,
             requests,
+            begun,
             duration,
             first_byte,
             overhead,
@@ -285,6 +313,11 @@ impl Metrics {
 
     pub fn in_flight(&self) -> i64 {
         self.in_flight.iter().map(|lane| self.numbers.sum(*lane)).sum()
+    }
+
+    /// The head of a request was read.
+    pub fn begun(&self, lane: RequestLane) {
+        self.numbers.inc(self.begun[lane as usize]);
     }
 
     pub fn answered(&self, lane: Lane, status: u16, took: Duration) {

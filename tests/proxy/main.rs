@@ -19,6 +19,7 @@ mod codec_costs;
 mod cost_headers;
 mod dashboards;
 mod deployments;
+mod every_call;
 mod explain;
 mod families;
 mod files;

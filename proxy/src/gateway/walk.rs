@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
-use proxy::metrics::Lane;
+use proxy::metrics::{Lane, RequestLane};
 use proxy::refusal::Refusal;
 use proxy::walk::explain::Explained;
 use proxy::walk::{BatchesRequest, Delivered, NextStep};
@@ -19,10 +19,13 @@ impl Gateway {
         if let Some(readiness) = &self.readiness
             && let Some((status, text)) = pages::health(session.req_header(), readiness)
         {
+            self.count(ctx, RequestLane::Page);
             return self.own_page(session, ctx, pages::text_head(status, text.len())?, text).await;
         }
         let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-        match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
+        let opened = self.engine.open(session.req_header(), peer, &mut ctx.visit).await;
+        self.count(ctx, opened.as_ref().map_or(RequestLane::Refused, NextStep::lane));
+        match opened {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
             Ok(NextStep::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
             Ok(NextStep::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,

@@ -9,6 +9,7 @@ use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
+use crate::metrics::RequestLane;
 use crate::request::classify::Endpoint;
 use crate::request::multipart::Form;
 use crate::routing::plan::Plan;
@@ -46,6 +47,21 @@ pub enum NextStep {
         status: u16,
         body: Bytes,
     },
+}
+
+impl NextStep {
+    pub fn lane(&self) -> RequestLane {
+        match self {
+            Self::Greeting | Self::Preflight | Self::Page { .. } => RequestLane::Page,
+            Self::ControlPlane => RequestLane::ControlPlane,
+            Self::Engine(_) => RequestLane::Engine,
+            Self::Explain(_) => RequestLane::Explain,
+            Self::Relay(_) | Self::Pass(_) | Self::Kept(_) => RequestLane::Relay,
+            Self::Files(_) => RequestLane::Files,
+            Self::Batches(_) => RequestLane::Batches,
+            Self::Mcp(_) | Self::MergedMcp(_) => RequestLane::Mcp,
+        }
+    }
 }
 
 /// What both lanes know of a request once its head was read.
