@@ -5,6 +5,7 @@
 pub mod budget;
 pub mod invitation;
 pub mod login_link;
+pub mod owners;
 pub mod recipients;
 pub mod reminder;
 pub mod webhook;

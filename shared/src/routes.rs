@@ -16,7 +16,7 @@ mod template;
 mod tenancy;
 
 pub use meant::{hint, meant};
-pub use operation::{Access, AuditName, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes};
+pub use operation::{Access, AuditName, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes, SessionReach};
 
 /// What a method and path mean to the control plane.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "clippy takes the functions that tests share for ordinary code")]
 
+mod acting;
 mod analytics;
 mod api_keys;
 mod audit;

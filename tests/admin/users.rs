@@ -81,7 +81,7 @@ async fn a_role_is_changed_and_takes_effect_at_once() {
     assert_eq!(own.get("/labels").await.status, 403, "without the role there is no membership left");
     for (body, status) in [
         (json!({ "role": "member" }), 400),
-        (json!({ "role": "owner" }), 400),
+        (json!({ "role": "owner" }), 403),
         (json!({ "role": "manager" }), 400),
         (json!({ "role": null }), 400),
         (json!({ "first_name": "Ada" }), 400),

@@ -64,10 +64,23 @@ impl Caller {
         self.standing.as_ref().is_some_and(|standing| standing.organisation_role == "owner")
     }
 
-    /// A key of the organisation that may do all that one can.
-    pub fn holds_every_admin_scope(&self) -> bool {
+    /// An owner who came by their session, and not with a key or token.
+    pub fn is_signed_in_owner(&self) -> bool {
+        self.session.is_some() && self.is_owner()
+    }
+
+    /// Whether what belongs to owners is theirs: to owners by their session (no key or token of theirs does it), and to
+    /// keys of the organisation that may do all that one can.
+    pub fn may_act_as_owner(&self) -> bool {
+        match &self.standing {
+            Some(_) => self.is_signed_in_owner(),
+            None => scopes::is_every_admin_scope(self.key.kind, &self.scopes),
+        }
+    }
+
+    /// Bound to no workspace: admin keys, and sessions that act for the organisation.
+    pub fn acts_for_organisation(&self) -> bool {
         self.key.kind == KeyKind::OrganisationService
-            && scopes::all_for(KeyKind::OrganisationService).iter().all(|scope| self.holds(scope))
     }
 
     /// Admin keys, and people who are owner or admin of the organisation.

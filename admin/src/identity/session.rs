@@ -1,5 +1,7 @@
 //! The caller behind a session's cookie: a person, with all scopes of a user key, narrowed by their roles as a key of
-//! theirs would be. Each call looks the session up, so that what ends a session ends it for the next call.
+//! theirs would be. Owners and admins act for the whole organisation, too: on operations that only admin keys may call,
+//! and on others when they name all workspaces (`x-gateway-workspace: *`). Each call looks session and role up, so that
+//! what ends a session, or changes a role, counts for the next call.
 //!
 //! The token changes while it is used: a stolen one is worth something only until its owner's next call, and when a
 //! replaced one comes back after the overlap, two have it, and the session has to end for both: who is told so here
@@ -7,7 +9,7 @@
 
 use crate::http::ApiError;
 use crate::identity::Caller;
-use crate::identity::access::Standing;
+use crate::identity::access::{self, Standing};
 use crate::identity::caller::{AuthFailure, ReplayedSession, standing};
 use crate::identity::cookies::{CallerSession, Cookie, CookieNames, SameSite};
 use crate::identity::csrf;
@@ -16,14 +18,21 @@ use shared::headers::header_prefix::Aliases;
 use shared::identity::api_key::{self, KeyHash};
 use shared::identity::scopes;
 use shared::model::{AccessStatus, ApiKey, KeyKind};
-use shared::routes::Method;
+use shared::routes::{Method, SessionReach};
 use std::sync::Arc;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 /// Where the person acts, by id or slug; after the prefix: `x-gateway-workspace`.
 const WORKSPACE: &str = "workspace";
+/// Instead of a workspace: the organisation with all of them.
+const EVERYWHERE: &str = "*";
 const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");
+const NO_SUCH_WORKSPACE: ApiError = ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)");
+const NOT_FOR_ORGANISATION: ApiError =
+    ApiError::Forbidden("Only owners and admins act for the whole organisation (x-gateway-workspace: *)");
+const NOT_EVERYWHERE: ApiError =
+    ApiError::Forbidden("This operation is about one workspace; name it (x-gateway-workspace)");
 
 /// What of a request decides about its cookie.
 pub struct CookieRequest<'a> {
@@ -32,8 +41,28 @@ pub struct CookieRequest<'a> {
     pub cookies: CookieNames,
     pub aliases: &'a Aliases,
     pub public_url: &'a str,
-    /// Whether the operation is about a workspace, and not about the person.
-    pub is_in_workspace: bool,
+    pub reach: SessionReach,
+}
+
+/// The workspace that a request names, as it names it.
+pub fn named_workspace<'h>(headers: &'h HeaderMap, aliases: &Aliases) -> Option<&'h str> {
+    let sent = aliases.prefixes().find_map(|prefix| headers.get(format!("{prefix}{WORKSPACE}")));
+    sent.map(|value| value.to_str().unwrap_or("?"))
+}
+
+/// Whose session it is.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionPerson {
+    pub organisation_id: Uuid,
+    pub user_id: Uuid,
+}
+
+/// What a session may do at one place.
+struct ActingRights {
+    kind: KeyKind,
+    workspace_id: Option<Uuid>,
+    scopes: Vec<&'static str>,
+    standing: Standing,
 }
 
 struct FoundSession {
@@ -75,12 +104,27 @@ pub async fn authenticate(
     }
     let renewed = renew(request.cookies, &found, &hash, db).await?;
     let session = CallerSession { id: found.id, csrf_token: found.csrf_token.clone(), renewed };
-    let mut caller = match request.is_in_workspace {
-        true => in_workspace(request, &found, hash, db).await?,
-        false => Caller::new(acting_key(&found, None, hash, &[]), Some(in_organisation(&found, db).await?)),
-    };
+    let workspace = named_workspace(request.headers, request.aliases);
+    let mut caller = caller(&found, hash, rights(found.person(), request.reach, workspace, db).await?);
     caller.session = Some(Arc::new(session));
     Ok(caller)
+}
+
+/// What the session of a person may do where a request acts that names this workspace, or `*`: the workspace, and the
+/// scopes that count there. None where the person may not act.
+pub async fn effective_scopes(
+    person: SessionPerson,
+    workspace: Option<&str>,
+    db: &impl GenericClient,
+) -> Result<Option<(Option<Uuid>, Vec<String>)>, ApiError> {
+    match rights(person, SessionReach::WorkspaceOrOrganisation, workspace, db).await {
+        Ok(rights) => {
+            let held: Vec<String> = rights.scopes.iter().map(|scope| (*scope).to_owned()).collect();
+            Ok(Some((rights.workspace_id, access::effective_scopes(&held, &rights.standing))))
+        }
+        Err(ApiError::Forbidden(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSession>, ApiError> {
@@ -114,6 +158,10 @@ impl FoundSession {
             is_due: row.try_get("is_due")?,
             is_stale: row.try_get("is_stale")?,
         })
+    }
+
+    const fn person(&self) -> SessionPerson {
+        SessionPerson { organisation_id: self.organisation_id, user_id: self.user_id }
     }
 
     const fn replayed(&self) -> ReplayedSession {
@@ -152,13 +200,47 @@ async fn renew(
     Ok(None)
 }
 
-/// In the workspace that the request names, else in the default one, else in the one they joined first.
-async fn in_workspace(
-    request: &CookieRequest<'_>,
-    found: &FoundSession,
-    hash: KeyHash,
+/// Where and with which rights the person acts.
+async fn rights(
+    person: SessionPerson,
+    reach: SessionReach,
+    workspace: Option<&str>,
     db: &impl GenericClient,
-) -> Result<Caller, ApiError> {
+) -> Result<ActingRights, ApiError> {
+    match (reach, workspace) {
+        (SessionReach::Nowhere | SessionReach::Person, _) => Ok(of_person(in_organisation(person, db).await?)),
+        (SessionReach::Organisation, _) => {
+            let standing = in_organisation(person, db).await?;
+            Ok(for_organisation(standing).unwrap_or_else(of_person))
+        }
+        (SessionReach::WorkspaceOrOrganisation, Some(EVERYWHERE)) => {
+            for_organisation(in_organisation(person, db).await?).map_err(|_| NOT_FOR_ORGANISATION)
+        }
+        (SessionReach::Workspace, Some(EVERYWHERE)) => Err(NOT_EVERYWHERE),
+        (SessionReach::Workspace | SessionReach::WorkspaceOrOrganisation, name) => in_workspace(person, name, db).await,
+    }
+}
+
+/// Of an admin key, for those who run the organisation; others get their standing back.
+fn for_organisation(standing: Standing) -> Result<ActingRights, Standing> {
+    if !standing.is_organisation_admin() {
+        return Err(standing);
+    }
+    let kind = KeyKind::OrganisationService;
+    Ok(ActingRights { kind, workspace_id: None, scopes: scopes::all_for(kind), standing })
+}
+
+/// None: what is about the person alone asks for no scope, and what asks for one is not for them.
+const fn of_person(standing: Standing) -> ActingRights {
+    ActingRights { kind: KeyKind::WorkspaceUser, workspace_id: None, scopes: Vec::new(), standing }
+}
+
+/// In the workspace that is named, else in the default one, else in the one they joined first.
+async fn in_workspace(
+    person: SessionPerson,
+    name: Option<&str>,
+    db: &impl GenericClient,
+) -> Result<ActingRights, ApiError> {
     const FIND: &str = "SELECT w.id AS workspace_id, w.security_settings AS workspace_settings,
             u.role AS organisation_role, m.role AS member_role, o.security_settings AS organisation_settings,
             o.settings -> 'workspace_overrides' AS overrides
@@ -170,40 +252,39 @@ async fn in_workspace(
           AND ($3::text IS NULL OR w.id::text = $3 OR w.slug = $3)
           AND (m.role IS NOT NULL OR u.role IN ('owner', 'admin'))
         ORDER BY w.id::text = $3 DESC, w.is_default DESC, m.created_at, w.created_at, w.id LIMIT 1";
-    let sent = request.aliases.prefixes().find_map(|prefix| request.headers.get(format!("{prefix}{WORKSPACE}")));
-    let name = sent.map(|value| value.to_str().unwrap_or("?"));
-    let row = db.query_opt(FIND, &[&found.user_id, &found.organisation_id, &name]).await?;
-    let Some(row) = row else {
-        return Err(ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)"));
-    };
-    let all = scopes::all_for(KeyKind::WorkspaceUser);
-    let key = acting_key(found, row.try_get("workspace_id")?, hash, &all);
-    Ok(Caller::new(key, Some(standing(&row)?)))
+    let row = db.query_opt(FIND, &[&person.user_id, &person.organisation_id, &name]).await?;
+    let row = row.ok_or(NO_SUCH_WORKSPACE)?;
+    let kind = KeyKind::WorkspaceUser;
+    let workspace_id = Some(row.try_get("workspace_id")?);
+    Ok(ActingRights { kind, workspace_id, scopes: scopes::all_for(kind), standing: standing(&row)? })
 }
 
-/// For what is about the person alone.
-async fn in_organisation(found: &FoundSession, db: &impl GenericClient) -> Result<Standing, ApiError> {
+/// Their standing as it is now, by the organisation's own settings.
+async fn in_organisation(person: SessionPerson, db: &impl GenericClient) -> Result<Standing, ApiError> {
     const FIND: &str = "SELECT NULL::jsonb AS workspace_settings, u.role AS organisation_role,
             NULL::text AS member_role, o.security_settings AS organisation_settings,
             o.settings -> 'workspace_overrides' AS overrides
-        FROM users u JOIN organisations o ON o.id = u.organisation_id WHERE u.id = $1 AND u.organisation_id = $2";
-    Ok(standing(&db.query_one(FIND, &[&found.user_id, &found.organisation_id]).await?)?)
+        FROM users u JOIN organisations o ON o.id = u.organisation_id
+        WHERE u.id = $1 AND u.organisation_id = $2 AND u.status = 'active'";
+    let row = db.query_opt(FIND, &[&person.user_id, &person.organisation_id]).await?;
+    Ok(standing(&row.ok_or(OVER)?)?)
 }
 
-/// The key that the session stands for.
-fn acting_key(found: &FoundSession, workspace: Option<Uuid>, hash: KeyHash, scopes: &[&str]) -> ApiKey {
-    ApiKey {
+/// The key that the session stands for is stored nowhere.
+fn caller(found: &FoundSession, hash: KeyHash, rights: ActingRights) -> Caller {
+    let key = ApiKey {
         id: found.id.into(),
         organisation_id: found.organisation_id.into(),
-        workspace_id: workspace.map(Into::into),
+        workspace_id: rights.workspace_id.map(Into::into),
         user_id: Some(found.user_id.into()),
-        kind: KeyKind::WorkspaceUser,
+        kind: rights.kind,
         hash,
-        scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+        scopes: rights.scopes.iter().map(|scope| (*scope).to_owned()).collect(),
         status: AccessStatus::Active,
         expires_at: None,
         previous: None,
         limits: None,
         defaults: None,
-    }
+    };
+    Caller::new(key, Some(rights.standing))
 }

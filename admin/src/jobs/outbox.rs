@@ -5,7 +5,7 @@
 use crate::app::App;
 use crate::http::ApiError;
 use crate::mail::webhook::RECIPIENT;
-use crate::mail::{Letter, budget, reminder};
+use crate::mail::{Letter, budget, owners, reminder};
 use chrono::Utc;
 use std::time::Duration;
 use tokio_postgres::GenericClient;
@@ -85,7 +85,7 @@ fn known(kind: &str) -> &'static str {
     let reminders = [reminder::KIND_EXPIRY, reminder::KIND_ROTATION, reminder::KIND_ROTATED];
     reminders
         .into_iter()
-        .chain([budget::KIND_THRESHOLD, budget::KIND_EXHAUSTED])
+        .chain([budget::KIND_THRESHOLD, budget::KIND_EXHAUSTED, owners::KIND])
         .find(|one| *one == kind)
         .unwrap_or("other")
 }

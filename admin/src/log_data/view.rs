@@ -108,6 +108,8 @@ impl VisibleWorkspaces {
     async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
         Ok(match (caller.workspace_id(), names) {
             (Some(own), _) => Self::One(own),
+            // Who acts for the organisation by a session said so in the request.
+            (None, None) if caller.session.is_some() => Self::All,
             (None, None) => Self::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
             (None, Some("*")) => Self::All,
             (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
@@ -133,6 +135,13 @@ fn allows(standing: &Standing, what: &str) -> bool {
     };
     // Nothing narrows an organisation's administrators to their own data.
     (who == "organisationAdmins" && what == "ViewAllData") || standing.settings.is_on(&format!("{who}{what}"))
+}
+
+/// Whether a person sees all logs (`ViewLogs`) or figures (`ViewAnalytics`) of everybody, as a key does that acts for
+/// nobody.
+pub fn sees_everything(standing: &Standing, what: &str) -> bool {
+    let sees = if what == "ViewAnalytics" { may_count(standing) } else { allows(standing, what) };
+    sees && allows(standing, "ViewAllData") && allows(standing, "ViewLogMetadata")
 }
 
 /// Nothing keeps figures from administrators, of the organisation or the workspace.

@@ -4,7 +4,7 @@ use super::doc::Doc;
 use super::refusals;
 use super::schema::{self, Schema};
 use serde_json::{Map, Value, json};
-use shared::routes::{Access, KeySet, Operation, Scopes};
+use shared::routes::{Access, KeySet, Operation, Scopes, SessionReach};
 
 pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Value {
     let segments: Vec<&str> = operation.path.split('/').filter(|segment| !segment.is_empty()).collect();
@@ -14,7 +14,7 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "summary": doc.map_or("Not built yet", |doc| doc.summary.as_str()),
         "description": description(operation, doc),
         "parameters": parameters(&segments, doc),
-        "security": security(operation.access),
+        "security": security(operation),
         "responses": refusals::for_operation(operation, is_built, doc.map_or(&[], |doc| &doc.also)),
         "x-scopes": scopes(operation.scopes),
         "x-implemented": is_built,
@@ -36,6 +36,7 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
     if let Access::Keys(kinds) = operation.access {
         rendered["x-key-kinds"] = key_kinds(kinds).into();
     }
+    rendered["x-session"] = operation.session_reach().as_str().into();
     if let Some(feature) = operation.feature {
         rendered["x-feature-flag"] = feature.setting().into();
     }
@@ -101,11 +102,27 @@ fn description(operation: &Operation, doc: Option<&Doc>) -> String {
     parts.push(needs);
     if let Access::Keys(kinds) = operation.access {
         parts.push(format!("May be called with credentials of the kinds {}.", key_kinds(kinds).join(", ")));
+        parts.extend(by_session(operation));
     }
     if let Some(feature) = operation.feature {
         parts.push(format!("Can be switched off by `{}`.", feature.setting()));
     }
     parts.join(" ")
+}
+
+/// Who may call it by a session.
+fn by_session(operation: &Operation) -> Option<String> {
+    let text = match operation.session_reach() {
+        SessionReach::Nowhere | SessionReach::Person => return None,
+        SessionReach::Workspace => "By a session: in the workspace that `x-gateway-workspace` names.",
+        SessionReach::WorkspaceOrOrganisation => {
+            "By a session: in the workspace that `x-gateway-workspace` names; for owners and admins of the organisation \
+             in all of it, with `x-gateway-workspace: *`."
+        }
+        SessionReach::Organisation if operation.is_of_sign_in() => "By a session: for owners of the organisation.",
+        SessionReach::Organisation => "By a session: for owners and admins of the organisation.",
+    };
+    Some(text.to_owned())
 }
 
 fn quoted(names: &[&str]) -> String {
@@ -141,12 +158,14 @@ fn in_path(name: &str) -> Schema {
     schema::name_of(example)
 }
 
-fn security(access: Access) -> Value {
-    match access {
+fn security(operation: &Operation) -> Value {
+    let (key, bearer, session) = (json!({ "apiKey": [] }), json!({ "bearer": [] }), json!({ "session": [] }));
+    match operation.access {
         Access::Public => json!([]),
         Access::ScimToken => json!([{ "scimToken": [] }]),
-        Access::Session => json!([{ "session": [] }]),
-        Access::Keys(_) => json!([{ "apiKey": [] }, { "bearer": [] }]),
+        Access::Session => json!([session]),
+        Access::Keys(_) if operation.session_reach() == SessionReach::Nowhere => json!([key, bearer]),
+        Access::Keys(_) => json!([key, bearer, session]),
     }
 }
 

@@ -15,7 +15,7 @@ pub mod rotate;
 mod rotation_policy;
 mod update;
 
-use crate::crud::{self, Action, Resource, Routes};
+use crate::crud::{self, Action, Resource, Routes, Verb};
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
 use crate::limits::UsageLimits;
@@ -157,6 +157,13 @@ impl Resource for ApiKeyRow {
 
     fn may_change(&self, call: &Call) -> Result<(), ApiError> {
         lookup::may_change(self, call)
+    }
+
+    async fn after(&self, _: Verb, action: &Action<'_>) -> Result<(), ApiError> {
+        match authority::may_change(action, self.power()).await? {
+            true => Ok(()),
+            false => Err(ApiError::Forbidden("A person's key is changed by those whose role is not below theirs")),
+        }
     }
 
     fn shown(&self, _: &Call) -> Value {

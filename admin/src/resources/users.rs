@@ -1,5 +1,7 @@
 //! People of the organisation. They join by invitation (or sign-in, or SCIM), so nothing is created here; whoever
-//! leaves is archived, and with them their memberships and keys. Owners cannot be changed or removed.
+//! leaves is archived, and with them their memberships and keys. Owners are changed by owners alone (`owners`).
+
+mod owners;
 
 use super::organisation::refuse_if_scim_only;
 use crate::crud::{self, Action, Resource, Routes, Verb};
@@ -37,7 +39,11 @@ fn docs() -> [Doc; 4] {
         .need("last_updated_at", schema::time())
         .need("updated_at", schema::time());
     let change = schema::object("UserChange")
-        .need("role", schema::choice(&["member", "admin"]))
+        .need(
+            "role",
+            schema::choice(&["member", "admin", "owner"])
+                .says("Owners are made, changed and removed by an owner's session."),
+        )
         .may("first_name", name("Ada"))
         .may("last_name", name("Lovelace"));
     [
@@ -47,8 +53,10 @@ fn docs() -> [Doc; 4] {
             .filter("email", schema::any_text().eg("ada@example.com"))
             .filter("search", schema::any_text().eg("ada").says("Part of the name or address.")),
         Doc::read::<User>(&user),
-        Doc::update::<User>(change),
-        Doc::delete::<User>().details("Their memberships and keys go with them."),
+        Doc::update::<User>(change).details(
+            "An owner makes others owners by their session, and may then become something else: the last owner stays one.",
+        ),
+        Doc::delete::<User>().details("Their memberships and keys go with them. The last owner stays."),
     ]
 }
 
@@ -70,14 +78,32 @@ struct User {
 
 #[derive(Deserialize)]
 struct UserChange {
-    role: Role,
+    role: OrganisationRole,
     #[serde(default)]
     first_name: Field<String>,
     #[serde(default)]
     last_name: Field<String>,
 }
 
-/// Nobody is made an owner here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OrganisationRole {
+    Owner,
+    Admin,
+    Member,
+}
+
+impl OrganisationRole {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Admin => "admin",
+            Self::Member => "member",
+        }
+    }
+}
+
+/// As which somebody is invited: nobody begins as an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -93,6 +119,8 @@ impl Role {
         }
     }
 }
+
+const OWNER: &str = "owner";
 
 impl Resource for User {
     type Create = IgnoredAny;
@@ -130,6 +158,12 @@ impl Resource for User {
     async fn update(action: &Action<'_>, current: &Self, body: UserChange) -> Result<Columns, ApiError> {
         refuse_if_scim_only(&action.tx, action.organisation_id()).await?;
         let role = Some(body.role.as_str()).filter(|role| *role != current.role);
+        if body.role == OrganisationRole::Owner && role.is_some() {
+            owners::may_change(&action.call.caller)?;
+            owners::promote(action, current.id, &current.email).await?;
+        } else if current.role == OWNER && role.is_some() {
+            owners::demote(action, current.id, &current.email).await?;
+        }
         let first_name = body.first_name.try_map(|name| text::sized("first_name", name, 0..=255))?;
         let last_name = body.last_name.try_map(|name| text::sized("last_name", name, 0..=255))?;
         Ok(Columns::default()
@@ -160,16 +194,17 @@ impl Resource for User {
         Ok(filter)
     }
 
-    fn may_change(&self, _: &Call) -> Result<(), ApiError> {
-        if self.role == "owner" {
-            return Err(ApiError::Forbidden("An owner of the organisation cannot be changed or removed"));
-        }
-        Ok(())
+    fn may_change(&self, call: &Call) -> Result<(), ApiError> {
+        if self.role == OWNER { owners::may_change(&call.caller) } else { Ok(()) }
     }
 
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {
         if verb == Verb::Delete {
             refuse_if_scim_only(&action.tx, action.organisation_id()).await?;
+            if self.role == OWNER {
+                owners::demote(action, self.id, &self.email).await?;
+                owners::forget(action, self.id).await?;
+            }
             leave(action, self.id).await?;
         }
         Ok(())

@@ -123,10 +123,11 @@ impl Resource for Workspace {
     }
 
     async fn create(action: &Action<'_>, mut body: WorkspaceChange) -> Result<Columns, ApiError> {
-        const ORGANISATION: &str =
-            "SELECT settings, metadata_schemas -> 'workspace' AS schema FROM organisations WHERE id = $1";
+        const ORGANISATION: &str = "SELECT settings, security_settings, metadata_schemas -> 'workspace' AS schema FROM organisations WHERE id = $1";
         let row = action.tx.query_one(ORGANISATION, &[&action.organisation_id()]).await?;
-        let (organisation, schema): (Value, Option<Value>) = (row.try_get("settings")?, row.try_get("schema")?);
+        let organisation =
+            OrganisationRules { settings: row.try_get("settings")?, security: row.try_get("security_settings")? };
+        let schema: Option<Value> = row.try_get("schema")?;
         settings::conform(&schema.unwrap_or_default(), &body.defaults)?;
         settings::find_guardrails(action, None, &mut body.defaults).await?;
         let name = body.name.take().ok_or_else(|| ApiError::field("name", "is required"))?;
@@ -153,7 +154,7 @@ impl Resource for Workspace {
             ));
         }
         settings::find_guardrails(action, Some(current.id), &mut body.defaults).await?;
-        written(action, body, Some(current), &current.organisation_settings)
+        written(action, body, Some(current), &current.organisation())
     }
 
     fn filter(call: &Call) -> Result<Filter, ApiError> {
@@ -205,8 +206,24 @@ impl Workspace {
     }
 
     pub fn effective_security(&self) -> SecuritySettings {
-        let overrides = &self.organisation_settings["workspace_overrides"];
-        security::effective(&self.organisation_security, &self.security_settings, overrides)
+        self.organisation().effective_security(&self.security_settings)
+    }
+
+    fn organisation(&self) -> OrganisationRules {
+        OrganisationRules { settings: self.organisation_settings.clone(), security: self.organisation_security.clone() }
+    }
+}
+
+/// What the organisation says about its workspaces.
+struct OrganisationRules {
+    settings: Value,
+    security: Value,
+}
+
+impl OrganisationRules {
+    /// With the values that a workspace has of its own.
+    fn effective_security(&self, own: &Value) -> SecuritySettings {
+        security::effective(&self.security, own, &self.settings["workspace_overrides"])
     }
 }
 
@@ -236,7 +253,7 @@ fn written(
     action: &Action<'_>,
     body: WorkspaceChange,
     current: Option<&Workspace>,
-    organisation: &Value,
+    organisation: &OrganisationRules,
 ) -> Result<Columns, ApiError> {
     for sent in [&body.usage_limits, &body.rate_limits] {
         limits::allowed(&action.app.features, sent.as_ref().value())?;
@@ -252,8 +269,11 @@ fn written(
     }
     let empty = json!({});
     let stored = |pick: fn(&Workspace) -> &Value| current.map_or(&empty, pick);
-    let security = body.security_settings.map(|sent| {
-        settings::security(sent, stored(|one| &one.security_settings), &organisation["workspace_overrides"])
+    let own_security = body.security_settings.map(|sent| {
+        let (own, overrides) = (stored(|one| &one.security_settings), &organisation.settings["workspace_overrides"]);
+        let after = settings::security(sent, own, overrides)?;
+        let (before, after_change) = (organisation.effective_security(own), organisation.effective_security(&after));
+        security::may_change(&action.call.caller, &before, &after_change).map(|()| after)
     });
     let own = body.settings.map(|sent| sent.over(stored(|one| &one.settings)));
     let defaults = body
@@ -267,7 +287,7 @@ fn written(
         .set_if("defaults", defaults.transpose()?)
         .set_if("rate_limits", body.rate_limits.sent().map(rates).transpose()?)
         .set_if("settings", own.transpose()?)
-        .set_if("security_settings", security.transpose()?)
+        .set_if("security_settings", own_security.transpose()?)
         .set_if("priority", body.priority);
     budget(columns, body.usage_limits, body.reset_usage.unwrap_or(false), current)
 }

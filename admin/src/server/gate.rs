@@ -184,7 +184,7 @@ async fn by_session(app: &App, operation: &Operation, headers: &HeaderMap) -> Re
         cookies: app.cookies,
         aliases: &app.aliases,
         public_url: &app.public_url,
-        is_in_workspace: operation.access != Access::Session && !operation.is_of_sign_in(),
+        reach: operation.session_reach(),
     };
     session::authenticate(&request, token, &*app.db.get().await?).await
 }
@@ -213,8 +213,8 @@ fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> R
     if !flags.api_access_enabled && caller.session.is_none() {
         return Err(ApiError::FeatureOff { setting: "API_ACCESS_ENABLED" });
     }
-    if operation.is_of_sign_in() && caller.session.is_some() {
-        return if caller.is_owner() { Ok(()) } else { Err(NOT_AN_OWNER) };
+    if operation.is_of_sign_in() && caller.session.is_some() && !caller.is_owner() {
+        return Err(NOT_AN_OWNER);
     }
     if !kinds.contains(caller.key.kind) {
         return Err(ApiError::WrongKeyKind);
@@ -222,7 +222,7 @@ fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> R
     if !operation.scopes.are_met_by(&caller.scopes) {
         return Err(ApiError::MissingScope { needs: operation.scopes });
     }
-    match operation.changes_sign_in() && !caller.holds_every_admin_scope() {
+    match operation.changes_sign_in() && !caller.may_act_as_owner() {
         true => Err(NOT_AN_OWNER),
         false => Ok(()),
     }

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use chrono::Utc;
 use serde_json::{Value, json};
-use shared::routes::Method;
+use shared::routes::{Method, SessionReach};
 use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ pub(super) async fn signed_in(
         cookies: app.cookies,
         aliases: &app.aliases,
         public_url: &app.public_url,
-        is_in_workspace: true,
+        reach: SessionReach::Workspace,
     };
     let caller = match session::authenticate(&request, token, &*app.db.get().await?).await {
         Ok(caller) => caller,

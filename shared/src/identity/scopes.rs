@@ -28,6 +28,11 @@ pub fn all_for(kind: KeyKind) -> Vec<&'static str> {
     })
 }
 
+/// Whether a key of this kind with these scopes is one of the organisation that may do all that one can.
+pub fn is_every_admin_scope(kind: KeyKind, held: &[String]) -> bool {
+    kind == KeyKind::OrganisationService && all_for(kind).iter().all(|scope| held.iter().any(|one| one == scope))
+}
+
 /// All scopes that a token can carry: those of a user key, and a few that only tokens know.
 pub fn all_for_jwt() -> Vec<&'static str> {
     held_by(JWT)

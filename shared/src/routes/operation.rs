@@ -63,8 +63,36 @@ pub enum Access {
     ScimToken,
     /// A person's session and nothing else: it is about the person.
     Session,
-    /// An API key or JWT of one of these kinds; a session counts as a user's key.
+    /// An API key or JWT of one of these kinds; a session counts as `Operation::session_reach` says.
     Keys(KeySet),
+}
+
+/// Where somebody acts who calls an operation by their session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionReach {
+    /// Sessions do not count here.
+    Nowhere,
+    /// It is about the person.
+    Person,
+    /// In the workspace that the request names.
+    Workspace,
+    /// In the workspace that the request names; for owners and admins who name all of them (`*`), in the organisation.
+    WorkspaceOrOrganisation,
+    /// In the organisation, whatever workspace the request names: for owners and admins.
+    Organisation,
+}
+
+impl SessionReach {
+    /// Its name in the OpenAPI document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nowhere => "none",
+            Self::Person => "person",
+            Self::Workspace => "workspace",
+            Self::WorkspaceOrOrganisation => "workspace-or-organisation",
+            Self::Organisation => "organisation",
+        }
+    }
 }
 
 /// Kinds of credential. A JWT acts like a user's key, but some operations need to tell them apart.
@@ -216,6 +244,20 @@ const fn with_object(method: Method, operation: Operation) -> Operation {
 }
 
 impl Operation {
+    /// A session acts in a workspace as its person's key there does, and in the organisation as an admin key does.
+    pub const fn session_reach(&self) -> SessionReach {
+        match self.access {
+            Access::Public | Access::ScimToken => SessionReach::Nowhere,
+            Access::Session => SessionReach::Person,
+            Access::Keys(kinds) => match (kinds.workspace_user, kinds.organisation_service) {
+                (true, true) => SessionReach::WorkspaceOrOrganisation,
+                (true, false) => SessionReach::Workspace,
+                (false, true) => SessionReach::Organisation,
+                (false, false) => SessionReach::Nowhere,
+            },
+        }
+    }
+
     /// Called by another party in a protocol that bids to pass over what is not known.
     pub fn is_of_protocol(&self) -> bool {
         const PATHS: [&str; 3] = ["/auth/callback/", "/auth/backchannel-logout/", "/auth/saml/"];

@@ -6,6 +6,8 @@ use crate::http::ApiError;
 use crate::identity::Caller;
 use crate::identity::access::{Standing, WorkspaceRole, effective_scopes};
 use crate::identity::caller;
+use crate::log_data::view;
+use shared::identity::scopes;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
@@ -44,11 +46,12 @@ pub async fn standing(action: &Action<'_>, user: Uuid, workspace: Option<Uuid>) 
     Ok(caller::standing(&row)?)
 }
 
-/// Whether the caller stands as high as the owner of a key. Service keys act for the workspace itself, or for the
-/// whole organisation, and are bound by scopes alone.
+/// Whether the caller stands as high as the person behind a key. Service keys act for the workspace itself, or for the
+/// whole organisation, and are bound by scopes alone; but what acts for an owner of the organisation comes from owners.
 pub fn has_rank(caller: &Caller, owner: Option<&(Uuid, Standing)>) -> bool {
     match (&caller.standing, owner) {
-        (None, _) | (_, None) => true,
+        (_, None) => true,
+        (None, Some((_, theirs))) => theirs.organisation_role != "owner" || caller.may_act_as_owner(),
         (Some(_), Some((user, _))) if caller.user_id() == Some(*user) => true,
         (Some(own), Some((_, theirs))) => {
             own.role > Some(WorkspaceRole::Member)
@@ -58,11 +61,38 @@ pub fn has_rank(caller: &Caller, owner: Option<&(Uuid, Standing)>) -> bool {
     }
 }
 
+/// Whether a person may do something to another. Keys that act for nobody are bound by scopes alone.
+pub fn has_rank_over(caller: &Caller, person: Uuid, theirs: &Standing) -> bool {
+    caller.standing.is_none() || has_rank(caller, Some(&(person, theirs.clone())))
+}
+
+/// The same for the person behind a key, for changes that show no secret.
+pub async fn may_change(action: &Action<'_>, power: KeyPower<'_>) -> Result<bool, ApiError> {
+    let Some(owner) = power.owner else { return Ok(true) };
+    Ok(has_rank_over(&action.call.caller, owner, &standing(action, owner, power.workspace).await?))
+}
+
 fn organisation_rank(standing: &Standing) -> u8 {
     match standing.organisation_role.as_str() {
         "owner" => 2,
         "admin" => 1,
         _ => 0,
+    }
+}
+
+/// Whether a service's key with the scope could do more than the person who gives it: such keys see everybody's data,
+/// whatever the giver may see, and no role keeps them from people above the giver.
+pub fn exceeds_role(caller: &Caller, kind: KeyKind, scope: &str) -> bool {
+    let is_of_service = matches!(kind, KeyKind::OrganisationService | KeyKind::WorkspaceService);
+    let Some(standing) = caller.standing.as_deref().filter(|_| is_of_service) else { return false };
+    let (family, verb) = scope.rsplit_once('.').unwrap_or((scope, ""));
+    match (family, verb) {
+        (_, "read" | "list") if !matches!(family, "logs" | "analytics") => false,
+        ("workspace_users", _) => standing.role < Some(WorkspaceRole::Admin),
+        ("workspace_user_api_keys", _) => !standing.is_organisation_admin(),
+        ("logs", "list" | "view" | "export") => !view::sees_everything(standing, "ViewLogs"),
+        ("analytics", _) => !view::sees_everything(standing, "ViewAnalytics"),
+        _ => false,
     }
 }
 
@@ -83,6 +113,11 @@ pub fn may_promise(caller: &Caller, scopes: &[String]) -> bool {
 
 /// An admin key cannot hold all scopes of a workspace's keys. It may see the secret of such a key if it could make one.
 fn holds_scopes(caller: &Caller, power: KeyPower<'_>, owner: Option<&Standing>) -> bool {
+    let exceeds = power.scopes.iter().any(|scope| exceeds_role(caller, power.kind, scope));
+    let is_an_owners = scopes::is_every_admin_scope(power.kind, power.scopes) && !caller.may_act_as_owner();
+    if exceeds || is_an_owners {
+        return false;
+    }
     if may_make_any(caller, power.kind) {
         return true;
     }
@@ -138,7 +173,10 @@ mod tests {
             (own("owner", None), person("owner", None), true),
             (own("member", Some("member")), person("member", Some("member")), false),
             (own("member", None), person("member", None), false),
-            (caller(WorkspaceService, &[], None), person("owner", None), true),
+            (caller(WorkspaceService, &[], None), person("owner", None), false),
+            (caller(OrganisationService, &["workspace_user_api_keys.create"], None), person("owner", None), false),
+            (caller(OrganisationService, &scopes::all_for(OrganisationService), None), person("owner", None), true),
+            (caller(WorkspaceService, &[], None), person("admin", None), true),
         ] {
             let found = has_rank(&by, Some(&(Uuid::from_u128(2), owner.clone())));
             assert_eq!(found, has, "{:?} for {owner:?}", by.standing);

@@ -1,5 +1,6 @@
 //! Which scopes a key may get: those its kind can have, and of them those the giver may give. A workspace's key gives
 //! what it holds; an admin key that makes a workspace's keys gives them anything, and further admin keys what it holds.
+//! Keys of services know no role: a person gives them nothing with which they could do more than the person.
 
 use super::authority;
 use crate::http::{ApiError, FieldFault};
@@ -16,10 +17,12 @@ pub fn granted(
 ) -> Result<Vec<String>, ApiError> {
     let possible = scopes::all_for(kind);
     let may_give = |scope: &str| {
-        authority::may_make_any(caller, kind) || caller.holds(scope) || held.iter().any(|one| one == scope)
+        let is_theirs = authority::may_make_any(caller, kind) || caller.holds(scope);
+        is_theirs && !authority::exceeds_role(caller, kind, scope) || held.iter().any(|one| one == scope)
     };
     let Some(asked) = asked else {
-        return Ok(possible.into_iter().filter(|scope| may_give(scope)).map(str::to_owned).collect());
+        let all = possible.into_iter().filter(|scope| may_give(scope)).map(str::to_owned).collect();
+        return not_an_owners(all, kind, caller, held);
     };
     // Two families are also written with a colon.
     let asked: Vec<String> = asked.into_iter().map(|scope| scope.replace(':', ".")).collect();
@@ -35,6 +38,22 @@ pub fn granted(
         if !granted.contains(&scope) {
             granted.push(scope);
         }
+    }
+    not_an_owners(granted, kind, caller, held)
+}
+
+/// A key of the organisation with every scope does what owners do, so it comes from those who may.
+fn not_an_owners(
+    granted: Vec<String>,
+    kind: KeyKind,
+    caller: &Caller,
+    held: &[String],
+) -> Result<Vec<String>, ApiError> {
+    let becomes_one = scopes::is_every_admin_scope(kind, &granted) && !scopes::is_every_admin_scope(kind, held);
+    if becomes_one && !caller.may_act_as_owner() {
+        return Err(ApiError::Forbidden(
+            "A key with every admin scope may do what owners do, and is made by them; name fewer scopes",
+        ));
     }
     Ok(granted)
 }

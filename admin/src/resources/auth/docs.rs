@@ -116,7 +116,17 @@ fn session() -> Schema {
         .need("slug", schema::any_text().eg("ws-market-3f9a01"))
         .need("name", schema::any_text().eg("Market"))
         .need("role", schema::choice(&["member", "manager", "admin"]));
+    let acting = schema::object("SessionRights")
+        .need("workspace_id", schema::uuid().or_null().says("Null for the whole organisation."))
+        .need("scopes", schema::list(schema::any_text().eg("configs.read")).says("Those that count there."));
     schema::shown("Session", "session")
+        .need(
+            "acting",
+            acting.or_null().says(
+                "What the session may do in the workspace that this request names by `x-gateway-workspace`, or in the \
+                 organisation (`*`); null where it may not act.",
+            ),
+        )
         .need("provider", provider())
         .need("user", user)
         .need("organisation", organisation)

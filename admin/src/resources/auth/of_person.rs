@@ -6,6 +6,7 @@ use crate::crud::{self, Action, Answer, Change};
 use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
 use crate::login::sessions;
+use crate::resources::api_keys::authority;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::json;
@@ -16,8 +17,8 @@ pub async fn list(State(app): State<App>, call: Call, Path(user): Path<String>) 
     let db = app.db.get().await?;
     let organisation = call.caller.organisation_id();
     let user = person(&*db, organisation, &user).await?;
-    // Whoever asks comes with a key: none of them is the one that asks.
-    let all = sessions::list(&*db, organisation, user, Uuid::nil()).await?;
+    let current = call.caller.session.as_ref().map_or(Uuid::nil(), |session| session.id);
+    let all = sessions::list(&*db, organisation, user, current).await?;
     Ok(Json(json!({ "object": "list", "total": all.len(), "data": all })))
 }
 
@@ -27,6 +28,10 @@ pub async fn end_all(State(app): State<App>, call: Call, Path(user): Path<String
     let action = Action::begin(&mut db, &app, &call).await?;
     let organisation = action.organisation_id();
     let user = person(&action.tx, organisation, &user).await?;
+    let theirs = authority::standing(&action, user, None).await?;
+    if !authority::has_rank_over(&call.caller, user, &theirs) {
+        return Err(ApiError::Forbidden("An owner is signed out by owners, and by organisation keys"));
+    }
     let ended = json!({ "ended_sessions": sessions::end_all(&action.tx, organisation, user).await? });
     let change = Change { resource_id: user.to_string(), before: None, after: Some(ended.clone()) };
     action.commit(change).await?;

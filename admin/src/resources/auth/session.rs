@@ -6,6 +6,7 @@ use crate::crud::{Action, Answer, Change};
 use crate::http::{ApiError, Time};
 use crate::identity::cookies::{CallerSession, Cookie};
 use crate::identity::oidc::OidcProvider;
+use crate::identity::session::{self, SessionPerson};
 use crate::identity::{Call, tenancy};
 use crate::login::sessions::{self, SessionOrigin};
 use axum::Json;
@@ -26,12 +27,17 @@ fn own(call: &Call) -> Result<(&CallerSession, Uuid), ApiError> {
 }
 
 pub async fn read(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let (session, user) = own(&call)?;
+    let (current, user) = own(&call)?;
     let db = app.db.get().await?;
     let organisation = call.caller.organisation_id();
-    let mut shown = person(&*db, organisation, user, session.id).await?;
-    shown["csrf_token"] = session.csrf_token.as_str().into();
+    let mut shown = person(&*db, organisation, user, current.id).await?;
+    shown["csrf_token"] = current.csrf_token.as_str().into();
     shown["workspaces"] = workspaces(&*db, organisation, user).await?;
+    let person = SessionPerson { organisation_id: organisation, user_id: user };
+    let named = session::named_workspace(&call.origin.headers, &app.aliases);
+    let acting = session::effective_scopes(person, named, &*db).await?;
+    shown["acting"] =
+        acting.map_or(Value::Null, |(workspace, scopes)| json!({ "workspace_id": workspace, "scopes": scopes }));
     // The token in it is for this page alone.
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(shown)).into_response())
 }

@@ -29,9 +29,9 @@ pub async fn list(State(app): State<App>, call: Call, Path(name): Path<String>) 
     let asked = call.query().uuid("user_id")?;
     let person = match (asked, call.caller.user_id()) {
         (Some(asked), _) => Some(of(&call, asked, &["mcp_servers.read"])?),
-        (None, Some(own)) => Some(own),
-        (None, None) if call.caller.holds("mcp_servers.read") => None,
-        (None, None) => return Err(NOBODY),
+        (None, Some(own)) if !call.caller.acts_for_organisation() => Some(own),
+        (None, _) if call.caller.holds("mcp_servers.read") => None,
+        (None, _) => return Err(NOBODY),
     };
     let values: [&(dyn ToSql + Sync); 5] = [&server.id, &server.organisation_id, &person, &size, &offset];
     let mut data = Vec::new();
