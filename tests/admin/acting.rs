@@ -3,6 +3,7 @@
 
 mod limits;
 mod owners;
+mod recent;
 
 use crate::login::browser::Browser;
 use crate::login::{AUTH_SETTINGS, by_link};

@@ -40,6 +40,9 @@ pub enum ApiError {
     SignInRefused(String),
     #[error("{0}")]
     Unauthenticated(&'static str),
+    /// The session is good, and its person has to sign in again for this.
+    #[error("Sign in again: this asks for a sign-in of the last {minutes} minutes")]
+    Reauthenticate { minutes: u16 },
     #[error("{0}")]
     Token(#[from] Rejection),
     #[error("{0}")]
@@ -126,7 +129,7 @@ impl ApiError {
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) | Self::SignInRefused(_) => {
                 StatusCode::FORBIDDEN
             }
-            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::Unauthenticated(_) | Self::Reauthenticate { .. } => StatusCode::UNAUTHORIZED,
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => StatusCode::CONFLICT,
@@ -149,7 +152,7 @@ impl ApiError {
             Self::Internal | Self::Unavailable | Self::TooSlow | Self::NoMasterKey => "AB04",
             Self::Scim { status, .. } if *status == StatusCode::CONFLICT => "AB07",
             Self::Scim { .. } => "AB01",
-            Self::Unauthenticated(_) => "AB05",
+            Self::Unauthenticated(_) | Self::Reauthenticate { .. } => "AB05",
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
             Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => "AB07",
@@ -161,6 +164,7 @@ impl ApiError {
 
     fn kind(&self) -> &'static str {
         match self.code() {
+            _ if matches!(self, Self::Reauthenticate { .. }) => "reauthenticate",
             "AB03" => "permission_error",
             "AB04" => "server_error",
             "AB05" => "authentication_error",

@@ -3,6 +3,7 @@
 use crate::http::ApiError;
 use crate::identity::access::{self, Standing, security};
 use crate::identity::cookies::CallerSession;
+use crate::identity::session;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::id::Id;
@@ -62,6 +63,14 @@ impl Caller {
     /// An owner of the organisation; never a service key.
     pub fn is_owner(&self) -> bool {
         self.standing.as_ref().is_some_and(|standing| standing.organisation_role == "owner")
+    }
+
+    /// For what a session that was left open, or stolen, must not be enough for; keys are as good as ever.
+    pub fn require_recent_sign_in(&self) -> Result<(), ApiError> {
+        match &self.session {
+            Some(session) if !session.is_recent => Err(ApiError::Reauthenticate { minutes: session::RECENT_MINUTES }),
+            _ => Ok(()),
+        }
     }
 
     /// An owner who came by their session, and not with a key or token.

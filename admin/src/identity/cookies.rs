@@ -23,6 +23,8 @@ pub struct CallerSession {
     pub id: Uuid,
     /// What calls that change something have to repeat.
     pub csrf_token: String,
+    /// Whether the person signed in a short while ago; a replaced token does not make it so.
+    pub is_recent: bool,
     /// `Set-Cookie` of the answer, when the token was replaced.
     pub renewed: Option<HeaderValue>,
 }

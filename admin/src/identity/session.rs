@@ -27,6 +27,8 @@ use uuid::Uuid;
 const WORKSPACE: &str = "workspace";
 /// Instead of a workspace: the organisation with all of them.
 const EVERYWHERE: &str = "*";
+/// For how long after a sign-in a session does what a stolen one must not.
+pub const RECENT_MINUTES: u16 = 10;
 const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");
 const NO_SUCH_WORKSPACE: ApiError = ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)");
 const NOT_FOR_ORGANISATION: ApiError =
@@ -75,6 +77,8 @@ struct FoundSession {
     is_live: bool,
     is_due: bool,
     is_stale: bool,
+    /// Begun by a sign-in that is not long ago.
+    is_recent: bool,
 }
 
 pub async fn authenticate(
@@ -103,7 +107,8 @@ pub async fn authenticate(
         }
     }
     let renewed = renew(request.cookies, &found, &hash, db).await?;
-    let session = CallerSession { id: found.id, csrf_token: found.csrf_token.clone(), renewed };
+    let (csrf_token, is_recent) = (found.csrf_token.clone(), found.is_recent);
+    let session = CallerSession { id: found.id, csrf_token, is_recent, renewed };
     let workspace = named_workspace(request.headers, request.aliases);
     let mut caller = caller(&found, hash, rights(found.person(), request.reach, workspace, db).await?);
     caller.session = Some(Arc::new(session));
@@ -132,6 +137,7 @@ async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSes
             s.rotated_at > now() - interval '1 minute' AS is_in_overlap,
             s.rotated_at < now() - interval '15 minutes' AS is_due,
             s.last_used_at < now() - interval '1 minute' AS is_stale,
+            s.created_at > now() - make_interval(mins => $2) AS is_recent,
             u.status = 'active'
             AND s.created_at > now() - make_interval(secs =>
                 coalesce((o.auth_settings #>> '{session_settings,max_session_ttl}')::float8, 86400))
@@ -141,7 +147,7 @@ async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSes
         JOIN users u ON u.id = s.user_id AND u.organisation_id = s.organisation_id
         JOIN organisations o ON o.id = s.organisation_id
         WHERE s.hash = $1 OR s.previous_hash = $1";
-    let row = db.query_opt(FIND, &[&hash.0.as_slice()]).await?;
+    let row = db.query_opt(FIND, &[&hash.0.as_slice(), &i32::from(RECENT_MINUTES)]).await?;
     Ok(row.as_ref().map(FoundSession::from_row).transpose()?)
 }
 
@@ -157,6 +163,7 @@ impl FoundSession {
             is_live: row.try_get("is_live")?,
             is_due: row.try_get("is_due")?,
             is_stale: row.try_get("is_stale")?,
+            is_recent: row.try_get("is_recent")?,
         })
     }
 

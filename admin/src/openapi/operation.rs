@@ -3,6 +3,7 @@
 use super::doc::Doc;
 use super::refusals;
 use super::schema::{self, Schema};
+use crate::identity::session::RECENT_MINUTES;
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, KeySet, Operation, Scopes, SessionReach};
 
@@ -35,6 +36,9 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
     }
     if let Access::Keys(kinds) = operation.access {
         rendered["x-key-kinds"] = key_kinds(kinds).into();
+    }
+    if operation.needs_recent_sign_in() {
+        rendered["x-recent-sign-in"] = true.into();
     }
     rendered["x-session"] = operation.session_reach().as_str().into();
     if let Some(feature) = operation.feature {
@@ -103,6 +107,11 @@ fn description(operation: &Operation, doc: Option<&Doc>) -> String {
     if let Access::Keys(kinds) = operation.access {
         parts.push(format!("May be called with credentials of the kinds {}.", key_kinds(kinds).join(", ")));
         parts.extend(by_session(operation));
+    }
+    if operation.needs_recent_sign_in() {
+        parts.push(format!(
+            "A session that began more than {RECENT_MINUTES} minutes ago is answered 401 `reauthenticate`."
+        ));
     }
     if let Some(feature) = operation.feature {
         parts.push(format!("Can be switched off by `{}`.", feature.setting()));

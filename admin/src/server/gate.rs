@@ -21,7 +21,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
 use shared::model::ApiKey;
-use shared::routes::{self, Access, Lookup, Operation};
+use shared::routes::{self, Access, KeySet, Lookup, Operation};
 use shared::settings::Features;
 use std::sync::Arc;
 use tracing::Instrument as _;
@@ -203,12 +203,22 @@ const NOT_AN_OWNER: ApiError = ApiError::Forbidden(
     "Sign-in settings are for the session of an owner, or for an organisation key that holds every admin scope",
 );
 
-/// Feature, then kind of key, then scope: the most general reason first.
+/// Feature, then kind of key, then scope, then how fresh the sign-in is: the most general reason first.
 fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> Result<(), ApiError> {
     if let Some(off) = operation.feature.filter(|feature| !feature.is_on(flags)) {
         return Err(ApiError::FeatureOff { setting: off.setting() });
     }
-    let (Access::Keys(kinds), Some(caller)) = (operation.access, caller) else { return Ok(()) };
+    let Some(caller) = caller else { return Ok(()) };
+    if let Access::Keys(kinds) = operation.access {
+        permit_key(operation, kinds, caller, flags)?;
+    }
+    match operation.needs_recent_sign_in() {
+        true => caller.require_recent_sign_in(),
+        false => Ok(()),
+    }
+}
+
+fn permit_key(operation: &Operation, kinds: KeySet, caller: &Caller, flags: &Features) -> Result<(), ApiError> {
     // People come by the console; the switch is about programs.
     if !flags.api_access_enabled && caller.session.is_none() {
         return Err(ApiError::FeatureOff { setting: "API_ACCESS_ENABLED" });

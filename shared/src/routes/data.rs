@@ -65,7 +65,7 @@ pub(super) static LOGS: &[Operation] = &[
     get(194, "/logs/exports/field-restrictions", ANY, &["logs.export"]).when(Feature::DataExports),
     // The link that a download gives out is the credential.
     get(0, "/logs/exports/{exportId}/files/{number}", Access::Public, &[]).when(Feature::DataExports),
-    post(0, "/logs/erase", A, &["logs.delete"]).audited("logs", "delete"),
+    post(0, "/logs/erase", A, &["logs.delete"]).audited("logs", "delete").after_recent_sign_in(),
 ];
 
 pub(super) static CACHE: &[Operation] = &[delete(0, "/cache", ANY, &["cache.delete"]).audited("cache", "delete")];

@@ -22,7 +22,8 @@ const ROTATE: &[&str] = &[
 
 pub(super) static API_KEYS: &[Operation] = &[
     post(31, "/api-keys/organisation/service", A, &["organisation_service_api_keys.create"])
-        .audited("api_keys", "create"),
+        .audited("api_keys", "create")
+        .after_recent_sign_in(),
     post(32, "/api-keys/workspace/service", keys(true, true, false, false), &["workspace_service_api_keys.create"])
         .audited("api_keys", "create"),
     post(33, "/api-keys/workspace/user", keys(true, true, true, false), &["workspace_user_api_keys.create"])

@@ -16,6 +16,8 @@ pub struct Operation {
     pub feature: Option<Feature>,
     /// The longest body it reads, in bytes. A body becomes a tree many times its size.
     pub body_limit: usize,
+    /// Whether a session must have begun a short while ago.
+    pub recent_sign_in: bool,
     /// How the audit trail names it. None for reads, and for use: rendering a prompt, sending feedback.
     pub audit: Option<AuditName>,
 }
@@ -218,6 +220,7 @@ pub(super) const fn get(number: u16, path: &'static str, access: Access, any_sco
         scopes: Scopes::Any(any_scope),
         feature: None,
         body_limit,
+        recent_sign_in: false,
         audit: None,
     }
 }
@@ -271,6 +274,12 @@ impl Operation {
         PATHS.iter().any(|path| self.path.starts_with(path))
     }
 
+    /// What a session that was left open, or stolen, must not be enough for. Some rows need it for some objects alone: keys
+    /// of the organisation, and owners; their handlers ask.
+    pub fn needs_recent_sign_in(&self) -> bool {
+        self.recent_sign_in || self.changes_sign_in()
+    }
+
     pub fn changes_sign_in(&self) -> bool {
         self.method != Method::Get && self.is_of_sign_in()
     }
@@ -292,6 +301,11 @@ impl Operation {
 
     pub(super) const fn when(self, feature: Feature) -> Self {
         Self { feature: Some(feature), ..self }
+    }
+
+    /// By a session only where its person signed in a short while ago.
+    pub(super) const fn after_recent_sign_in(self) -> Self {
+        Self { recent_sign_in: true, ..self }
     }
 
     /// For objects that are large by nature.

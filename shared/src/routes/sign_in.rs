@@ -23,5 +23,5 @@ pub(super) static AUTH: &[Operation] = &[
     delete(0, "/auth/sessions/{sessionId}", Access::Session, &[]).audited("sessions", "delete"),
     get(0, "/auth/session", Access::Session, &[]),
     post(0, "/auth/logout", Access::Session, &[]).audited("sessions", "delete"),
-    post(0, "/auth/owner-links", Access::Session, &[]).audited("owner_links", "create"),
+    post(0, "/auth/owner-links", Access::Session, &[]).audited("owner_links", "create").after_recent_sign_in(),
 ];

@@ -64,6 +64,9 @@ pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
         _ => "rotate",
     };
     require(&call.caller, key.kind, verb)?;
+    if key.kind == KeyKind::OrganisationService {
+        call.caller.require_recent_sign_in()?;
+    }
     if verb == "delete" && call.caller.key.id.uuid() == key.id {
         return Err(ApiError::invalid("A key cannot delete itself"));
     }

@@ -14,7 +14,7 @@ const FOR_OWNERS: ApiError = ApiError::Forbidden(
 );
 
 pub fn may_change(caller: &Caller) -> Result<(), ApiError> {
-    if caller.is_signed_in_owner() { Ok(()) } else { Err(FOR_OWNERS) }
+    if caller.is_signed_in_owner() { caller.require_recent_sign_in() } else { Err(FOR_OWNERS) }
 }
 
 /// Makes somebody an owner in the action's transaction; the caller writes the role.
