@@ -273,7 +273,7 @@ impl ProxyHttp for Gateway {
             ctx.visit.relays(body.as_ref().unwrap_or(&Bytes::new()), end_of_stream);
         } else if self.provider_says(session.req_header(), body, end_of_stream, ctx) {
             // A client that does not answer the farewell is waited for no longer than one that asks for nothing.
-            ClientConnection::ends(session.downstream_session.stream(), Instant::now());
+            ClientConnection::ends(session.downstream_session.stream(), Instant::now(), false);
         }
         if let Some(limit) = deadline::for_write(&mut ctx.visit, self.write_timeout)? {
             session.downstream_session.set_write_timeout(Some(limit));
@@ -359,7 +359,8 @@ impl ProxyHttp for Gateway {
             passage.end_session(visit);
         }
         let now = visit.settle(&self.engine.metrics);
-        ClientConnection::ends(session.downstream_session.stream(), now);
+        let is_body_read = session.downstream_session.is_body_done();
+        ClientConnection::ends(session.downstream_session.stream(), now, is_body_read);
         // With it goes its place among the calls under way.
         ctx.relay = None;
     }

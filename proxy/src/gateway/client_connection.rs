@@ -1,8 +1,8 @@
 //! A client's connection. It ends when no request comes, when the head of one does not arrive, when an answer is not
-//! read, and between two requests when the process leaves; and it can join writes: Pingora sends the head of an answer without a length at once, and the last chunk
-//! before the end of the body, which is two packets where the gateway has both parts in hand, and two wake-ups of the
-//! client. Code that knows that more follows at once says so, and the next flush is left to what follows. A whole answer
-//! can also be put in, which leaves with the next flush.
+//! read, and between two requests when the process leaves; and it can join writes: Pingora sends the head of an answer
+//! without a length at once, and the last chunk before the end of the body, which is two packets where the gateway has
+//! both parts in hand, and two wake-ups of the client. Code that knows that more follows at once says so, and the next
+//! flush is left to what follows. A whole answer can also be put in, which leaves with the next flush.
 
 use crate::gateway::fresh_connections::{FIRST_REQUEST, FreshConnection};
 use crate::gateway::idle_timeout::IdleTimeout;
@@ -145,11 +145,14 @@ impl ClientConnection {
         }
     }
 
-    /// It is answered, and the next may come.
-    pub fn ends(stream: Option<&Stream>, now: Instant) {
+    /// It is answered, and the next may come. What was not read of its body is read away first.
+    pub fn ends(stream: Option<&Stream>, now: Instant, is_body_read: bool) {
         if let Some(connection) = Self::from_stream(stream) {
             connection.write_stall.set_contention(None);
             connection.idle.begin(now);
+            if !is_body_read {
+                connection.idle.hear();
+            }
         }
     }
 
@@ -191,7 +194,7 @@ impl ClientConnection {
     }
 
     /// Ready when no request is waited for any longer: after its limit, and between two requests when the process leaves.
-    /// A connection whose first request has not come, or whose next head has begun to come, gets a last limit then.
+    /// A connection whose first request has not come, or on which part of one has, gets a last limit then.
     fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.idle.is_waiting() {
             return Poll::Pending;
@@ -199,7 +202,8 @@ impl ClientConnection {
         if self.leave_notice.poll_begins(cx) {
             self.idle.shorten(FIRST_REQUEST);
         }
-        if self.leave_notice.is_leaving && !self.fresh.is_fresh() && !self.idle.has_heard() {
+        let may_ask = self.fresh.is_fresh() || self.preface > 0 || self.idle.has_heard();
+        if self.leave_notice.is_leaving && !may_ask {
             return Poll::Ready(());
         }
         self.idle.poll_over(cx)
@@ -474,22 +478,24 @@ mod tests {
         const SHORT: Duration = Duration::from_secs(1);
         let now = || tokio::time::Instant::now().into_std();
         let shutdown = watch::Sender::new(false);
-        let [mut fresh, mut idle, mut begun, mut busy] = [(); 4].map(|()| connected(&shutdown));
-        for used in [&mut idle, &mut begun, &mut busy] {
+        let [mut fresh, mut idle, mut begun, mut busy, mut http2] = [(); 5].map(|()| connected(&shutdown));
+        http2.preface = PREFACE.len();
+        for used in [&mut idle, &mut begun, &mut busy, &mut http2] {
             used.idle.end();
             used.fresh.begin_request();
         }
         idle.idle.begin(now());
         begun.idle.begin(now());
+        http2.idle.begin(now());
         begun.idle.hear();
-        for connection in [&mut fresh, &mut idle, &mut begun, &mut busy] {
+        for connection in [&mut fresh, &mut idle, &mut begun, &mut busy, &mut http2] {
             assert!(!is_over(connection, 10 * FIRST_REQUEST).await, "{connection:?}: the process stays");
         }
         let waits = tokio::spawn(async move { is_over(&mut idle, SHORT).await });
         tokio::task::yield_now().await;
         shutdown.send_replace(true);
         assert!(waits.await.unwrap(), "it is woken");
-        for connection in [&mut fresh, &mut begun] {
+        for connection in [&mut fresh, &mut begun, &mut http2] {
             assert!(!is_over(connection, FIRST_REQUEST - SHORT).await, "{connection:?}");
             assert!(is_over(connection, 2 * SHORT).await, "{connection:?}");
         }
