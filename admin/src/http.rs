@@ -12,7 +12,7 @@ pub mod schema_check;
 pub mod text;
 pub mod time;
 
-pub use error::{ApiError, ErrorExtension, InUseBy};
+pub use error::{ApiError, ErrorExtension, InUseBy, RECENT_MINUTES};
 pub use field::Field;
 pub use field_fault::FieldFault;
 pub use query::{PageSizes, Query};

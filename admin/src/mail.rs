@@ -18,6 +18,8 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use shared::settings;
 use shared::settings::mail::SmtpTls;
 use std::time::Duration;
+use tokio_postgres::GenericClient;
+use uuid::Uuid;
 
 /// One message to one person.
 pub struct Letter {
@@ -69,6 +71,13 @@ impl Mail {
         server.send(message.body(letter.text)?).await?;
         Ok(true)
     }
+}
+
+/// Keeps a letter for sending; part of the caller's transaction.
+pub async fn put(db: &impl GenericClient, organisation: Uuid, letter: &Letter) -> Result<(), tokio_postgres::Error> {
+    const PUT: &str =
+        "INSERT INTO letters (organisation_id, kind, recipient, subject, body) VALUES ($1, $2, $3, $4, $5)";
+    db.execute(PUT, &[&organisation, &letter.kind, &letter.to, &letter.subject, &letter.text]).await.map(|_| ())
 }
 
 /// What links start with, without a slash at its end.

@@ -12,6 +12,9 @@ use shared::routes::Scopes;
 use shared::seal::SealError;
 use shared::telemetry::{Brief, LogLimit};
 
+/// For how long after a sign-in a session does what a stolen one must not.
+pub const RECENT_MINUTES: u16 = 10;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// `field` is the path of what is wrong, as `usage_limits.credit_limit`.
@@ -41,8 +44,8 @@ pub enum ApiError {
     #[error("{0}")]
     Unauthenticated(&'static str),
     /// The session is good, and its person has to sign in again for this.
-    #[error("Sign in again: this asks for a sign-in of the last {minutes} minutes")]
-    Reauthenticate { minutes: u16 },
+    #[error("Sign in again: this asks for a sign-in of the last {RECENT_MINUTES} minutes")]
+    Reauthenticate,
     #[error("{0}")]
     Token(#[from] Rejection),
     #[error("{0}")]
@@ -129,7 +132,7 @@ impl ApiError {
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) | Self::SignInRefused(_) => {
                 StatusCode::FORBIDDEN
             }
-            Self::Unauthenticated(_) | Self::Reauthenticate { .. } => StatusCode::UNAUTHORIZED,
+            Self::Unauthenticated(_) | Self::Reauthenticate => StatusCode::UNAUTHORIZED,
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => StatusCode::CONFLICT,
@@ -152,7 +155,7 @@ impl ApiError {
             Self::Internal | Self::Unavailable | Self::TooSlow | Self::NoMasterKey => "AB04",
             Self::Scim { status, .. } if *status == StatusCode::CONFLICT => "AB07",
             Self::Scim { .. } => "AB01",
-            Self::Unauthenticated(_) | Self::Reauthenticate { .. } => "AB05",
+            Self::Unauthenticated(_) | Self::Reauthenticate => "AB05",
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
             Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => "AB07",
@@ -164,7 +167,7 @@ impl ApiError {
 
     fn kind(&self) -> &'static str {
         match self.code() {
-            _ if matches!(self, Self::Reauthenticate { .. }) => "reauthenticate",
+            _ if matches!(self, Self::Reauthenticate) => "reauthenticate",
             "AB03" => "permission_error",
             "AB04" => "server_error",
             "AB05" => "authentication_error",

@@ -129,6 +129,7 @@ const fn rule(family: &'static str, members: [RolePermission; 2], managers: [Rol
 }
 
 static RULES: &[ScopeRule] = &[
+    rule("own_api_keys", [Always, Always], [Always, Always]),
     rule("workspaces", [Always, Never], [Always, If("managersUpdateWs")]),
     rule("workspace_users", [Always, Never], [Always, If("managersWriteWsUsers")]),
     rule(

@@ -3,7 +3,6 @@
 use crate::http::ApiError;
 use crate::identity::access::{self, Standing, security};
 use crate::identity::cookies::CallerSession;
-use crate::identity::session;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::id::Id;
@@ -68,7 +67,7 @@ impl Caller {
     /// For what a session that was left open, or stolen, must not be enough for; keys are as good as ever.
     pub fn require_recent_sign_in(&self) -> Result<(), ApiError> {
         match &self.session {
-            Some(session) if !session.is_recent => Err(ApiError::Reauthenticate { minutes: session::RECENT_MINUTES }),
+            Some(session) if !session.is_recent => Err(ApiError::Reauthenticate),
             _ => Ok(()),
         }
     }

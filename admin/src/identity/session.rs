@@ -7,7 +7,7 @@
 //! replaced one comes back after the overlap, two have it, and the session has to end for both: who is told so here
 //! (`AuthFailure::replayed`) ends it and leaves a row in the audit trail.
 
-use crate::http::ApiError;
+use crate::http::{ApiError, RECENT_MINUTES};
 use crate::identity::Caller;
 use crate::identity::access::{self, Standing};
 use crate::identity::caller::{AuthFailure, ReplayedSession, standing};
@@ -27,8 +27,6 @@ use uuid::Uuid;
 const WORKSPACE: &str = "workspace";
 /// Instead of a workspace: the organisation with all of them.
 const EVERYWHERE: &str = "*";
-/// For how long after a sign-in a session does what a stolen one must not.
-pub const RECENT_MINUTES: u16 = 10;
 const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");
 const NO_SUCH_WORKSPACE: ApiError = ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)");
 const NOT_FOR_ORGANISATION: ApiError =
@@ -263,7 +261,7 @@ async fn in_workspace(
     let row = row.ok_or(NO_SUCH_WORKSPACE)?;
     let kind = KeyKind::WorkspaceUser;
     let workspace_id = Some(row.try_get("workspace_id")?);
-    Ok(ActingRights { kind, workspace_id, scopes: scopes::all_for(kind), standing: standing(&row)? })
+    Ok(ActingRights { kind, workspace_id, scopes: scopes::all_for_session(), standing: standing(&row)? })
 }
 
 /// Their standing as it is now, by the organisation's own settings.

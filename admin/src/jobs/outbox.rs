@@ -4,24 +4,17 @@
 
 use crate::app::App;
 use crate::http::ApiError;
+pub use crate::mail::put;
 use crate::mail::webhook::RECIPIENT;
 use crate::mail::{Letter, budget, owners, reminder};
 use chrono::Utc;
 use std::time::Duration;
-use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 const LOOK: Duration = Duration::from_secs(5);
 const AT_ONCE: i64 = 20;
 /// Each attempt doubles the pause from a minute to some hours; the last is made after about three days.
 const MOST_ATTEMPTS: i32 = 16;
-
-/// Keeps a letter for sending; part of the caller's transaction.
-pub async fn put(db: &impl GenericClient, organisation: Uuid, letter: &Letter) -> Result<(), tokio_postgres::Error> {
-    const PUT: &str =
-        "INSERT INTO letters (organisation_id, kind, recipient, subject, body) VALUES ($1, $2, $3, $4, $5)";
-    db.execute(PUT, &[&organisation, &letter.kind, &letter.to, &letter.subject, &letter.text]).await.map(|_| ())
-}
 
 /// Sends for the life of the process.
 pub async fn keep_sending(app: App) {

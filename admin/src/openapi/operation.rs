@@ -3,7 +3,7 @@
 use super::doc::Doc;
 use super::refusals;
 use super::schema::{self, Schema};
-use crate::identity::session::RECENT_MINUTES;
+use crate::http::RECENT_MINUTES;
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, KeySet, Operation, Scopes, SessionReach};
 

@@ -152,7 +152,7 @@ impl Resource for ApiKeyRow {
     }
 
     fn may_read(&self, call: &Call) -> Result<(), ApiError> {
-        lookup::require(&call.caller, self.kind, "read")
+        lookup::require(&call.caller, self, "read")
     }
 
     fn may_change(&self, call: &Call) -> Result<(), ApiError> {

@@ -273,7 +273,7 @@ fn written(
         let (own, overrides) = (stored(|one| &one.security_settings), &organisation.settings["workspace_overrides"]);
         let after = settings::security(sent, own, overrides)?;
         let (before, after_change) = (organisation.effective_security(own), organisation.effective_security(&after));
-        security::may_change(&action.call.caller, &before, &after_change).map(|()| after)
+        security::may_change(action.call.caller.may_act_as_owner(), &before, &after_change).map(|()| after)
     });
     let own = body.settings.map(|sent| sent.over(stored(|one| &one.settings)));
     let defaults = body

@@ -1,4 +1,4 @@
-//! Every scope, and who can hold it: admin keys, service and user keys of a workspace, and tokens (JWT).
+//! Every scope, and who can hold it: admin keys, service and user keys of a workspace, tokens (JWT), and sessions.
 //!
 //! One line per scope, so that a search for a scope ends here. Scopes are exact: `list` does not imply `read`.
 
@@ -14,6 +14,8 @@ const ADMIN: u8 = 1;
 const SERVICE: u8 = 2;
 const USER: u8 = 4;
 const JWT: u8 = 8;
+/// A person who is signed in. They hold all that their keys can hold, too.
+const SESSION: u8 = 16;
 /// Whatever acts inside one workspace.
 const WORKSPACE: u8 = SERVICE | USER | JWT;
 const EVERYONE: u8 = ADMIN | WORKSPACE;
@@ -36,6 +38,11 @@ pub fn is_every_admin_scope(kind: KeyKind, held: &[String]) -> bool {
 /// All scopes that a token can carry: those of a user key, and a few that only tokens know.
 pub fn all_for_jwt() -> Vec<&'static str> {
     held_by(JWT)
+}
+
+/// All scopes that a person's session can hold in a workspace: those of a user key, and those of managing keys.
+pub fn all_for_session() -> Vec<&'static str> {
+    held_by(USER | SESSION)
 }
 
 fn held_by(holder: u8) -> Vec<&'static str> {
@@ -89,18 +96,23 @@ pub static SCOPES: &[Scope] = &[
     scope("workspaces.update", EVERYONE),
     scope("workspaces.delete", ADMIN),
     scope("workspaces.list", EVERYONE),
-    scope("workspace_service_api_keys.create", ADMIN | SERVICE),
-    scope("workspace_service_api_keys.read", ADMIN | SERVICE),
-    scope("workspace_service_api_keys.update", ADMIN | SERVICE),
-    scope("workspace_service_api_keys.delete", ADMIN | SERVICE),
-    scope("workspace_service_api_keys.list", ADMIN | SERVICE),
-    scope("workspace_service_api_keys.rotate", ADMIN | SERVICE),
-    scope("workspace_user_api_keys.create", ADMIN | SERVICE),
-    scope("workspace_user_api_keys.read", ADMIN | SERVICE),
-    scope("workspace_user_api_keys.update", ADMIN | SERVICE),
-    scope("workspace_user_api_keys.delete", ADMIN | SERVICE),
-    scope("workspace_user_api_keys.list", ADMIN | SERVICE),
-    scope("workspace_user_api_keys.rotate", ADMIN | SERVICE),
+    scope("workspace_service_api_keys.create", ADMIN | SERVICE | SESSION),
+    scope("workspace_service_api_keys.read", ADMIN | SERVICE | SESSION),
+    scope("workspace_service_api_keys.update", ADMIN | SERVICE | SESSION),
+    scope("workspace_service_api_keys.delete", ADMIN | SERVICE | SESSION),
+    scope("workspace_service_api_keys.list", ADMIN | SERVICE | SESSION),
+    scope("workspace_service_api_keys.rotate", ADMIN | SERVICE | SESSION),
+    scope("workspace_user_api_keys.create", ADMIN | SERVICE | SESSION),
+    scope("workspace_user_api_keys.read", ADMIN | SERVICE | SESSION),
+    scope("workspace_user_api_keys.update", ADMIN | SERVICE | SESSION),
+    scope("workspace_user_api_keys.delete", ADMIN | SERVICE | SESSION),
+    scope("workspace_user_api_keys.list", ADMIN | SERVICE | SESSION),
+    scope("workspace_user_api_keys.rotate", ADMIN | SERVICE | SESSION),
+    scope("own_api_keys.read", SESSION),
+    scope("own_api_keys.update", SESSION),
+    scope("own_api_keys.delete", SESSION),
+    scope("own_api_keys.list", SESSION),
+    scope("own_api_keys.rotate", SESSION),
     scope("workspace_users.create", EVERYONE),
     scope("workspace_users.read", EVERYONE),
     scope("workspace_users.update", EVERYONE),
@@ -244,5 +256,10 @@ mod tests {
         let extras: Vec<_> = jwt.iter().filter(|scope| !user.contains(scope)).copied().collect();
         assert_eq!(extras, ["completions.read", "logs.read", "feedbacks.read", "feedbacks.write"]);
         assert!(user.iter().all(|scope| jwt.contains(scope)));
+        let session = all_for_session();
+        assert!(user.iter().all(|scope| session.contains(scope)));
+        let extras = session.iter().filter(|scope| !user.contains(scope));
+        assert!(extras.clone().count() > 10 && extras.clone().all(|scope| scope.contains("api_keys")), "{session:?}");
+        assert!(!session.iter().any(|scope| scope.starts_with("organisation_service")));
     }
 }

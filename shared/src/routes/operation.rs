@@ -16,6 +16,8 @@ pub struct Operation {
     pub feature: Option<Feature>,
     /// The longest body it reads, in bytes. A body becomes a tree many times its size.
     pub body_limit: usize,
+    /// Whether sessions that act in a workspace may call it where user keys may not.
+    pub workspace_sessions: bool,
     /// Whether a session must have begun a short while ago.
     pub recent_sign_in: bool,
     /// How the audit trail names it. None for reads, and for use: rendering a prompt, sending feedback.
@@ -220,6 +222,7 @@ pub(super) const fn get(number: u16, path: &'static str, access: Access, any_sco
         scopes: Scopes::Any(any_scope),
         feature: None,
         body_limit,
+        workspace_sessions: false,
         recent_sign_in: false,
         audit: None,
     }
@@ -252,12 +255,14 @@ impl Operation {
         match self.access {
             Access::Public | Access::ScimToken => SessionReach::Nowhere,
             Access::Session => SessionReach::Person,
-            Access::Keys(kinds) => match (kinds.workspace_user, kinds.organisation_service) {
-                (true, true) => SessionReach::WorkspaceOrOrganisation,
-                (true, false) => SessionReach::Workspace,
-                (false, true) => SessionReach::Organisation,
-                (false, false) => SessionReach::Nowhere,
-            },
+            Access::Keys(kinds) => {
+                match (kinds.workspace_user || self.workspace_sessions, kinds.organisation_service) {
+                    (true, true) => SessionReach::WorkspaceOrOrganisation,
+                    (true, false) => SessionReach::Workspace,
+                    (false, true) => SessionReach::Organisation,
+                    (false, false) => SessionReach::Nowhere,
+                }
+            }
         }
     }
 
@@ -301,6 +306,11 @@ impl Operation {
 
     pub(super) const fn when(self, feature: Feature) -> Self {
         Self { feature: Some(feature), ..self }
+    }
+
+    /// By sessions in a workspace, too: what a person may do and no key of theirs.
+    pub(super) const fn by_workspace_session(self) -> Self {
+        Self { workspace_sessions: true, ..self }
     }
 
     /// By a session only where its person signed in a short while ago.

@@ -2,7 +2,6 @@
 
 use super::{by_session, everywhere, rows};
 use crate::login::browser::Browser;
-use crate::login::by_link;
 use crate::service::Service;
 use harness::Answer;
 use http::Method;
@@ -78,7 +77,7 @@ async fn admin_keys_and_owners_ask_for_it_and_a_new_token_is_no_sign_in() {
     let changed = owner.send(Method::PUT, &format!("/admin/users/{member}"), Some(&change)).await;
     assert_eq!(changed.status, 200, "people who are no owners: {}", changed.text());
     // Who signs in again goes on.
-    let mut again = by_link(&service, service.home.owner_id).await;
+    let mut again = everywhere(&service, service.home.owner_id).await;
     for (call, answer) in each_marked_thing(&service, &mut again).await {
         assert_eq!(answer.status, 200, "{call}: {}", answer.text());
     }

@@ -2,7 +2,6 @@
 //! has values of its own for those categories that its organisation opened for override.
 
 use crate::http::ApiError;
-use crate::identity::Caller;
 use crate::openapi::schema::{self, Schema};
 use serde_json::{Map, Value};
 
@@ -71,10 +70,10 @@ pub fn changed(stored: &Value, sent: &Map<String, Value>) -> Result<Value, ApiEr
 }
 
 /// Refuses those whom a switch narrows to change it: what narrows admins is set by owners.
-pub fn may_change(caller: &Caller, before: &SecuritySettings, after: &SecuritySettings) -> Result<(), ApiError> {
+pub fn may_change(acts_as_owner: bool, before: &SecuritySettings, after: &SecuritySettings) -> Result<(), ApiError> {
     let narrows_admins = |setting: &&SecuritySetting| setting.name.starts_with("organisationAdmins");
     let is_changed = SETTINGS.iter().filter(narrows_admins).any(|one| before.is_on(one.name) != after.is_on(one.name));
-    if is_changed && !caller.may_act_as_owner() {
+    if is_changed && !acts_as_owner {
         return Err(ApiError::Forbidden(
             "What narrows the organisation's admins is set by an owner's session, or by an organisation key with every \
              admin scope",

@@ -51,9 +51,24 @@ fn scopes(kind: KeyKind, verb: &str) -> Scopes {
 }
 
 /// The route table asks for the scope of any kind; here the kind is known.
-pub fn require(caller: &Caller, kind: KeyKind, verb: &str) -> Result<(), ApiError> {
-    let needs = scopes(kind, verb);
-    if needs.are_met_by(&caller.scopes) { Ok(()) } else { Err(ApiError::MissingScope { needs }) }
+pub fn require(caller: &Caller, key: &ApiKeyRow, verb: &str) -> Result<(), ApiError> {
+    let needs = scopes(key.kind, verb);
+    let is_allowed = needs.are_met_by(&caller.scopes) || is_own(caller, key) && holds_for_own(caller, verb);
+    if is_allowed { Ok(()) } else { Err(ApiError::MissingScope { needs }) }
+}
+
+/// Whether the caller may do it to this key by the scopes of keys of its kind, and not only because it is their own.
+pub fn may_manage(caller: &Caller, key: &ApiKeyRow, verb: &str) -> bool {
+    scopes(key.kind, verb).are_met_by(&caller.scopes)
+}
+
+/// A person's own, who is signed in: a key manages no other keys.
+fn is_own(caller: &Caller, key: &ApiKeyRow) -> bool {
+    caller.session.is_some() && key.user_id.is_some() && key.user_id == caller.user_id()
+}
+
+fn holds_for_own(caller: &Caller, verb: &str) -> bool {
+    caller.session.is_some() && caller.holds(&format!("own_api_keys.{verb}"))
 }
 
 /// For update, delete and rotate, which ask different scopes.
@@ -63,7 +78,7 @@ pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
         Method::Delete => "delete",
         _ => "rotate",
     };
-    require(&call.caller, key.kind, verb)?;
+    require(&call.caller, key, verb)?;
     if key.kind == KeyKind::OrganisationService {
         call.caller.require_recent_sign_in()?;
     }
@@ -86,6 +101,10 @@ pub fn filter(call: &Call) -> Result<Filter, ApiError> {
         kinds.retain(|kind| asked.contains(kind));
     }
     let mut filter = Filter::default().one_of("kind", kinds);
+    let is_asked = asked.is_empty() || asked.iter().any(|kind| kind == KeyKind::WorkspaceUser.as_str());
+    if let Some(user) = call.caller.user_id().filter(|_| is_asked && holds_for_own(&call.caller, "list")) {
+        filter = Filter::any([filter, Filter::default().equals("user_id", user)]);
+    }
     const STATUS: &str =
         "(CASE WHEN status <> 'archived' AND suspended_at IS NOT NULL THEN 'suspended' ELSE status END)";
     let statuses = query.choices("status", &STATUSES)?;

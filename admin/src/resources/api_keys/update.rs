@@ -4,7 +4,7 @@ use super::create::emails;
 use super::defaults::{self, SentKeyDefaults};
 use super::expiry::{self, Lifetimes};
 use super::key_settings::KeySettings;
-use super::{ApiKeyRow, grant, rotation_policy};
+use super::{ApiKeyRow, grant, lookup, rotation_policy};
 use crate::crud::Action;
 use crate::http::{ApiError, Field, FieldFault, text, time};
 use crate::limits::{self, UsageLimits};
@@ -31,6 +31,21 @@ pub struct KeyChange {
     status: Option<String>,
 }
 
+impl KeyChange {
+    /// What people may do with a key of theirs where they do not manage keys: nothing by which it could do more.
+    fn is_for_its_owner(&self) -> bool {
+        let widens = self.scopes.is_some()
+            || self.rate_limits.is_sent()
+            || self.usage_limits.is_sent()
+            || self.reset_usage.is_some()
+            || self.defaults.is_sent()
+            || self.alert_emails.is_sent()
+            || self.expires_at.is_sent()
+            || self.rotation_policy.is_sent();
+        !widens && self.status.as_deref().is_none_or(|status| status == SUSPENDED)
+    }
+}
+
 /// A key that is switched off: it opens nothing, and comes back as what it is.
 pub const SUSPENDED: &str = "suspended";
 
@@ -40,6 +55,9 @@ pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) 
     }
     let now = Utc::now();
     let caller = &action.call.caller;
+    if !lookup::may_manage(caller, current, "update") && !body.is_for_its_owner() {
+        return Err(ApiError::Forbidden("Of their own key, people here change name and description, and suspend it"));
+    }
     let scopes = body.scopes.map(|asked| grant::granted(Some(asked), current.kind, caller, &current.scopes));
     let rates = body.rate_limits.sent().map(|sent| limits::rate_limits(sent.unwrap_or_default(), &limits::KEY_RATES));
     let policy = body.rotation_policy.try_map(|sent| rotation_policy::checked(sent, now))?;

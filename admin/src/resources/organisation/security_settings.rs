@@ -27,7 +27,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.security_settings;
     let after = security::changed(&before, &sent)?;
     let effective = |stored: &Value| security::effective(stored, &Value::Null, &Value::Null);
-    security::may_change(&call.caller, &effective(&before), &effective(&after))?;
+    security::may_change(call.caller.may_act_as_owner(), &effective(&before), &effective(&after))?;
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     let (before, after) = (shown(&before), shown(&after));
     action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after.clone()) }).await?;

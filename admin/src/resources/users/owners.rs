@@ -4,8 +4,10 @@
 use crate::crud::Action;
 use crate::http::ApiError;
 use crate::identity::Caller;
-use crate::jobs::outbox;
-use crate::mail::owners::{self, OwnerNews};
+use crate::mail::{
+    self,
+    owners::{self, OwnerNews},
+};
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
@@ -64,7 +66,7 @@ async fn tell(action: &Action<'_>, person: Uuid, news: &OwnerNews<'_>) -> Result
     let by = action.call.caller.user_id();
     let owners = addresses(&action.tx, organisation, person, by).await?;
     for to in owners.to {
-        outbox::put(&action.tx, organisation, &owners::letter(to, &owners.organisation, news, &owners.by)).await?;
+        mail::put(&action.tx, organisation, &owners::letter(to, &owners.organisation, news, &owners.by)).await?;
     }
     Ok(())
 }
