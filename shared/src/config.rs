@@ -30,7 +30,7 @@ pub use host::check as check_custom_host;
 pub use inherited::Inherited;
 pub use node::FIELDS;
 pub use param_path::{ParamPath, ParamStep};
-pub use placement::{Placement, field_names as placement_fields, field_words as placement_words};
+pub use placement::{PLACING, Placement, WAYS, field_names as placement_fields, field_words as placement_words};
 pub use query::{Pattern, Query, QueryKey, QueryOperator, number_of};
 pub use tree::{
     Cache, CacheMode, CircuitBreaker, ConfigCondition, ConfigNode, Hedge, HookSet, Jitter, Retry, Sticky, Strategy,

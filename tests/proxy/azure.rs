@@ -114,6 +114,32 @@ async fn claude_on_azure_is_asked_in_its_own_words_by_its_name_or_by_its_address
 }
 
 #[tokio::test]
+async fn responses_of_foundry_are_translated_or_asked_for_as_they_are() {
+    let stack = Stack::start().await;
+    let foundry = client(&stack, "azure-ai");
+    let body = json!({ "model": "gpt-4o-mini", "input": "Hello" });
+    let config = |said: Value| {
+        let config = json!({ "provider": "azure-ai", "api_key": "sk-own", "custom_host": stack.mock.origin(),
+            "provider_responses_proxy": said });
+        application(&stack).with("x-gateway-config", config.to_string())
+    };
+    for (client, is_own) in [
+        (foundry.clone(), false),
+        (foundry.with("x-gateway-provider-responses-proxy", "true"), true),
+        (config(json!(true)), true),
+        (config(json!("true")), true),
+        (config(json!(false)), false),
+    ] {
+        let answer = client.post("/responses", &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let path = if is_own { "/v1/responses" } else { "/chat/completions" };
+        assert_eq!(last(&stack).path, path);
+        assert_eq!(sent(&last(&stack)) == body, is_own, "{}", String::from_utf8_lossy(&last(&stack).body));
+        assert_eq!(answer.header("x-gateway-warnings"), "");
+    }
+}
+
+#[tokio::test]
 async fn a_strict_budget_reserves_what_the_deployment_that_answers_costs() {
     let stack = patient().await;
     let configurations = json!({ "custom_host": stack.mock.origin(), "azure_resource_name": "acme",

@@ -91,6 +91,36 @@ async fn a_batch_of_anthropic_is_made_watched_stopped_and_read() {
     );
 }
 
+/// What is said of a file by headers is said by a target as well, which comes first.
+#[tokio::test]
+async fn a_target_says_under_which_name_for_which_model_and_how_encrypted_a_file_is_kept() {
+    let stack = Stack::start().await;
+    let row = json!({ "custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {
+        "messages": [{ "role": "user", "content": "Hi" }] } })
+    .to_string();
+    let place = json!({ "provider": "bedrock", "custom_host": stack.mock.origin(), "aws_region": "us-east-1",
+        "api_key": "sk-own", "aws_s3_bucket": "bkt" });
+    for (model, name) in [("aws_bedrock_model", "aws_s3_object_key"), ("provider_model", "provider_file_name")] {
+        let mut config = place.clone();
+        config[model] = json!("anthropic.claude-x");
+        config[name] = json!("said.jsonl");
+        config["amz_server_side_encryption"] = json!("aws:kms");
+        config["amz_server_side_encryption_aws_kms_key_id"] = json!("key-1");
+        let client = application(&stack).with("x-gateway-config", config.to_string());
+        let client = client.with("x-gateway-provider-file-name", "other.jsonl");
+        says(&stack, &[json!({})]);
+        let kept = upload(&client, "batch", &row).await;
+        assert_eq!(kept.status, 200, "{}", kept.text());
+        assert!(kept.json()["id"].as_str().unwrap().ends_with("said.jsonl"), "{}", kept.text());
+        let arrived = &stack.mock.requests()[0];
+        assert!(arrived.path.ends_with("/said.jsonl"), "{}", arrived.path);
+        assert_eq!(arrived.header("x-amz-server-side-encryption"), "aws:kms");
+        assert_eq!(arrived.header("x-amz-server-side-encryption-aws-kms-key-id"), "key-1");
+        let written: Value = serde_json::from_slice(&arrived.body).unwrap();
+        assert_eq!(written["modelInput"]["anthropic_version"], "bedrock-2023-05-31", "it is the model's format");
+    }
+}
+
 #[tokio::test]
 async fn files_and_batches_over_a_bucket_are_asked_for_in_two_places() {
     let stack = Stack::start().await;

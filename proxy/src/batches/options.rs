@@ -26,7 +26,7 @@ const NOT_OPTIONS: [&str; 5] =
     ["api-key", "client-auth", "fetch-integrated-models", "forward-headers", "sensitive-headers"];
 
 /// What is no secret, and is shown.
-const SHOWN: [&str; 33] = [
+const SHOWN: [&str; 32] = [
     "provider",
     "virtual-key",
     "mode",
@@ -59,7 +59,6 @@ const SHOWN: [&str; 33] = [
     "azure-api-version",
     "provider-model",
     "provider-file-name",
-    "provider-batch-endpoint",
 ];
 
 /// What of them is secret, as it is sealed.

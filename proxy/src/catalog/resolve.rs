@@ -20,7 +20,7 @@ use crate::net::dial::{Dialer, Origin};
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
-use crate::routing::plan::{Leaf, PLACING, ProviderSource};
+use crate::routing::plan::{Leaf, PLACING, ProviderSource, WAYS};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use http::HeaderValue;
@@ -66,9 +66,6 @@ impl TargetResolver<'_> {
         caller: &Principal,
         model: Option<&str>,
     ) -> Result<Resolved, Refusal> {
-        if let Some(what) = leaf.unsupported {
-            return Err(Refusal::not_implemented(what));
-        }
         if (headers.custom_host.is_some() || !headers.placement.is_empty())
             && let Some(why) = keeps_to_config(self.snapshot, caller)
         {
@@ -166,7 +163,7 @@ impl TargetResolver<'_> {
             account: None,
             model,
         };
-        let provider = varied(provider, &place);
+        let provider = varied(provider, &place, leaf, place.headers);
         let origin = match is_saved {
             true => self.bound_to(self.saved_home(leaf, &provider, &place)?, leaf, headers)?,
             false => match self.custom_host(leaf, headers)? {
@@ -204,7 +201,10 @@ impl TargetResolver<'_> {
         // Not passed by in silence: the account is where it was stored to be.
         let placing = |name: &str| PLACING.iter().find(|field| **field == name);
         if let Some(field) = leaf.placement.names().find_map(placing) {
-            return Err(Refusal::not_implemented(field));
+            let why = format!(
+                "`{field}` belongs to the account of `@{slug}`: set it there, and not at a target that names it"
+            );
+            return Err(Refusal::invalid_config(why.into()));
         }
         let entry = workspace_provider::find(self.snapshot, &caller.workspace, slug, self.now)?;
         let bare = model.and_then(split_model).filter(|(named, _)| *named == slug).map(|(_, bare)| bare);
@@ -218,7 +218,7 @@ impl TargetResolver<'_> {
             account: Some(&integration.configurations),
             model: bare.or(model),
         };
-        let provider = varied(provider, &place);
+        let provider = varied(provider, &place, leaf, Some(headers));
         let home = self.home(&entry, known.as_deref(), &provider, &place)?;
         let mut placed = place.placed(&provider.row);
         let origin = self.bound_to(home, leaf, headers)?;
@@ -358,12 +358,21 @@ impl TargetResolver<'_> {
     }
 }
 
-/// The provider as this account and this request meet it.
-fn varied(provider: Arc<Provider>, place: &PlacementFields<'_>) -> Arc<Provider> {
+/// The provider as this account and this request meet it. How it is asked may be said of a stored account, too.
+fn varied(
+    provider: Arc<Provider>,
+    place: &PlacementFields<'_>,
+    leaf: &Leaf,
+    headers: Option<&GatewayHeaders<'_>>,
+) -> Arc<Provider> {
     let row = provider.row.clone();
+    let of_request = PlacementFields { config: Some(&leaf.placement), headers, ..*place };
     provider.varied(|name| match name {
         "model" => place.model,
-        name => row.placed(name, |field| place.get(field)),
+        name => row.placed(name, |field| match WAYS.contains(&field) {
+            true => of_request.get(field),
+            false => place.get(field),
+        }),
     })
 }
 

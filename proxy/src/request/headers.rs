@@ -39,6 +39,7 @@ const PLACEMENT: &[&str] = &[
     "mistral-",
     "provider-file-name",
     "provider-model",
+    "provider-responses-proxy",
 ];
 
 fn is_placement(suffix: &str) -> bool {

@@ -15,6 +15,7 @@ use crate::routing::retry_budget::Budget;
 use crate::routing::warnings::ConfigWarnings;
 use http::HeaderValue;
 use shared::config::{Cache, Placement, Query, Retry, Sticky};
+pub use shared::config::{PLACING, WAYS};
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -87,8 +88,6 @@ pub struct Leaf {
     pub guards: Option<Box<GuardPlan>>,
     /// The stored prompt that is run in place of what the request asks for, as `slug@version`.
     pub prompt_id: Option<Box<str>>,
-    /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
-    pub unsupported: Option<&'static str>,
 }
 
 /// Fields of a config or an account that are sent as headers.
@@ -115,60 +114,14 @@ pub static SENT: &[(&str, &str)] = &[
     ("amzn_sagemaker_model_name", "x-amzn-sagemaker-model-name"),
 ];
 
-/// Fields of a config that say where an account is and with what it authenticates.
-pub static PLACING: &[&str] = &[
-    "api_version",
-    "aws_access_key_id",
-    "aws_auth_type",
-    "aws_external_id",
-    "aws_region",
-    "aws_role_arn",
-    "aws_s3_bucket",
-    "aws_secret_access_key",
-    "aws_session_token",
-    "azure_ad_token",
-    "azure_api_version",
-    "azure_auth_mode",
-    "azure_deployment_id",
-    "azure_deployment_name",
-    "azure_entra_client_id",
-    "azure_entra_client_secret",
-    "azure_entra_scope",
-    "azure_entra_tenant_id",
-    "azure_foundry_url",
-    "azure_managed_client_id",
-    "azure_model_name",
-    "azure_resource_name",
-    "azure_workload_client_id",
-    "azure_workload_tenant_id",
-    "byteplus_region",
-    "databricks_serving_endpoint_name",
-    "databricks_workspace",
-    "deployment_id",
-    "deployments",
-    "fireworks_account_id",
-    "huggingface_base_url",
-    "mistral_fim_completion",
-    "oracle_api_version",
-    "oracle_compartment_id",
-    "oracle_fingerprint",
-    "oracle_key_passphrase",
-    "oracle_private_key",
-    "oracle_region",
-    "oracle_serving_mode",
-    "oracle_tenancy",
-    "oracle_user",
-    "resource_name",
-    "snowflake_account",
-    "snowflake_private_key",
-    "snowflake_private_key_passphrase",
-    "snowflake_user",
-    "vertex_auth_type",
-    "vertex_project_id",
-    "vertex_region",
-    "vertex_service_account_json",
-    "vertex_storage_bucket_name",
-    "workers_ai_account_id",
+/// Fields that say how files and batches are kept in a bucket.
+pub static FILES: &[&str] = &[
+    "amz_server_side_encryption",
+    "amz_server_side_encryption_aws_kms_key_id",
+    "aws_bedrock_model",
+    "aws_s3_object_key",
+    "provider_file_name",
+    "provider_model",
 ];
 
 /// When an attempt that has not answered gets a second one beside it.

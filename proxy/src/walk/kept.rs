@@ -22,6 +22,7 @@ use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
 use crate::request::receive::{MemoryShare, NotReceived, receive};
+use crate::routing::plan::FILES;
 use crate::signing::SignedBody;
 use crate::visit::Visit;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
@@ -31,6 +32,7 @@ use http::{HeaderName, HeaderValue, Method, header};
 use memory::{aside, memory_of_answer, memory_of_fields, memory_of_rows};
 use pingora_http::{RequestHeader, ResponseHeader};
 use serde_json::{Map, Value};
+use shared::config::Placement;
 use shared::providers::{Family, Way};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -157,8 +159,8 @@ impl Engine {
             return Ok((KeptAnswer { status: 200, kind: "application/json", body }, share));
         }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
-        let said = |names: [&str; 2]| names.into_iter().find_map(|name| headers.placement(name)).map(str::to_owned);
-        let model = said(["provider_model", "aws_bedrock_model"]);
+        let fields = FileFields { config: Some(&passage.leaf().placement), headers: &headers };
+        let (file_name, model) = (fields.file_name(), fields.model());
         let makes_job = verb == JobVerb::Create && *family != Family::Files;
         passage.model = {
             let models = named_models(&body, model.as_deref())?;
@@ -178,7 +180,7 @@ impl Engine {
             body,
             file,
             model,
-            file_name: said(["provider_file_name", "aws_s3_object_key"]),
+            file_name,
             request_id: visit.id().to_owned(),
             now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
             placed: target.placed.clone(),
@@ -189,7 +191,8 @@ impl Engine {
             _ => None,
         };
         let codec = codec.ok_or_else(Refusal::internal)?;
-        let caller = KeptCaller { target, family: *family, head, headers: &headers };
+        let config = &passage.leaf().placement;
+        let caller = KeptCaller { target, family: *family, head, headers: &headers, config: Some(config) };
         let answer = self.ask_kept(codec, Arc::new(asked), bytes.len(), &caller, &mut share).await?;
         if let Some(judge) = judge {
             Box::pin(self.check_kept_answer(judge, passage.asked(), head, &judged, &answer, visit)).await?;
@@ -287,7 +290,7 @@ impl Engine {
         caller: &KeptCaller<'_>,
         body: SignedBody<'_>,
     ) -> Result<(Target, UpstreamRequest), Refusal> {
-        let KeptCaller { target, family, head, headers } = *caller;
+        let KeptCaller { target, family, head, headers, config } = *caller;
         let of = if call.of_files { Family::Files } else { family };
         let target = self.router.at_base(target.clone(), target.provider.row.base(of))?;
         let meant = ProviderHeaders::from_headers(headers);
@@ -298,8 +301,9 @@ impl Engine {
             request.put(header::CONTENT_TYPE, HeaderValue::try_from(kind).map_err(|_| Refusal::internal())?);
         }
         if of == Family::Files && request.method == Method::PUT {
+            let fields = FileFields { config, headers };
             for (field, name) in ENCRYPTION {
-                let value = headers.placement(field).and_then(|value| HeaderValue::try_from(value).ok());
+                let value = fields.text(field).and_then(|value| HeaderValue::try_from(value).ok());
                 value.into_iter().for_each(|value| request.put(HeaderName::from_static(name), value));
             }
         }
@@ -381,6 +385,39 @@ pub(super) struct KeptCaller<'k> {
     pub family: Family,
     pub head: &'k RequestHeader,
     pub headers: &'k GatewayHeaders<'k>,
+    /// What the target of the config says of the provider.
+    pub config: Option<&'k Placement>,
+}
+
+/// How files and batches are kept, by the names in `plan::FILES`: what the target says comes before what headers say.
+pub(super) struct FileFields<'k> {
+    pub config: Option<&'k Placement>,
+    pub headers: &'k GatewayHeaders<'k>,
+}
+
+impl<'k> FileFields<'k> {
+    /// The name under which an upload is kept.
+    pub fn file_name(&self) -> Option<String> {
+        self.either("provider_file_name", "aws_s3_object_key")
+    }
+
+    /// The model that rows are written for.
+    fn model(&self) -> Option<String> {
+        self.either("provider_model", "aws_bedrock_model")
+    }
+
+    /// Two names of one thing: a target's is before a header's, whichever each of them uses.
+    fn either(&self, one: &str, other: &str) -> Option<String> {
+        let in_config = |field: &str| self.config.and_then(|config| config.text(field));
+        let in_config = in_config(one).or_else(|| in_config(other));
+        in_config.or_else(|| self.text(one)).or_else(|| self.text(other)).map(str::to_owned)
+    }
+
+    fn text(&self, field: &str) -> Option<&'k str> {
+        debug_assert!(FILES.contains(&field), "{field} is in the list");
+        let in_config = self.config.and_then(|config| config.text(field));
+        in_config.or_else(|| self.headers.placement(field))
+    }
 }
 
 #[derive(Debug)]
@@ -440,6 +477,20 @@ pub(super) fn files_place(target: &Target) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn every_field_of_files_says_a_name_a_model_or_an_encryption() {
+        let headers = GatewayHeaders::default();
+        for field in FILES {
+            let config = json!({ "provider": "bedrock", "api_key": "k", *field: "said" });
+            let limits = shared::config::ConfigLimits::default();
+            let config = shared::config::parse_config(&config, shared::config::Strictness::Saved, &limits).unwrap();
+            let fields = FileFields { config: Some(&config.placement), headers: &headers };
+            let encryption = ENCRYPTION.iter().find_map(|(name, _)| fields.text(name)).map(str::to_owned);
+            let values = [fields.file_name(), fields.model(), encryption];
+            assert_eq!(values.iter().flatten().collect::<Vec<_>>(), ["said"], "{field}");
+        }
+    }
 
     #[test]
     fn models_are_found_wherever_a_codec_looks_for_them() {

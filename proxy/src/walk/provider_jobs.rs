@@ -2,7 +2,7 @@
 //! said by headers, as a client would say it; files pass in pieces, both ways.
 
 use super::Engine;
-use super::kept::{KeptAnswer, KeptCaller, files_place};
+use super::kept::{FileFields, KeptAnswer, KeptCaller, files_place};
 use super::prepare::{ProviderHeaders, upstream_head};
 use super::relayed_place::relayed_place;
 use super::translate::refusal;
@@ -131,7 +131,8 @@ impl Engine {
         let (codec, asked) = self.asked_job(job, question).await?;
         let length = asked.file.as_ref().map_or(0, |file| file.bytes.len());
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let config = job.leaf().map(|leaf| &leaf.placement);
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         // What is read of a file is rewritten, and both are held.
         share.grow(length.saturating_mul(2))?;
@@ -149,7 +150,8 @@ impl Engine {
         let family = question.family;
         let (codec, asked) = self.asked_job(job, question).await?;
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let config = job.leaf().map(|leaf| &leaf.placement);
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let call = codec.ask(&asked).map_err(refusal)?;
         let (target, request) = self.kept_request(&call, &caller, SignedBody::Unsigned).await?;
         let mut upstream = self.connect_job(&target).await?;
@@ -179,7 +181,8 @@ impl Engine {
         let family = question.family;
         let (codec, asked) = self.asked_job(job, question).await?;
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers };
+        let config = job.leaf().map(|leaf| &leaf.placement);
+        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         let provider = &job.target.provider.name;
         let mut call = codec.ask(&asked).map_err(refusal)?;
@@ -219,6 +222,8 @@ impl Engine {
             }
             _ => (jobs::NATIVE_BATCHES, id),
         };
+        let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
+        let fields = FileFields { config: job.leaf().map(|leaf| &leaf.placement), headers: &headers };
         let asked = AskedJob {
             verb,
             id,
@@ -230,7 +235,7 @@ impl Engine {
             body,
             file,
             model: Some(job.model.clone()),
-            file_name: None,
+            file_name: fields.file_name(),
             request_id,
             now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
             placed: job.target.placed.clone(),

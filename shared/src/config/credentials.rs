@@ -42,6 +42,8 @@ static DESTINATIONS: &[&str] = &[
     "azure_foundry_url",
     "azure_endpoint_name",
     "azure_region",
+    "azure_deployment_name",
+    "azure_deployment_type",
     "huggingface_base_url",
     "databricks_workspace",
     "snowflake_account",
@@ -97,12 +99,18 @@ pub fn destinations<'c>(config: &'c Value, pointer: &str) -> BTreeMap<&'static s
         for (key, value) in node.iter().filter(|(_, value)| !value.is_null()) {
             let name = snake(key);
             let name = DESTINATIONS.iter().find(|one| **one == name && (end == own || **one == INHERITED));
+            // Without a kind it is a part of paths.
+            let name = name.filter(|one| **one != "azure_deployment_name" || says(node, "azure_deployment_type"));
             if let Some(name) = name {
                 found.insert(*name, value);
             }
         }
     }
     found
+}
+
+fn says(node: &serde_json::Map<String, Value>, field: &str) -> bool {
+    node.iter().any(|(key, value)| !value.is_null() && snake(key) == field)
 }
 
 /// What is sealed of a value; service accounts may be objects, and are sealed as their JSON.

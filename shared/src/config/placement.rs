@@ -98,6 +98,9 @@ pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Plac
                 placement.fields.push((name.into_owned(), value.clone()))
             }
             Some(_) => {}
+            None if let Some((_, why)) = MEANINGLESS.iter().find(|(other, _)| *other == name) => {
+                reading.tolerate(&path, Code::Useless, *why);
+            }
             None => {
                 let known = super::FIELDS.iter().copied().chain(field_names());
                 let meant = reading.may_guess().then(|| nearest(&name, known)).flatten();
@@ -106,6 +109,18 @@ pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Plac
         }
     }
     placement
+}
+
+/// Refuses fields of an account at a target that names a stored one, which has them itself: nobody would read them.
+pub fn check_stored(reading: &mut Reading<'_>, path: &Path<'_>, placement: &Placement) {
+    for name in placement.names().filter(|name| is_of_account(name)) {
+        let message = "belongs to the stored account that the target names: set it there, or name the provider itself";
+        reading.tolerate(&path.key(name), Code::Exclusive, message);
+    }
+}
+
+fn is_of_account(name: &str) -> bool {
+    name == "api_key" || PLACING.contains(&name)
 }
 
 /// The name of every such field.
@@ -195,6 +210,76 @@ fn are_deployments(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) ->
     true
 }
 
+/// Fields that clients of other gateways send and that could have no effect here.
+static MEANINGLESS: &[(&str, &str)] = &[
+    ("file_purpose", "has no effect: the form of an upload says what the file is for, as its `purpose`"),
+    ("file_upload_size", "has no effect: the gateway measures files itself"),
+    (
+        "provider_batch_endpoint",
+        "has no effect: the batch says it as its `endpoint`, and each of its rows as its `url`",
+    ),
+];
+
+/// Fields that say where an account is and with what it authenticates.
+pub static PLACING: &[&str] = &[
+    "api_version",
+    "aws_access_key_id",
+    "aws_auth_type",
+    "aws_external_id",
+    "aws_region",
+    "aws_role_arn",
+    "aws_s3_bucket",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "azure_ad_token",
+    "azure_api_version",
+    "azure_auth_mode",
+    "azure_deployment_id",
+    "azure_deployment_name",
+    "azure_deployment_type",
+    "azure_entra_client_id",
+    "azure_entra_client_secret",
+    "azure_entra_scope",
+    "azure_entra_tenant_id",
+    "azure_foundry_url",
+    "azure_managed_client_id",
+    "azure_model_name",
+    "azure_region",
+    "azure_resource_name",
+    "azure_workload_client_id",
+    "azure_workload_tenant_id",
+    "byteplus_region",
+    "databricks_serving_endpoint_name",
+    "databricks_workspace",
+    "deployment_id",
+    "deployments",
+    "fireworks_account_id",
+    "huggingface_base_url",
+    "oracle_api_version",
+    "oracle_compartment_id",
+    "oracle_fingerprint",
+    "oracle_key_passphrase",
+    "oracle_private_key",
+    "oracle_region",
+    "oracle_serving_mode",
+    "oracle_tenancy",
+    "oracle_user",
+    "resource_name",
+    "snowflake_account",
+    "snowflake_private_key",
+    "snowflake_private_key_passphrase",
+    "snowflake_user",
+    "vertex_auth_type",
+    "vertex_project_id",
+    "vertex_region",
+    "vertex_service_account_json",
+    "vertex_storage_bucket_name",
+    "workers_ai_account_id",
+];
+
+/// Fields that choose among the ways in which a provider can be asked; also of a stored one.
+pub static WAYS: &[&str] = &["mistral_fim_completion", "provider_responses_proxy"];
+
 static TEXTS: &[&str] = &[
     "api_key",
     "anthropic_beta",
@@ -249,15 +334,12 @@ static TEXTS: &[&str] = &[
     "vertex_storage_bucket_name",
     "provider_file_name",
     "provider_model",
-    "provider_batch_endpoint",
     "workers_ai_account_id",
     "huggingface_base_url",
     "stability_client_id",
     "stability_client_user_id",
     "stability_client_version",
     "fireworks_account_id",
-    "file_upload_size",
-    "file_purpose",
     "snowflake_account",
     "snowflake_user",
     "snowflake_private_key",

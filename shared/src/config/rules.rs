@@ -2,8 +2,8 @@
 
 use super::fault::{Code, Path, Reading};
 use super::object::guess;
-use super::providers;
 use super::tree::{ConfigNode, StrategyMode};
+use super::{placement, providers};
 use serde_json::Value;
 
 pub fn check(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode, depth: usize) {
@@ -13,6 +13,9 @@ pub fn check(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode, de
     passthrough(reading, path, config);
     provider(reading, path, config);
     fan_out(reading, path, config, depth);
+    if config.virtual_key.is_some() || config.provider.as_deref().is_some_and(|name| name.starts_with('@')) {
+        placement::check_stored(reading, path, &config.placement);
+    }
     if !is_useful(config) {
         reading.fault(path, Code::Useless, useless(config));
     }

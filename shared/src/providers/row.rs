@@ -149,7 +149,7 @@ impl Row {
             _ => None,
         }));
         let in_path = |name: &str| paths.iter().any(|path| path.has(name));
-        let decides = |name: &str| self.variants.iter().any(|variant| variant.asks_for(name));
+        let decides = |name: &str| self.variants.iter().any(|variant| variant.asks_for(name) || variant.is_at(name));
         let is_used = |name: &str| in_address(name) || in_body(name) || in_path(name) || decides(name);
         match self.options.keys().chain(self.placement.keys()).find(|name| !is_used(name)) {
             Some(name) => Err(format!("base_url has no {{{name}}}, and neither has a path")),

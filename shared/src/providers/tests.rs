@@ -164,6 +164,45 @@ fn a_variant_takes_the_place_of_its_row_where_a_place_or_the_model_is_so() {
 }
 
 #[test]
+fn responses_are_asked_for_as_they_are_beside_the_foundry_url() {
+    let providers = Providers::bundled().unwrap();
+    let azure = providers.get("azure-ai").unwrap();
+    assert_eq!(azure.native_path(Family::Responses), None);
+    assert_eq!(azure.variant(|place| (place == "responses_proxy").then_some("false")), None);
+    let number = azure.variant(|place| (place == "responses_proxy").then_some("true")).unwrap();
+    let row = &azure.variants[number].row;
+    assert_eq!(row.native_path(Family::Responses), Some("/v1/responses"));
+    let url = |place: &str| place.starts_with("foundry").then_some("https://x.test/models");
+    for family in [Family::Responses, Family::Files, Family::Batches] {
+        assert_eq!(row.base(family).unwrap().fill(url).as_deref(), Ok("https://x.test/openai"), "{family:?}");
+    }
+    assert_eq!(row.address.as_ref().unwrap().fill(url).as_deref(), Ok("https://x.test/models"));
+}
+
+#[test]
+fn a_deployment_on_azure_has_the_host_that_its_name_kind_and_region_make() {
+    let providers = Providers::bundled().unwrap();
+    let azure = providers.get("azure-ai").unwrap();
+    for (kind, expected) in [
+        ("serverless", "https://llama.westeurope.models.ai.azure.com"),
+        ("managed", "https://llama.westeurope.inference.ml.azure.com"),
+    ] {
+        let field = |name: &str| match name {
+            "azure_deployment_type" => Some(kind),
+            "azure_deployment_name" => Some("llama"),
+            "azure_region" => Some("westeurope"),
+            _ => None,
+        };
+        let number = azure.variant(|place| azure.placed(place, field)).unwrap();
+        let row = &azure.variants[number].row;
+        let address = row.address.as_ref().unwrap().fill(|place| row.placed(place, field));
+        assert_eq!(address.as_deref(), Ok(expected));
+        let incomplete = row.address.as_ref().unwrap().fill(|place| row.placed(place, |_| None));
+        assert_eq!(incomplete, Err("deployment".to_owned()));
+    }
+}
+
+#[test]
 fn every_provider_that_offers_something_says_where_its_models_are() {
     let providers = Providers::bundled().unwrap();
     for (provider, form, path) in [

@@ -34,6 +34,9 @@ pub(super) struct VariantRow {
     endpoints: Vec<Family>,
     #[serde(default)]
     paths: BTreeMap<Family, String>,
+    /// Addresses of its own for some of its endpoints.
+    #[serde(default)]
+    bases: BTreeMap<Family, String>,
     models: Option<ModelListRow>,
     #[serde(default)]
     sends_deployment: bool,
@@ -43,6 +46,11 @@ impl VariantRow {
     /// Whether a place decides about it.
     pub fn asks_for(&self, place: &str) -> bool {
         self.when.contains_key(place)
+    }
+
+    /// Whether a place is a part of its address.
+    pub fn is_at(&self, place: &str) -> bool {
+        self.base_url.as_ref().is_some_and(|url| url.contains(&format!("{{{place}}}")))
     }
 
     pub fn variant(&self, of: &Row, slug: &str) -> Result<Variant, String> {
@@ -61,6 +69,7 @@ impl VariantRow {
         row.paths.clone_from(&self.paths);
         row.untranslated.retain(|family| !self.endpoints.contains(family));
         row.bases.retain(|family, _| !self.endpoints.contains(family));
+        row.bases.extend(self.bases.clone());
         row.models = self.models.clone().or(row.models);
         row.sends_deployment = self.sends_deployment;
         Ok(Variant { conditions, row: Arc::new(row.provider(slug)?) })

@@ -1,5 +1,5 @@
 //! The keys of a target that belong to one provider: credentials, regions, deployments. Each is the header of the same
-//! name without its prefix. Where a provider's own format is not built yet, a target that has its keys refuses.
+//! name without its prefix.
 
 use super::{key, needed};
 use crate::openapi::schema::{Schema, any_object, choice, either, flag, list, object, text};
@@ -51,11 +51,19 @@ fn deployment() -> Schema {
 
 /// Name, example, meaning: of those that are no plain text.
 static OTHERS: &[(&str, &str, &str)] = &[
-    ("azure_deployment_type", "serverless", "Azure AI Foundry: the kind of deployment."),
+    (
+        "azure_deployment_type",
+        "serverless",
+        "Azure AI Foundry: the kind of deployment, whose address azure_deployment_name and azure_region make.",
+    ),
     ("azure_auth_mode", "managed", "Azure: how the gateway authenticates; `default` is by key."),
     ("aws_auth_type", "accessKey", "AWS: how the gateway authenticates."),
     ("mistral_fim_completion", "true", "Mistral: whether to complete between a prefix and a suffix."),
-    ("provider_responses_proxy", "true", "Azure AI Foundry: whether bodies of /responses are sent on untouched."),
+    (
+        "provider_responses_proxy",
+        "true",
+        "Azure AI Foundry: whether bodies of /responses are sent on untouched, and not translated.",
+    ),
     (
         "vertex_service_account_json",
         "{\"type\":\"service_account\"}",
@@ -126,15 +134,12 @@ static TEXTS: &[(&str, &str, &str)] = &[
     ("vertex_storage_bucket_name", "my-batches", "Vertex AI: the bucket of batches and files."),
     ("provider_file_name", "input.jsonl", "Vertex AI and Bedrock: the name of an uploaded file."),
     ("provider_model", "gemini-2.5-flash", "Vertex AI and Bedrock: the model of batches and files."),
-    ("provider_batch_endpoint", "/v1/chat/completions", "Vertex AI: the path that a batch is for."),
     ("workers_ai_account_id", "0123abcd", "Workers AI: the account."),
     ("huggingface_base_url", "https://x.endpoints.huggingface.cloud", "Hugging Face: an endpoint of one's own."),
     ("stability_client_id", "my-app", "Stability AI: sent as its header of this name."),
     ("stability_client_user_id", "user-7", "Stability AI: sent as its header of this name."),
     ("stability_client_version", "1.0", "Stability AI: sent as its header of this name."),
     ("fireworks_account_id", "my-account", "Fireworks AI: the account."),
-    ("file_upload_size", "1048576", "The size of an uploaded file, in bytes."),
-    ("file_purpose", "batch", "What an uploaded file is for."),
     ("snowflake_account", "xy12345", "Cortex: the account."),
     ("oracle_api_version", "20231130", "Oracle: the version of its interface."),
     ("oracle_region", "us-chicago-1", "Oracle: the region."),

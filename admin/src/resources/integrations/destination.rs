@@ -16,9 +16,15 @@ static NAMES: &[&str] = &[
     "azure_resource_name",
     "azure_endpoint_name",
     "azure_region",
+    DEPLOYMENT,
+    DEPLOYMENT_KIND,
     "databricks_workspace",
     "snowflake_account",
 ];
+
+/// A part of the host only where the kind is said; else of paths.
+const DEPLOYMENT: &str = "azure_deployment_name";
+const DEPLOYMENT_KIND: &str = "azure_deployment_type";
 
 /// What decides where credentials go; equal for two that go to the same place.
 #[derive(Debug, PartialEq)]
@@ -30,7 +36,8 @@ impl Destination {
         let address = |name: &'static str| Some((name, origin_text(text(name)?)));
         let name = |name: &'static str| Some((name, text(name)?.to_ascii_lowercase()));
         let addresses = ADDRESSES.iter().filter_map(|one| address(one));
-        Self(addresses.chain(NAMES.iter().filter_map(|one| name(one))).collect())
+        let names = NAMES.iter().filter(|one| **one != DEPLOYMENT || configurations.contains_key(DEPLOYMENT_KIND));
+        Self(addresses.chain(names.filter_map(|one| name(one))).collect())
     }
 }
 

@@ -1,12 +1,12 @@
 //! Config → plan: what each target inherits from those above it.
 
-use super::{Branch, Hedging, Leaf, Node, PLACING, Plan, ProviderSource, SENT};
+use super::{Branch, Hedging, Leaf, Node, Plan, ProviderSource};
 use crate::guardrails::GuardPlan;
 use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::retry_budget::Budget;
 use http::HeaderValue;
-use shared::config::{ConfigNode, Hedge, Inherited, StrategyMode, placement_fields};
+use shared::config::{ConfigNode, Hedge, Inherited, StrategyMode};
 use std::time::Duration;
 
 /// Retries per hundred tries where a config says nothing.
@@ -65,7 +65,6 @@ fn branch(node: &ConfigNode, targets: Vec<usize>) -> Branch {
 
 fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
     let millis = |value: Option<u64>| value.map(Duration::from_millis);
-    let unsupported = placement_fields().find(|field| node.placement.has(field) && !is_acted_on(field));
     Leaf {
         source: source(node),
         edits: Edits::new(Some(&own.overrides), Some(&own.defaults), own.drops),
@@ -86,14 +85,7 @@ fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
         fetch_integrated_models: own.fetch_integrated_models.unwrap_or(false),
         guards: GuardPlan::new(&own.input_hooks, &own.output_hooks),
         prompt_id: node.prompt_id.as_deref().map(Box::from),
-        unsupported,
     }
-}
-
-/// Of the fields that belong to one provider. The others wait for the code that speaks to their provider; until then a
-/// target that has one refuses, because it would ask in the wrong place or in the wrong name.
-fn is_acted_on(field: &str) -> bool {
-    field == "api_key" || PLACING.contains(&field) || SENT.iter().any(|(sent, _)| *sent == field)
 }
 
 fn hedging(hedge: Hedge) -> Hedging {

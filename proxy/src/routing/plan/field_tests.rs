@@ -1,11 +1,15 @@
-//! Every field of a config, one by one: it changes what becomes of a request, or a request that meets it is refused. A
-//! field that is read and then forgotten would be believed to work.
+//! Every field of a config, one by one: it changes what becomes of a request. A field that is read and then forgotten would
+//! be believed to work; what can have no effect is refused when it is saved (`shared::config`).
 
-use super::{PLACING, Plan, SENT, compile};
+use super::{FILES, PLACING, Plan, SENT, WAYS, compile};
 use crate::catalog::resolve::extras;
-use serde_json::{Value, json};
-use shared::config::{FIELDS, Strictness, parse_config, placement_fields};
+use crate::signing::AccountCredential;
+use serde_json::{Map, Value, json};
+use shared::config::{FIELDS, Strictness, parse_config, placement_fields, placement_words};
+use shared::providers::{AccountFields, Providers};
 use shared::settings::config_limits::ConfigLimits;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 #[derive(Debug, PartialEq)]
 enum Effect {
@@ -17,10 +21,8 @@ enum Effect {
     Placed,
     /// It is the credential.
     Credential,
-    /// Requests that meet it are told that it is not supported yet.
-    Refused,
-    /// Nothing, and nobody is misled: the reason stands beside it.
-    Nothing,
+    /// It says how a file is kept; `walk::kept` proves that each of them does.
+    Kept,
 }
 
 fn plan(config: &Value) -> Plan {
@@ -85,11 +87,9 @@ fn fields() -> Vec<(&'static str, Value, Effect)> {
         ("input_mutators", json!(["m"]), Effect::Plan),
         ("output_mutators", json!(["m"]), Effect::Plan),
         ("cache", json!({ "mode": "simple" }), Effect::Plan),
-        // A name for people.
-        ("id", json!("i"), Effect::Nothing),
-        // About answers in another form than the provider's own, of which there are none.
-        ("strict_open_ai_compliance", json!(false), Effect::Nothing),
-        ("strict_openai_compliance", json!(false), Effect::Nothing),
+        ("id", json!("i"), Effect::Plan),
+        ("strict_open_ai_compliance", json!(false), Effect::Plan),
+        ("strict_openai_compliance", json!(false), Effect::Plan),
     ]
 }
 
@@ -106,8 +106,48 @@ fn value_for(field: &str) -> Value {
     }
 }
 
+/// What `AccountCredential` reads of an account that has everything.
+struct ReadFields {
+    modes: Vec<(&'static str, &'static str)>,
+    read: RefCell<BTreeSet<String>>,
+}
+
+impl AccountFields for ReadFields {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.read.borrow_mut().insert(name.to_owned());
+        let mode = self.modes.iter().find(|(field, _)| *field == name).map(|(_, mode)| *mode);
+        Some(mode.unwrap_or("said"))
+    }
+
+    fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.read.borrow_mut().insert(name.to_owned());
+        None
+    }
+}
+
+/// Every field that leads to a provider's address, paths and variants, or to a credential.
+fn read_of_accounts() -> BTreeSet<String> {
+    // The deployment of the model, and the model behind a deployment: read while a target is resolved.
+    let mut read = BTreeSet::from(["deployments".to_owned(), "azure_model_name".to_owned()]);
+    let providers = Providers::bundled().unwrap();
+    let modes = |field: &'static str| placement_words(field).unwrap().iter().map(move |word| (field, *word));
+    let google = ["serviceAccount", "workloadIdentity", "basic"].map(|word| ("vertex_auth_type", word));
+    let modes: Vec<_> = modes("azure_auth_mode").chain(modes("aws_auth_type")).chain(google).collect();
+    for row in providers.iter() {
+        read.extend(row.placement_fields().map(str::to_owned));
+        for mode in &modes {
+            let fields = ReadFields { modes: vec![*mode], read: RefCell::default() };
+            for key in [None, Some("key")] {
+                let _ = AccountCredential::parse(&row.slug, &fields, key, None);
+            }
+            read.extend(fields.read.into_inner());
+        }
+    }
+    read
+}
+
 #[test]
-fn every_field_of_a_target_has_an_effect_is_refused_or_misleads_nobody() {
+fn every_field_of_a_target_has_an_effect() {
     const OF_GROUPS: &[&str] = &["name", "on_status_codes", "strategy", "targets"];
     let own = fields();
     let mut named: Vec<&str> = own.iter().map(|(field, ..)| *field).chain(OF_GROUPS.iter().copied()).collect();
@@ -118,29 +158,29 @@ fn every_field_of_a_target_has_an_effect_is_refused_or_misleads_nobody() {
         let effect = match header {
             Some(header) => Effect::Sent(header),
             None if field == "api_key" => Effect::Credential,
-            None if PLACING.contains(&field) => Effect::Placed,
-            None => Effect::Refused,
+            None if PLACING.contains(&field) || WAYS.contains(&field) => Effect::Placed,
+            None if FILES.contains(&field) => Effect::Kept,
+            None => panic!("{field} has no effect"),
         };
         (field, value_for(field), effect)
     });
     let plain = format!("{:?}", plan(&at_target("name", &json!("a"))));
+    let read = read_of_accounts();
     for (field, value, effect) in own.into_iter().chain(of_providers) {
         let plan = plan(&at_target(field, &value));
         let leaf = plan.leaves().next().unwrap();
-        let is_refused = plan.leaves().any(|leaf| leaf.unsupported.is_some());
         match effect {
-            Effect::Plan => assert!(format!("{plan:?}") != plain && !is_refused, "{field} changes nothing"),
+            Effect::Plan => assert!(format!("{plan:?}") != plain, "{field} changes nothing"),
             Effect::Sent(header) => {
                 let sent = extras(leaf, |_| None);
                 let is_sent = sent.iter().any(|(name, sent)| name == header && sent == value.as_str().unwrap());
-                assert!(is_sent && !is_refused, "{field} is not sent");
+                assert!(is_sent, "{field} is not sent");
             }
             Effect::Credential => {
-                assert!(leaf.placement.text(field) == value.as_str() && !is_refused, "{field} is not handed on");
+                assert!(leaf.placement.text(field) == value.as_str(), "{field} is not handed on");
             }
-            Effect::Placed => assert!(leaf.placement.has(field) && !is_refused, "{field} is not handed on"),
-            Effect::Refused => assert!(is_refused, "{field} is not refused"),
-            Effect::Nothing => assert!(!is_refused, "{field} is refused"),
+            Effect::Placed => assert!(leaf.placement.has(field) && read.contains(field), "nobody reads {field}"),
+            Effect::Kept => assert!(leaf.placement.text(field) == value.as_str(), "{field} is not handed on"),
         }
     }
 }
@@ -217,7 +257,7 @@ fn every_field_of_a_strategy_and_of_the_objects_in_a_target_has_an_effect() {
 
 #[test]
 fn what_fills_a_place_of_the_table_of_providers_is_handed_on() {
-    let table = shared::providers::Providers::bundled().unwrap();
+    let table = Providers::bundled().unwrap();
     for field in table.iter().flat_map(|row| row.placement_fields()) {
         assert!(PLACING.contains(&field), "{field} is refused");
     }
