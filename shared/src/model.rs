@@ -35,7 +35,7 @@ pub use person::{EmailDigest, Person};
 pub use plugin::Plugin;
 pub use policy::{PolicyEntity, RateLimitsPolicy, UsageLimitsPolicy};
 pub use prompt::{Label, Partial, PartialVersion, Prompt, PromptLabel, PromptVersion, SplitVersion};
-pub use provider::{Concurrency, Provider};
+pub use provider::{CUSTOM_HEADERS, Concurrency, OWN_SETTINGS, Provider};
 pub use secret_reference::{SecretReference, whole};
 pub use status::{AccessStatus, Status};
 pub use workspace::Workspace;

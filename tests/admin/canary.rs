@@ -69,9 +69,13 @@ fn requests(workspace: &Value, mock: &str) -> Vec<(Method, &'static str, Value)>
             "/providers",
             json!({
             "name": "p", "slug": "p", "integration_id": "b", "workspace_id": workspace,
-            "model_config": { "api_key": s(11), "nested": { "client_secret": s(12) } } }),
+            "model_config": { "custom_headers": { "x-a": s(11), "x-b": s(12) } } }),
         ),
-        (Method::PUT, "/providers/p", json!({ "workspace_id": workspace, "model_config": { "api_key": s(13) } })),
+        (
+            Method::PUT,
+            "/providers/p",
+            json!({ "workspace_id": workspace, "model_config": { "custom_headers": { "x-a": s(13) } } }),
+        ),
         (
             Method::POST,
             "/virtual-keys",

@@ -22,7 +22,7 @@ async fn a_provider_is_made_read_changed_and_gone() {
         .post("/providers", &json!({
             "name": "Main provider", "integration_id": "main", "note": "n", "tags": { "a": "b" },
             "usage_limits": { "credit_limit": 10 }, "rate_limits": { "type": "requests", "unit": "rpm", "value": 5 },
-            "expires_at": "2099-01-01T00:00:00Z", "model_config": { "timeout": 5, "api_key": "0123456789abc" },
+            "expires_at": "2099-01-01T00:00:00Z", "model_config": { "openai_project": "proj-1", "custom_headers": { "x-team": "0123456789abc" } },
             "concurrency": { "max_in_flight": 3 },
         }))
         .await;
@@ -38,7 +38,7 @@ async fn a_provider_is_made_read_changed_and_gone() {
         "ai_provider_name": "openai", "provider": "openai", "integration_id": "main",
         "workspace_id": service.home.workspace_id, "workspace_name": workspace["name"],
         "organisation_id": service.home.organisation_id,
-        "model_config": { "timeout": 5, "api_key": "01*****abc" },
+        "model_config": { "openai_project": "proj-1", "custom_headers": { "x-team": "01*****abc" } },
         "usage_limits": shown["usage_limits"],
         "rate_limits": [{ "type": "requests", "unit": "rpm", "value": 5 }],
         "reset_usage": null, "expires_at": "2099-01-01T00:00:00.000Z", "last_reset_at": null, "tags": { "a": "b" },
@@ -61,6 +61,35 @@ async fn a_provider_is_made_read_changed_and_gone() {
     assert_eq!(client.delete(&path).await.json(), json!({}));
     assert_eq!(client.get(&path).await.status, 404);
     assert_eq!(client.get("/integrations/main").await.status, 200, "an integration outlives its providers");
+}
+
+/// Where a credential goes, which one it is and what it reaches is the integration's to say: whoever may make a provider may
+/// not make an integration of the organisation.
+#[tokio::test]
+async fn a_provider_says_nothing_that_is_its_integrations_to_say() {
+    let service = Service::start().await;
+    let client = granted(&service).await;
+    let body = json!({ "name": "p", "slug": "p", "integration_id": "main", "model_config": { "openai_beta": "a=v1" } });
+    assert_eq!(client.post("/providers", &body).await.status, 200);
+    let integrations = ["custom_host", "azure_foundry_url", "azure_resource_name", "azure_region", "aws_region"];
+    let accounts = ["api_key", "aws_role_arn", "azure_auth_mode", "vertex_project_id", "aws_s3_bucket", "timeout"];
+    for name in integrations.iter().chain(&accounts) {
+        let config = json!({ *name: "https://evil.example" });
+        let body = json!({ "name": "q", "slug": "q", "integration_id": "main", "model_config": config });
+        for answer in [
+            client.post("/providers", &body).await,
+            client.put("/providers/p", &json!({ "model_config": config })).await,
+            service
+                .administrator()
+                .put("/providers/p", &json!({ "workspace_id": service.home.workspace_id, "model_config": config }))
+                .await,
+        ] {
+            assert_eq!(answer.status, 400, "{}", answer.text());
+            assert_eq!(answer.json()["error"]["param"], format!("model_config.{name}"), "{}", answer.text());
+        }
+    }
+    let kept = client.get("/providers/p").await.json();
+    assert_eq!(kept["model_config"], json!({ "openai_beta": "a=v1" }), "a refused change changes nothing");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 pub mod docs;
 pub mod in_use;
 mod lookup;
+mod own_settings;
 mod types;
 mod write;
 

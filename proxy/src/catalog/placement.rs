@@ -5,12 +5,15 @@
 use crate::request::headers::GatewayHeaders;
 use serde_json::{Map, Value};
 use shared::config::Placement;
+use shared::model::Provider;
 use shared::providers::{AccountFields, ProviderEntry};
 
 /// What is known of one target's placement.
 pub struct PlacementFields<'p> {
     pub config: Option<&'p Placement>,
     pub headers: Option<&'p GatewayHeaders<'p>>,
+    /// A workspace's handle on a stored account: what it says itself comes before what the account says.
+    pub handle: Option<&'p Provider>,
     /// The fields of a stored account.
     pub account: Option<&'p Value>,
     /// Chooses among deployments.
@@ -31,7 +34,8 @@ impl<'p> PlacementFields<'p> {
             let own = account.get(name).and_then(Value::as_str);
             own.or_else(|| self.of_deployment(account.get(ACCOUNT_DEPLOYMENTS)?, name))
         };
-        in_config().or_else(in_header).or_else(in_account)
+        let in_handle = || self.handle.and_then(|handle| handle.own_setting(name));
+        in_config().or_else(in_header).or_else(in_handle).or_else(in_account)
     }
 
     /// The values of all places of a provider's paths that have one.
@@ -128,7 +132,7 @@ mod tests {
             (Some("unheard-of"), ("two", "v-2")),
             (None, ("two", "v-2")),
         ] {
-            let fields = PlacementFields { config: None, headers: None, account: Some(&account), model };
+            let fields = PlacementFields { config: None, headers: None, handle: None, account: Some(&account), model };
             let found = (fields.get("azure_deployment_id"), fields.get("azure_api_version"));
             assert_eq!(found, (Some(expected.0), Some(expected.1)), "{model:?}");
             assert_eq!(fields.get("azure_resource_name"), Some("acme"));

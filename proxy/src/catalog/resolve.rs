@@ -160,6 +160,7 @@ impl TargetResolver<'_> {
         let place = PlacementFields {
             config: Some(&leaf.placement),
             headers: is_meant.then_some(headers),
+            handle: None,
             account: None,
             model,
         };
@@ -215,6 +216,7 @@ impl TargetResolver<'_> {
         let place = PlacementFields {
             config: None,
             headers: None,
+            handle: Some(&entry.provider),
             account: Some(&integration.configurations),
             model: bare.or(model),
         };
@@ -223,10 +225,12 @@ impl TargetResolver<'_> {
         let mut placed = place.placed(&provider.row);
         let origin = self.bound_to(home, leaf, headers)?;
         check_hosts(&mapped, integration, &origin, &provider)?;
-        let own = |name: &str| integration.configurations.get(name).and_then(Value::as_str).map(Cow::Borrowed);
+        let of_account = |name: &str| integration.configurations.get(name).and_then(Value::as_str);
+        let own = |name: &str| entry.provider.own_setting(name).or_else(|| of_account(name)).map(Cow::Borrowed);
         let stored = Stored {
             provider: entry.provider.clone(),
             data_key: self.data_key(integration.sealed.as_ref()),
+            own_key: self.data_key(entry.provider.sealed.as_ref()),
             model: known.filter(|model| model.sealed.is_some()).map(|model| {
                 let data_key = self.data_key(model.sealed.as_ref());
                 (model, data_key)

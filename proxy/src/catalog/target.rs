@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::signing::{AccountCredential, BadAccount};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
-use shared::model::{Credentials, Integration, IntegrationModel};
+use shared::model::{CUSTOM_HEADERS, Credentials, Integration, IntegrationModel};
 use shared::seal::data_key::DataKey;
 use shared::seal::{Sealed, SealedPlace, Sealer};
 use shared::telemetry::LogLimit;
@@ -86,6 +86,8 @@ pub struct Stored {
     pub provider: Arc<shared::model::Provider>,
     pub integration: Arc<Integration>,
     pub data_key: Option<Arc<DataKey>>,
+    /// Opens what the handle has sealed itself.
+    pub own_key: Option<Arc<DataKey>>,
     /// The model that was asked for, if the integration has headers for it alone.
     pub model: Option<(Arc<IntegrationModel>, Option<Arc<DataKey>>)>,
     /// What a secret manager holds of them; `Secrets::gather` brings it.
@@ -102,6 +104,8 @@ impl Stored {
             let own = self.unseal(model.sealed.as_ref(), &model.place(), data_key.as_deref())?;
             merge_headers(&mut opened, own);
         }
+        let own = self.unseal(self.provider.sealed.as_ref(), &self.provider.place(), self.own_key.as_deref())?;
+        merge_headers(&mut opened, own.only(CUSTOM_HEADERS));
         match self.mapped.iter().find(|mapped| !mapped.put(&mut opened)) {
             None => Ok(opened),
             Some(mapped) => {
@@ -141,7 +145,7 @@ impl fmt::Debug for Stored {
     }
 }
 
-/// A model's own headers join those of its account, and win.
+/// A model's own headers join those of its account, and win; so do those of a workspace's handle.
 fn merge_headers(opened: &mut Credentials, own: Credentials) {
     for (field, value) in own.configurations {
         match (opened.configurations.get_mut(&field), value) {

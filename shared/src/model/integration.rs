@@ -90,6 +90,13 @@ impl Credentials {
         self.key.is_none() && self.configurations.is_empty()
     }
 
+    /// Nothing but this setting.
+    pub fn only(mut self, name: &str) -> Self {
+        self.key = None;
+        self.configurations.retain(|other, _| other == name);
+        self
+    }
+
     /// As it is sealed.
     pub fn to_secret(&self) -> Secret {
         // A map of JSON values always serialises.

@@ -23,7 +23,7 @@ pub struct Provider {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Arc<ThingLimits>>,
     pub expires_at: Option<DateTime<Utc>>,
-    /// Without its secret fields, which are in `sealed`.
+    /// Settings that are laid over those of the integration; without its secret fields, which are in `sealed`.
     pub model_config: Option<Value>,
     /// A `Credentials` with `configurations` alone.
     pub sealed: Option<Sealed>,
@@ -41,7 +41,45 @@ pub struct Concurrency {
     pub max_wait_ms: u32,
 }
 
+/// What a workspace's provider may say otherwise than its integration. Nothing here leads a credential elsewhere, chooses
+/// another one, or reaches a model, bucket or project that the integration does not give.
+pub static OWN_SETTINGS: &[&str] = &[
+    "amzn_sagemaker_custom_attributes",
+    "amzn_sagemaker_enable_explanations",
+    "amzn_sagemaker_inference_id",
+    "amzn_sagemaker_session_id",
+    "anthropic_beta",
+    "anthropic_version",
+    "api_version",
+    "azure_api_version",
+    "azure_extra_params",
+    CUSTOM_HEADERS,
+    "mistral_fim_completion",
+    "openai_beta",
+    "openai_organization",
+    "openai_project",
+    "oracle_api_version",
+    "provider_responses_proxy",
+    "stability_client_id",
+    "stability_client_user_id",
+    "stability_client_version",
+];
+
+/// The one of them that is sealed.
+pub const CUSTOM_HEADERS: &str = "custom_headers";
+
 impl Provider {
+    /// A text or a flag that the provider says itself. Rows of virtual keys hold copies of whole accounts, of which nothing
+    /// else counts.
+    pub fn own_setting(&self, name: &str) -> Option<&str> {
+        match self.model_config.as_ref().filter(|_| OWN_SETTINGS.contains(&name))?.get(name)? {
+            Value::String(text) => Some(text),
+            Value::Bool(true) => Some("true"),
+            Value::Bool(false) => Some("false"),
+            _ => None,
+        }
+    }
+
     pub const COLUMNS: &str =
         "id, organisation_id, workspace_id, integration_id, slug, status, rate_limits, usage_limits,
                                expires_at, model_config, sealed, concurrency, created_at";

@@ -1,6 +1,6 @@
 //! New providers and changes to them: whose integration it is, limits, expiry, and settings of its own.
 
-use super::Provider;
+use super::{Provider, own_settings};
 use crate::crud::free_slug::PROVIDER_SLUGS;
 use crate::crud::{Action, tags};
 use crate::http::{ApiError, Field, json, text, time};
@@ -99,7 +99,7 @@ pub async fn changed(action: &Action<'_>, current: &Provider, body: ProviderChan
     Ok(columns)
 }
 
-/// Settings of its own, whose secrets are sealed like those of an integration. They replace the former ones.
+/// Settings of its own (`own_settings`), whose secrets are sealed like those of an integration. They replace the former ones.
 async fn configured(
     action: &Action<'_>,
     id: Uuid,
@@ -126,7 +126,9 @@ async fn configured(
         Some(old) if masks.get(&name) == Some(&value) => (name, old.clone()),
         _ => (name, value),
     });
-    OpenedAccount { key: None, configurations: config.collect() }.columns(action, &place, "model_config").await
+    let configurations: Fields = config.collect();
+    own_settings::check(&configurations)?;
+    OpenedAccount { key: None, configurations }.columns(action, &place, "model_config").await
 }
 
 /// The integration of this slug or id, if the workspace may use it; it stays usable until the transaction ends.

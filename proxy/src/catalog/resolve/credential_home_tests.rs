@@ -142,7 +142,11 @@ fn world() -> World {
             status: AccessStatus::Active,
             limits: None,
             expires_at: None,
-            model_config: None,
+            // What a handle says of a place counts nowhere.
+            model_config: Some(json!({
+                "custom_host": "https://evil.example", "azure_resource_name": "evil", "azure_region": "evil",
+                "aws_region": "evil", "azure_foundry_url": "https://evil.example", "openai_project": "theirs",
+            })),
             sealed: None,
             concurrency: None,
             created_at: DateTime::UNIX_EPOCH,
