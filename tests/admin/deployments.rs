@@ -4,6 +4,7 @@ use crate::service::Service;
 use harness::{Answer, Client};
 use serde_json::{Value, json};
 use shared::identity::api_key::KeyHash;
+use shared::model::KeyKind;
 
 async fn make(client: &Client, body: Value) -> Answer {
     client.post("/deployments", &body).await
@@ -68,6 +69,39 @@ async fn a_deployment_is_made_read_changed_and_gone_and_its_token_is_shown_once(
     let db = service.database.client().await;
     let hash: Vec<u8> = db.query_one("SELECT token_hash FROM deployments", &[]).await.unwrap().get(0);
     assert_eq!(hash, KeyHash::from_key(token.as_bytes()).0);
+}
+
+#[tokio::test]
+async fn a_new_token_takes_the_place_of_the_one_before() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let first = made(&client, json!({ "name": "Europe", "slug": "europe", "type": "production" })).await;
+    let path = "/deployments/europe/rotate-token";
+    let answer = client.post(path, &json!({})).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let token = answer.json()["client_auth"].as_str().unwrap().to_owned();
+    assert!(token.starts_with("gwd_") && token != first["client_auth"].as_str().unwrap());
+    assert_eq!(
+        answer.json(),
+        json!({ "id": first["id"], "slug": "europe", "object": "deployment", "client_auth": token })
+    );
+    let db = service.database.client().await;
+    let hash: Vec<u8> = db.query_one("SELECT token_hash FROM deployments", &[]).await.unwrap().get(0);
+    assert_eq!(hash, KeyHash::from_key(token.as_bytes()).0);
+    let trail = service.trail(service.home.organisation_id).await;
+    assert!(trail.iter().any(|row| row["action"] == "rotate"), "{trail:?}");
+    assert!(trail.iter().all(|row| !row.to_string().contains(&token)), "the token is in the audit trail");
+
+    let other = service.client().with_key(&service.organisation().await.admin_key.key);
+    assert_eq!(other.post(path, &json!({})).await.status, 404, "another organisation's");
+    let reader = service.client().with_key(&service.key(KeyKind::OrganisationService, &["deployments.read"]).await.key);
+    assert_eq!(reader.post(path, &json!({})).await.status, 403);
+    let workspace = service.workspace_client(service.home.workspace_id).await;
+    assert_eq!(workspace.post(path, &json!({})).await.status, 403);
+    assert_eq!(client.delete("/deployments/europe").await.status, 200);
+    assert_eq!(client.post(path, &json!({})).await.status, 404, "it is archived");
+    let now: Vec<u8> = db.query_one("SELECT token_hash FROM deployments", &[]).await.unwrap().get(0);
+    assert_eq!(now, hash);
 }
 
 #[tokio::test]

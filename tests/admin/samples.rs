@@ -264,6 +264,7 @@ impl Sample {
 /// Writes beyond the five operations of a resource, which have tests of their own.
 pub static FURTHER: &[&str] = &[
     "/explain",
+    "/deployments/{idOrSlug}/rotate-token",
     "/admin/workspaces/{workspaceId}/users",
     "/admin/workspaces/{workspaceId}/users/{userId}",
     "/workspaces/{workspaceId}/users",

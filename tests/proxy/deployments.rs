@@ -103,6 +103,21 @@ async fn a_request_that_says_which_deployment_it_came_through_is_held_to_it() {
 }
 
 #[tokio::test]
+async fn a_token_that_was_replaced_opens_nothing_and_the_new_one_does() {
+    let stack = Stack::start().await;
+    let made = stack.home.create("/deployments", json!({ "name": "Site", "slug": "site", "type": "production" })).await;
+    let (client, old) = (stack.client(), made["client_auth"].as_str().unwrap());
+    let through =
+        async |token: &str| client.with("x-gateway-client-auth", token).post("/chat/completions", &chat("Hello")).await;
+    stack.until("the deployment is known", async || through(old).await.status == 200).await;
+    let rotated = stack.home.create("/deployments/site/rotate-token", json!({})).await;
+    let new = rotated["client_auth"].as_str().unwrap();
+    stack.until("the new token is known", async || through(new).await.status == 200).await;
+    let refused = through(old).await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]["code"]), (403, &json!("workspace_mismatch")));
+}
+
+#[tokio::test]
 async fn a_deployment_made_over_http_becomes_active_by_its_proxys_sign_of_life() {
     let stack = Stack::start().await;
     let made = stack.home.create("/deployments", json!({ "name": "Site", "slug": "site", "type": "production" })).await;

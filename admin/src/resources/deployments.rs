@@ -9,7 +9,7 @@ use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::openapi::{Doc, choices, schema};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use placement::{DeploymentSwitch, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -29,6 +29,7 @@ pub fn routes() -> Routes {
         .get(&item, crud::read::<Deployment>)
         .put(&item, crud::update::<Deployment>)
         .delete(&item, crud::delete::<Deployment>)
+        .post(&format!("{item}/rotate-token"), rotate_token)
         .describe(docs())
 }
 
@@ -214,16 +215,39 @@ async fn create(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(json!({ "id": made.id, "slug": made.slug, "object": Deployment::OBJECT, "client_auth": token })))
 }
 
-fn docs() -> [Doc; 5] {
+/// A new token in place of the one before, which is nobody's from then on.
+async fn rotate_token(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let token = api_key::generate(TOKEN_PREFIX);
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
+    let current = crud::held::<Deployment>(&mut action, &name, None).await?;
+    let columns = Columns::default().set("token_hash", KeyHash::from_key(token.as_bytes()).0.to_vec());
+    let row = Deployment::TABLE.update(&action.tx, current.id, &columns).await.map_err(crud::refused::<Deployment>)?;
+    let changed = Deployment::from_row(&row.ok_or(ApiError::NotFound(Deployment::OBJECT))?)?;
+    let (before, after) = (Some(current.shown(&call)), Some(changed.shown(&call)));
+    action.commit(Change { resource_id: current.id.to_string(), before, after }).await?;
+    Ok(Json(json!({ "id": changed.id, "slug": changed.slug, "object": Deployment::OBJECT, "client_auth": token })))
+}
+
+fn docs() -> [Doc; 6] {
     let workspaces = schema::list(schema::name_of("ws-market-3f9a01"));
     let change = schema::object("DeploymentChange")
         .may("name", schema::text(1..=255).eg("Europe"))
         .may("type", schema::choice(&Kind::ALL))
-        .may("url", schema::text(1..=2048).eg("https://gateway.example.com").or_null().says("Where it is reached."))
-        .may("deployment_config", schema::any_object().says("Stored as it is."))
+        .may(
+            "url",
+            schema::text(1..=2048)
+                .eg("https://gateway.example.com")
+                .or_null()
+                .says("Where it is reached: a note, which nothing follows."),
+        )
+        .may("deployment_config", schema::any_object().says("Notes of its operator; no proxy reads them."))
         .may("allow_all_workspaces", schema::flag().says("True when absent. True forgets the list of workspaces."))
         .may("workspaces", workspaces.clone().says("Ids or slugs of the only workspaces it serves."))
-        .may("is_default", schema::bit().says("One of an organisation is."));
+        .may(
+            "is_default",
+            schema::bit().says("A mark for people, which one of an organisation has; no request is led by it."),
+        );
     let sent = schema::object("NewDeployment")
         .with(&change)
         .need("name", schema::text(1..=255).eg("Europe"))
@@ -253,7 +277,12 @@ fn docs() -> [Doc; 5] {
             "client_auth",
             schema::any_text().eg("gwd_…").says("GATEWAY_DEPLOYMENT_TOKEN of its proxies; shown once."),
         );
+    let rotated = Doc::post("/deployments/{idOrSlug}/rotate-token", "Give a deployment a new token").details(
+        "The token before opens nothing from then on: proxies that still have it serve nobody until they are started with the \
+         new one.",
+    );
     [
+        rotated.answer(made.clone()),
         Doc::list::<Deployment>(&shown)
             .search()
             .filter("type", choices(&Kind::ALL))

@@ -70,4 +70,5 @@ pub(super) static DEPLOYMENTS: &[Operation] = &[
     get(123, "/deployments/{idOrSlug}", A, &["deployments.read"]),
     put(124, "/deployments/{idOrSlug}", A, &["deployments.update"]).audited("deployments", "update"),
     delete(125, "/deployments/{idOrSlug}", A, &["deployments.delete"]).audited("deployments", "delete"),
+    post(0, "/deployments/{idOrSlug}/rotate-token", A, &["deployments.update"]).audited("deployments", "rotate"),
 ];
