@@ -3,6 +3,7 @@
 mod control_plane;
 mod cut_answers;
 mod limits;
+mod providers_own_paths;
 mod reuse;
 mod streaming_forms;
 mod upgrades;

@@ -200,9 +200,12 @@ impl ApiError {
         body
     }
 
-    /// The one shape that all known clients read: a superset of the two published ones.
-    pub fn body(&self, request_id: &str) -> Value {
-        let message = self.to_string();
+    /// The one shape that all known clients read: a superset of the two published ones. A hint is a part of its sentence.
+    pub fn body(&self, request_id: &str, hint: Option<&str>) -> Value {
+        let message = match hint {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        };
         let errors: Vec<Value> = match self {
             Self::Invalid { field: Some(field), message } => {
                 vec![FieldFault::new(field.as_str(), message.as_str()).to_json()]

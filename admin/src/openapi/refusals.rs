@@ -12,7 +12,7 @@ const REQUEST_ID: &str = "6f1c8a52-8a52-4c0e-8f0e-7a1f2f1f0a11";
 pub fn responses() -> Value {
     let rows = kinds().into_iter().map(|(name, text, error)| {
         let schema = if matches!(error, ApiError::NotListed(_)) { not_listed() } else { schema() };
-        let content = json!({ "schema": schema.json, "example": error.body(REQUEST_ID) });
+        let content = json!({ "schema": schema.json, "example": error.body(REQUEST_ID, None) });
         let response = json!({
             "description": format!("{text} ({}).", error.code()),
             "headers": super::operation::headers(),

@@ -8,12 +8,12 @@ use crate::server::gate::{GateOutcome, WarningsExtension};
 use crate::server::panics::shielded;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use prometheus::IntGauge;
 use shared::headers::client_ip::{COUNTRY, client_ip, is_trusted};
-use shared::headers::header_prefix::PREFIX;
+use shared::headers::header_prefix::{Aliases, PREFIX};
 use shared::telemetry::Brief;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
@@ -26,6 +26,9 @@ const WARNINGS: &str = "warnings";
 /// Clients and proxies refuse heads that are longer than a few of these.
 const LONGEST_WARNINGS: usize = 2048;
 
+const PROVIDERS_OWN: &str = "this path is the gateway's own although the request names a provider; the provider's own path of \
+                             this name begins with /v1/proxy/ in place of /v1/";
+
 /// Facts about a request that outlive it.
 struct ObservedRequest {
     id: Uuid,
@@ -35,6 +38,8 @@ struct ObservedRequest {
     country: Option<String>,
     method: Method,
     path: String,
+    /// It names a provider, as only calls of models do.
+    names_provider: bool,
     start: Instant,
 }
 
@@ -85,6 +90,7 @@ impl ObservedRequest {
             country: is_trusted.then(|| country(headers)).flatten(),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
+            names_provider: names_provider(headers, &app.aliases),
             start: Instant::now(),
             id,
         }
@@ -99,7 +105,7 @@ impl ObservedRequest {
         if let Some(ErrorExtension(refused)) = response.extensions().get().cloned() {
             let (body, kind) = match is_scim(&self.path) {
                 true => (refused.scim_body(), "application/scim+json"),
-                false => (refused.body(&self.id.to_string()), "application/json"),
+                false => (refused.body(&self.id.to_string(), self.hint(response.status())), "application/json"),
             };
             let body = body.to_string();
             let headers = response.headers_mut();
@@ -120,6 +126,14 @@ impl ObservedRequest {
             }
         }
         response
+    }
+
+    /// For whoever meant the provider's own path of the same name.
+    fn hint(&self, status: StatusCode) -> Option<&'static str> {
+        use StatusCode as Status;
+        let may_be_meant =
+            [Status::BAD_REQUEST, Status::FORBIDDEN, Status::NOT_FOUND, Status::METHOD_NOT_ALLOWED].contains(&status);
+        (self.names_provider && may_be_meant && self.path.starts_with("/v1/")).then_some(PROVIDERS_OWN)
     }
 
     fn recorded(&self, app: &App, response: &Response) {
@@ -169,6 +183,10 @@ fn country(headers: &HeaderMap) -> Option<String> {
     (country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_alphabetic())).then(|| country.to_ascii_uppercase())
 }
 
+fn names_provider(headers: &HeaderMap, aliases: &Aliases) -> bool {
+    headers.keys().any(|name| aliases.suffix(name.as_str()).is_some_and(|(suffix, _)| suffix == "provider"))
+}
+
 fn trace_id(headers: &HeaderMap) -> Option<HeaderValue> {
     let given = headers.get("x-gateway-trace-id")?;
     let is_plain = (1..=128).contains(&given.len()) && given.as_bytes().iter().all(u8::is_ascii_graphic);
@@ -216,6 +234,7 @@ mod tests {
             country: None,
             method: Method::GET,
             path: "/v1/configs".into(),
+            names_provider: false,
             start: Instant::now(),
         }
     }

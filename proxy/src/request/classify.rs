@@ -385,4 +385,17 @@ mod tests {
             assert_eq!(classify(&Method::from_bytes(method.as_bytes()).unwrap(), path), route, "{method} {path}");
         }
     }
+
+    #[test]
+    fn below_proxy_every_path_of_the_control_plane_is_the_providers() {
+        for operation in routes::operations() {
+            let path = operation.path.replace('{', "").replace('}', "");
+            for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+                let method: Method = method.parse().unwrap();
+                let (ours, theirs) = (format!("/v1{path}"), format!("/v1/proxy{path}"));
+                assert_ne!(classify(&method, &ours), relay(&path), "{method} {ours}");
+                assert_eq!(classify(&method, &theirs), relay(&path), "{method} {theirs}");
+            }
+        }
+    }
 }

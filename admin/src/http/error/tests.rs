@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_body_carries_both_published_shapes_and_the_request_id() {
     let error = ApiError::Invalid { field: Some("usage_limits.credit_limit".into()), message: "must be ≥ 1".into() };
-    let body = error.body("r-1");
+    let body = error.body("r-1", None);
     assert_eq!(
         body,
         json!({
@@ -110,12 +110,12 @@ async fn a_connection_that_fails_is_answered_as_unavailable() {
 #[test]
 fn several_faults_are_one_answer_and_what_is_in_use_says_by_whom() {
     let faults = vec![FieldFault::new("name", "is required"), FieldFault::not_among("role", "admn", &["admin", "x"])];
-    let body = ApiError::Faults(faults).under("users[0]").body("r-1");
+    let body = ApiError::Faults(faults).under("users[0]").body("r-1", None);
     assert_eq!(body["message"], "users[0].name: is required (and 1 more)");
     assert_eq!(body["error"]["param"], "users[0].name");
     assert_eq!(body["data"]["errors"][1]["nearest"], "admin");
     let one = |n: usize| InUseBy { object: "config", id: uuid::Uuid::nil(), name: format!("c{n}"), workspace_id: None };
-    let body = ApiError::InUse { object: "provider", by: (0..7).map(one).collect() }.body("r-1");
+    let body = ApiError::InUse { object: "provider", by: (0..7).map(one).collect() }.body("r-1", None);
     assert_eq!(body["data"]["in_use_by"].as_array().map(Vec::len), Some(7));
     let message = body["message"].as_str().unwrap();
     assert!(message.contains("`c4` and 2 more") && message.contains("force=true"), "{message}");
