@@ -181,3 +181,35 @@ async fn another_tenant_and_a_workspace_without_access_see_nothing() {
     assert_eq!(workspace.post("/mcp-servers", &server).await.status, 200);
     assert_eq!(stranger.get("/mcp-servers/srv").await.status, 404);
 }
+
+#[tokio::test]
+async fn external_authentication_is_refused_when_it_is_saved() {
+    let (service, client, origin) = start().await;
+    register(&client, &origin, "plain").await;
+    let body = |auth: &str, settings: Value| json!({ "name": "x", "url": format!("{origin}/plain"), "auth_type": auth, "transport": "http", "configurations": settings });
+    let settings = json!({ "external_auth_config": { "url": "https://auth.example.com" } });
+    for (answer, field) in [
+        (client.post("/mcp-integrations", &body("external", json!({}))).await, "auth_type"),
+        (
+            client.post("/mcp-integrations", &body("none", settings.clone())).await,
+            "configurations.external_auth_config",
+        ),
+        (client.put("/mcp-integrations/plain", &json!({ "auth_type": "external" })).await, "auth_type"),
+        (
+            client.put("/mcp-integrations/plain", &json!({ "configurations": settings })).await,
+            "configurations.external_auth_config",
+        ),
+    ] {
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["error"]["param"]),
+            (400, &json!(field)),
+            "{}",
+            answer.text()
+        );
+        assert!(answer.text().contains("external authentication does not exist here"), "{}", answer.text());
+    }
+    // A row from before is shown and changed as it is.
+    service.sql("UPDATE mcp_integrations SET auth_type = 'external' WHERE slug = 'plain'").await;
+    assert_eq!(client.get("/mcp-integrations/plain").await.json()["auth_type"], "external");
+    assert_eq!(client.put("/mcp-integrations/plain", &json!({ "description": "d" })).await.status, 200);
+}

@@ -14,7 +14,7 @@ use shared::mcp::TokenRules;
 use shared::outbound::Origin;
 use uuid::Uuid;
 
-pub const AUTH: [&str; 6] = ["none", "headers", "oauth_auto", "oauth", "oauth_client_credentials", "external"];
+pub const AUTH: [&str; 5] = ["none", "headers", "oauth_auto", "oauth", "oauth_client_credentials"];
 pub const TRANSPORTS: [&str; 2] = ["http", "sse"];
 const LARGEST: usize = 256 << 10;
 
@@ -51,10 +51,11 @@ pub async fn created(action: &Action<'_>, body: NewMcpIntegration) -> Result<Col
         .set("description", body.description.map(described).transpose()?)
         .set("transport", transport(body.transport)?)
         .set("url", url.clone())
-        .set("auth_type", chosen("auth_type", body.auth_type, &AUTH)?);
+        .set("auth_type", auth_type(body.auth_type)?);
     let mut account = OpenedAccount::default();
     account.change(None, body.configurations, &Value::Null);
     judge(action, &account.configurations)?;
+    judge_external(&account.configurations)?;
     let place = place_of(action.organisation_id(), id);
     let columns = columns.join(account.columns(action, &place, "configurations").await?);
     let mapped = mapped_headers::checked(action, body.secret_mappings, action.workspace_id, &url).await?;
@@ -88,7 +89,7 @@ pub async fn changed(
         .set_if("name", body.name.map(|name| text::name("name", name)).transpose()?)
         .set_if("description", body.description.try_map(described)?.sent())
         .set_if("transport", body.transport.map(transport).transpose()?)
-        .set_if("auth_type", body.auth_type.map(|kind| chosen("auth_type", kind, &AUTH)).transpose()?)
+        .set_if("auth_type", body.auth_type.map(auth_type).transpose()?)
         .set_if("url", url);
     if leads_elsewhere || body.configurations.is_some() {
         let place = current.place();
@@ -97,6 +98,7 @@ pub async fn changed(
         let sent = body.configurations.clone().unwrap_or_default();
         account.change(None, body.configurations, &current.masks);
         judge(action, &account.configurations)?;
+        judge_external(&sent)?;
         if leads_elsewhere {
             let mut secrets = masks.as_object().into_iter().flatten();
             let kept = secrets.find(|(name, mask)| {
@@ -131,6 +133,17 @@ fn chosen(field: &str, sent: String, allowed: &[&str]) -> Result<String, ApiErro
         return Ok(sent);
     }
     Err(ApiError::Faults(vec![FieldFault::not_among(field, &sent, allowed)]))
+}
+
+/// Nobody outside is asked for credentials, so that nobody may believe so.
+const NOT_EXTERNAL: &str = "external authentication does not exist here; `headers` sends headers that are stored, \
+                            `passthrough_headers` those of the caller, and the `oauth` kinds fetch tokens";
+
+fn auth_type(sent: String) -> Result<String, ApiError> {
+    match sent.as_str() {
+        "external" => Err(ApiError::field("auth_type", NOT_EXTERNAL)),
+        _ => chosen("auth_type", sent, &AUTH),
+    }
 }
 
 /// Processes are never started: whoever may name a command could run anything on the gateway's machine.
@@ -171,6 +184,14 @@ fn judge(action: &Action<'_>, configurations: &Fields) -> Result<(), ApiError> {
         return Err(ApiError::field("configurations", format!("must have at most {LARGEST} bytes")));
     }
     Ok(())
+}
+
+/// What is stored from before stays, and can be taken away.
+fn judge_external(sent: &Fields) -> Result<(), ApiError> {
+    match sent.get("external_auth_config").is_none_or(Value::is_null) {
+        true => Ok(()),
+        false => Err(ApiError::field("configurations.external_auth_config", NOT_EXTERNAL)),
+    }
 }
 
 fn judge_token_rules(action: &Action<'_>, rules: &Value) -> Result<(), ApiError> {

@@ -115,7 +115,7 @@ fn whole() -> Schema {
         .need("status", schema::choice(&["active", "archived"]))
         .need("type", schema::choice(&["organisation", "workspace"]).says("Whose it is."))
         .need("url", text().eg("https://mcp.example.com/mcp").says("Where the server is."))
-        .need("auth_type", schema::choice(&AUTH).says("How the server is authenticated to."))
+        .need("auth_type", schema::any_text().eg("none").says("How the server is authenticated to."))
         .need("transport", schema::choice(&TRANSPORTS).says("How the server is spoken to."))
         .need("configurations", schema::any_object().says("Settings, with masks in the place of secrets."))
         .need("secret_mappings", mappings())
