@@ -37,14 +37,22 @@ const ROTATING: &str = r#"WITH due AS (
     UPDATE api_keys k SET rotation_reminded_for = k.rotation_policy ->> 'next_rotation_at' FROM due WHERE k.id = due.id
     RETURNING k.id, k.organisation_id, k.name, k.mask, (k.rotation_policy ->> 'next_rotation_at')::timestamptz AS at"#;
 
+/// What the interface shows of it.
+const MARK: &str = r#"UPDATE api_keys SET usage_limits = usage_limits || '{"is_expired_alerts_sent": true}'
+    WHERE id = ANY($1) AND jsonb_typeof(usage_limits) = 'object'"#;
+
 type Write = fn(String, &ReminderKey<'_>, Time) -> Letter;
 
 async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     let mut done = JobRun { items: 0, is_all: true };
-    for (sql, write) in [(EXPIRING, reminder::expires as Write), (ROTATING, reminder::is_due)] {
+    for (sql, write, is_end) in [(EXPIRING, reminder::expires as Write, true), (ROTATING, reminder::is_due, false)] {
         let rows = tx.query(sql, &[&(AT_ONCE as i64)]).await?;
+        let mut mailed: Vec<Uuid> = Vec::new();
         for row in &rows {
-            remind(tx, row, write).await?;
+            mailed.extend(remind(tx, row, write).await?);
+        }
+        if is_end && !mailed.is_empty() {
+            tx.execute(MARK, &[&mailed]).await?;
         }
         done.items += rows.len() as u64;
         done.is_all &= rows.len() < AT_ONCE;
@@ -52,12 +60,15 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     Ok(done)
 }
 
-async fn remind(tx: &Transaction<'_>, row: &Row, write: Write) -> anyhow::Result<()> {
+/// The key, if there was anybody to mail.
+async fn remind(tx: &Transaction<'_>, row: &Row, write: Write) -> anyhow::Result<Option<Uuid>> {
     let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
     let key = ReminderKey { id, name: row.try_get("name")?, mask: row.try_get("mask")? };
     let at: DateTime<Utc> = row.try_get("at")?;
-    for to in recipients::of_key(tx, id).await? {
+    let recipients = recipients::of_key(tx, id).await?;
+    let mailed = (!recipients.is_empty()).then_some(id);
+    for to in recipients {
         outbox::put(tx, organisation, &write(to, &key, Time(at))).await?;
     }
-    Ok(())
+    Ok(mailed)
 }

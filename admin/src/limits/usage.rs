@@ -195,7 +195,6 @@ impl UsageLimits {
     pub fn reset(mut self, at: DateTime<Utc>) -> Self {
         let BudgetMarks { credit_limit, alert_threshold, .. } = self.marks;
         self.marks = BudgetMarks { credit_limit, alert_threshold, ..BudgetMarks::default() };
-        self.is_expired_alerts_sent = false;
         // As precise as it is written down: it is part of a counter's name.
         self.last_reset_at = at.trunc_subsecs(3);
         (self.used, self.unconfirmed) = (Amount::ZERO, Amount::ZERO);
@@ -215,6 +214,11 @@ impl UsageLimits {
     pub fn after_alert(mut self, crossing: BudgetCrossing) -> Self {
         self.marks = self.marks.after_alert(crossing);
         self
+    }
+
+    /// The same once the end of what it limits was moved; none where no mail told of that end.
+    pub fn after_moved_expiry(self) -> Option<Self> {
+        self.is_expired_alerts_sent.then_some(Self { is_expired_alerts_sent: false, ..self })
     }
 
     /// These limits in the place of `old`: usage stays unless its unit changed.

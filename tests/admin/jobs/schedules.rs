@@ -128,6 +128,36 @@ async fn owners_are_told_once_a_day_before_a_key_ends_or_is_rotated() {
 }
 
 #[tokio::test]
+async fn limits_show_that_a_mail_told_of_the_end_until_the_end_is_moved() {
+    let service = Service::start().await;
+    let app = admin_on(&service.database).await;
+    let client = service.administrator();
+    let body = json!({ "name": "k", "scopes": ["completions.write"], "workspace_id": service.home.workspace_id,
+        "usage_limits": { "credit_limit": 5 }, "expires_at": "2099-01-01T00:00:00Z" });
+    let made = client.post("/api-keys/workspace/service", &body).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let path = format!("/api-keys/{}", made.json()["id"].as_str().unwrap());
+    let told = async || client.get(&path).await.json()["usage_limits"]["is_expired_alerts_sent"].clone();
+    let soon = "UPDATE api_keys SET created_at = now() - interval '9 days', expires_at = now() + interval '1 hour'
+                WHERE name = 'k'";
+    service.sql(soon).await;
+    assert_eq!((told().await, run(&app, "remind_of_keys").await), (json!(false), 1));
+    assert_eq!(told().await, true);
+    let more = json!({ "usage_limits": { "credit_limit": 6 }, "name": "k" });
+    assert_eq!(client.put(&path, &more).await.status, 200);
+    assert_eq!(told().await, true, "other limits are no other end");
+    assert_eq!(client.put(&path, &json!({ "reset_usage": true })).await.status, 200);
+    assert_eq!(told().await, true, "nor is a new count");
+    assert_eq!(client.put(&path, &json!({ "expires_at": "2098-01-01T00:00:00Z" })).await.status, 200);
+    assert_eq!(told().await, false);
+    assert_eq!(client.get(&path).await.json()["usage_limits"]["credit_limit"], 6);
+    service.sql(soon).await;
+    service.sql("UPDATE users SET status = 'archived'").await;
+    assert_eq!(run(&app, "remind_of_keys").await, 1);
+    assert_eq!(told().await, false, "there was nobody to tell");
+}
+
+#[tokio::test]
 async fn kept_mail_is_handed_over_once_and_tried_again_when_the_server_was_away() {
     let service = Service::start().await;
     let mut sink = Sink::start(Speech::Plain).await;

@@ -89,7 +89,13 @@ pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) 
         ends = expiry.at;
         columns = columns.set("expires_at", expiry.at).set("expiry_enforced", expiry.is_enforced);
     }
-    let limits = budget(current, body.usage_limits, body.reset_usage.unwrap_or(false), now)?;
+    let mut limits = budget(current, body.usage_limits, body.reset_usage.unwrap_or(false), now)?;
+    if ends != current.expires_at.map(|time| time.0)
+        && let Some(cleared) =
+            limits.clone().unwrap_or_else(|| current.budget()).and_then(UsageLimits::after_moved_expiry)
+    {
+        limits = Some(Some(cleared));
+    }
     if let Some(resets) = body.reset_usage {
         columns = columns.set("reset_usage", i16::from(resets));
         columns = columns.set_if("last_reset_at", resets.then_some(now));
