@@ -26,6 +26,9 @@ pub fn granted(
     };
     // Two families are also written with a colon.
     let asked: Vec<String> = asked.into_iter().map(|scope| scope.replace(':', ".")).collect();
+    // What it has from before may be sent back.
+    let retired = scopes::RETIRED.iter().filter(|scope| held.iter().any(|one| one == *scope));
+    let possible: Vec<&str> = possible.into_iter().chain(retired.copied()).collect();
     let unknown: Vec<FieldFault> = unknown(&asked, &possible);
     if !unknown.is_empty() {
         return Err(ApiError::Faults(unknown));
@@ -120,6 +123,12 @@ mod tests {
         }
         let kept = granted(Some(vec!["logs.write".into()]), WorkspaceUser, &service, &["logs.write".into()]);
         assert_eq!(kept.unwrap(), ["logs.write"], "what a key has already is not given anew");
+        for retired in scopes::RETIRED {
+            let sent = || Some(vec![(*retired).to_owned()]);
+            let held = granted(sent(), WorkspaceUser, &service, &[(*retired).to_owned()]);
+            assert_eq!(held.unwrap(), [*retired]);
+            assert_eq!(granted(sent(), WorkspaceUser, &admin, &[]).unwrap_err().status().as_u16(), 400, "{retired}");
+        }
     }
 
     #[test]
