@@ -19,8 +19,20 @@ use crate::limits::LimitHit;
 use crate::runtime::memory::NoRoom;
 use serde_json::Value;
 use shared::config::Fault;
+use shared::headers::header_prefix::PREFIX;
 use shared::identity::jwt::Rejection;
 use std::borrow::Cow;
+
+/// What a request says itself in place of something that is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inline<'r> {
+    Config,
+    Provider,
+    CustomHost,
+    /// A header that is a part of a provider's address, without its prefix.
+    ProviderUrl(&'r str),
+    ForwardHeaders,
+}
 
 /// Which error body the route's clients expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,9 +157,20 @@ impl Refusal {
         Self::invalid(Code::InvalidProvider, format!("unknown provider `{name}`")).about("x-gateway-provider")
     }
 
-    /// A provider by its plain name, where the organisation wants those that are saved.
-    pub fn provider_not_saved(why: &'static str) -> Self {
-        Self::invalid(Code::InvalidProvider, why).about("x-gateway-provider")
+    /// Something that a request says itself, where its organisation wants what is saved.
+    pub fn inline_blocked(what: Inline<'_>) -> Self {
+        const WHY: &str = "this organisation accepts saved configs and providers alone (block_inline_config)";
+        let (code, header) = match what {
+            Inline::Config => (Code::InlineConfigBlocked, "x-gateway-config"),
+            Inline::Provider => (Code::InlineProviderBlocked, "x-gateway-provider"),
+            Inline::CustomHost => (Code::InlineCustomHostBlocked, "x-gateway-custom-host"),
+            Inline::ProviderUrl(header) => {
+                let param = Some([PREFIX, header].concat().into());
+                return Self { param, ..Self::invalid(Code::InlineProviderUrlBlocked, WHY) };
+            }
+            Inline::ForwardHeaders => (Code::InlineForwardHeadersBlocked, "x-gateway-forward-headers"),
+        };
+        Self::invalid(code, WHY).about(header)
     }
 
     /// A slug that the caller's workspace does not have.

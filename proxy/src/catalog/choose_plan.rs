@@ -1,7 +1,7 @@
 //! Which plan a request follows: the config it names or carries, else its key's, else its workspace's, else none.
 
 use crate::identity::identify::Principal;
-use crate::refusal::Refusal;
+use crate::refusal::{Inline, Refusal};
 use crate::request::headers::GatewayHeaders;
 use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::{Plan, ProviderSource};
@@ -15,7 +15,24 @@ use shared::settings::config_limits::ConfigLimits;
 use std::sync::Arc;
 
 const LOCKED: &str = "this API key uses its own config and allows no other (allow_config_override)";
-pub const SAVED_ONLY: &str = "this organisation accepts saved configs and providers alone (block_inline_config)";
+
+/// Why a request must keep to its config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Its key is bound to it.
+    Locked,
+    /// Its organisation accepts nothing else.
+    SavedOnly,
+}
+
+impl Keeping {
+    pub fn refusal(self, inline: Inline<'_>) -> Refusal {
+        match self {
+            Self::Locked => Refusal::invalid_config(LOCKED.into()),
+            Self::SavedOnly => Refusal::inline_blocked(inline),
+        }
+    }
+}
 
 /// A request's plan, and how it came to it.
 pub struct ChosenPlan {
@@ -64,6 +81,9 @@ pub fn find(
     inline: &InlineConfigs,
 ) -> Result<ChosenPlan, Refusal> {
     let found = find_unchecked(headers, caller, snapshot, inline)?;
+    if headers.forward_headers.is_some() && blocks_inline(snapshot, caller) {
+        return Err(Refusal::inline_blocked(Inline::ForwardHeaders));
+    }
     if found.saved.is_some() {
         check_provider(headers, caller, snapshot, &found.plan)?;
     }
@@ -85,7 +105,7 @@ fn find_unchecked(
             return Err(Refusal::invalid_config("it must be a JSON object, or the slug of a saved config".into()));
         }
         if is_inline && blocks_inline(snapshot, caller) {
-            return Err(Refusal::invalid_config(SAVED_ONLY.into()));
+            return Err(Refusal::inline_blocked(Inline::Config));
         }
         let locked = caller.key.defaults.as_deref().filter(|defaults| defaults.locks_config());
         return match (is_inline, locked) {
@@ -133,11 +153,11 @@ pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
 
 /// Why the headers of a request may not lead its calls elsewhere than its config does: its key keeps to its config, or its
 /// organisation to saved ones.
-pub fn keeps_to_config(snapshot: &Snapshot, caller: &Principal) -> Option<&'static str> {
+pub fn keeps_to_config(snapshot: &Snapshot, caller: &Principal) -> Option<Keeping> {
     let is_locked = caller.key.defaults.as_deref().is_some_and(|own| own.locks_config() && own.config.is_some());
     match is_locked {
-        true => Some(LOCKED),
-        false => blocks_inline(snapshot, caller).then_some(SAVED_ONLY),
+        true => Some(Keeping::Locked),
+        false => blocks_inline(snapshot, caller).then_some(Keeping::SavedOnly),
     }
 }
 
@@ -162,7 +182,7 @@ fn check_provider(
             ProviderSource::Request => true,
         });
         if !is_named {
-            return Err(Refusal::invalid_config(why.into()));
+            return Err(why.refusal(Inline::Provider));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ mod sent_fields;
 pub(crate) use sent_fields::extras;
 
 use crate::catalog::account::{complete_project, described_account, service_project, stored_project};
-use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline, keeps_to_config};
+use crate::catalog::choose_plan::{Keeping, blocks_inline, keeps_to_config};
 use crate::catalog::inference_profiles::{InferenceProfiles, ProfileKey};
 use crate::catalog::placement::PlacementFields;
 use crate::catalog::providers::{Provider, Providers};
@@ -18,7 +18,7 @@ use crate::identity::identify::{Principal, service_key, strip_bearer};
 use crate::net::custom_hosts::Hosts;
 use crate::net::dial::{Dialer, Origin};
 use crate::realtime;
-use crate::refusal::Refusal;
+use crate::refusal::{Inline, Refusal};
 use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::{Leaf, PLACING, ProviderSource, WAYS};
 use crate::snapshot::Snapshot;
@@ -85,8 +85,7 @@ impl TargetResolver<'_> {
 
     /// Where a request must keep to its config, what its headers say of a place is what the config says. A stored account is at
     /// its own place whatever they say, and an address beside it is checked there.
-    fn check_place(&self, leaf: &Leaf, headers: &GatewayHeaders<'_>, why: &'static str) -> Result<(), Refusal> {
-        let refused = || Err(Refusal::invalid_config(why.into()));
+    fn check_place(&self, leaf: &Leaf, headers: &GatewayHeaders<'_>, why: Keeping) -> Result<(), Refusal> {
         let is_stored = match &leaf.source {
             ProviderSource::Stored(_) => true,
             ProviderSource::Request => headers.names_stored(),
@@ -99,16 +98,16 @@ impl TargetResolver<'_> {
         for (suffix, value) in headers.placement.iter().filter(|(suffix, _)| is_placing(suffix)) {
             let said = value.to_str().ok();
             if said.is_none() || leaf.placement.text(&suffix.replace('-', "_")) != said {
-                return refused();
+                return Err(why.refusal(Inline::ProviderUrl(suffix)));
             }
         }
         let Some(asked) = headers.custom_host else { return Ok(()) };
-        let Some(own) = &leaf.custom_host else { return refused() };
+        let Some(own) = &leaf.custom_host else { return Err(why.refusal(Inline::CustomHost)) };
         let own = self.hosts.origin(self.dialer, own).map_err(Refusal::invalid_custom_host)?;
         let asked = asked.to_str().map_err(|_| Refusal::invalid_custom_host("it is not text"))?;
         match self.hosts.origin(self.dialer, asked).map_err(Refusal::invalid_custom_host)? == own {
             true => Ok(()),
-            false => refused(),
+            false => Err(why.refusal(Inline::CustomHost)),
         }
     }
 
@@ -140,7 +139,7 @@ impl TargetResolver<'_> {
             return Err(Refusal::invalid_config(NO_PROVIDER.into()));
         }
         if blocks_inline(self.snapshot, caller) {
-            return Err(Refusal::provider_not_saved(SAVED_ONLY));
+            return Err(Refusal::inline_blocked(Inline::Provider));
         }
         self.named(name, leaf, headers, model).map(plain)
     }

@@ -110,6 +110,28 @@ async fn an_organisation_that_blocks_inline_configs_accepts_saved_configs_and_pr
         assert_eq!(refusal(&ask(client).await), (400, "block_inline_config".into()));
         assert_eq!(refusal(&client.post("/elsewhere", &chat("x")).await), (400, "block_inline_config".into()));
     }
+    let plain = application.with("x-gateway-config", &*saved);
+    for (client, code, field) in [
+        (inline.clone(), "inline_config_blocked", "x-gateway-config"),
+        (application.with("x-gateway-provider", "openai"), "inline_provider_blocked", "x-gateway-provider"),
+        (plain.with("x-gateway-provider", "anthropic"), "inline_provider_blocked", "x-gateway-provider"),
+        (
+            plain.with("x-gateway-custom-host", "http://127.0.0.1:9"),
+            "inline_custom_host_blocked",
+            "x-gateway-custom-host",
+        ),
+        (plain.with("x-gateway-aws-region", "eu-central-1"), "inline_provider_url_blocked", "x-gateway-aws-region"),
+        (plain.with("x-gateway-forward-headers", "x-a"), "inline_forward_headers_blocked", "x-gateway-forward-headers"),
+    ] {
+        for answer in [ask(&client).await, client.post("/elsewhere", &chat("x")).await] {
+            let error = &answer.json()["error"];
+            assert_eq!(
+                (answer.status.as_u16(), &error["code"], &error["param"]),
+                (400, &json!(code), &json!(field)),
+                "{error}"
+            );
+        }
+    }
     assert_eq!(stack.mock.requests().len(), before, "nobody was asked");
     assert_eq!(ask(&by_name).await.status, 200);
     let other = stack.organisation().await;
