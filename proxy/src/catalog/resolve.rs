@@ -204,7 +204,7 @@ impl TargetResolver<'_> {
             let why = format!(
                 "`{field}` belongs to the account of `@{slug}`: set it there, and not at a target that names it"
             );
-            return Err(Refusal::invalid_config(why.into()));
+            return Err(Refusal::invalid_config(why));
         }
         let entry = workspace_provider::find(self.snapshot, &caller.workspace, slug, self.now)?;
         let bare = model.and_then(split_model).filter(|(named, _)| *named == slug).map(|(_, bare)| bare);

@@ -193,8 +193,8 @@ async fn a_session_in_a_workspace_does_what_the_role_includes() {
             let answer = super::by_session(&mut browser, operation).await;
             let opens = kinds.workspace_user || operation.workspace_sessions;
             let text = answer.text();
-            let is_refused = answer.status == 403 && (text.contains("(needs ") || text.contains("kind of credential"))
-                || operation.is_of_sign_in() && answer.status == 403;
+            let is_of_scope_or_kind = text.contains("(needs ") || text.contains("kind of credential");
+            let is_refused = answer.status == 403 && (is_of_scope_or_kind || operation.is_of_sign_in());
             let is_included = opens && operation.scopes.are_met_by(&scopes);
             assert_eq!(is_refused, !is_included, "{role:?} {operation:?}: {}", answer.text());
         }

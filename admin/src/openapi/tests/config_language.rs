@@ -51,6 +51,8 @@ fn with(title: &str, name: &str, value: &Value) -> Value {
             json!({ "strategy": { "mode": "single" }, "targets": [{ "provider": "@a" }] })
         }
         ("ConfigObject", "passthrough") => json!({}),
+        // A stored provider has them itself.
+        ("ConfigObject", _) if placement_fields().any(|field| field == name) => json!({ "provider": "openai" }),
         ("ConfigObject", _) => json!({ "provider": "@a" }),
         ("ConfigStrategy", "mode" | "conditions" | "default") => {
             json!({ "mode": "conditional", "default": "small", "conditions": [{ "query": { "metadata.a": 1 }, "then": "big" }] })
@@ -89,7 +91,7 @@ fn inside(title: &str, part: Value) -> Value {
         "ConfigHook" => json!({ "provider": "@a", "before_request_hooks": [part] }),
         "ConfigCheck" => inside("ConfigHook", json!({ "id": "h", "checks": [part] })),
         "ConfigGuardrail" => json!({ "provider": "@a", "input_guardrails": [part] }),
-        "ConfigDeployment" => json!({ "provider": "@a", "deployments": [part] }),
+        "ConfigDeployment" => json!({ "provider": "azure-openai", "deployments": [part] }),
         _ => part,
     }
 }
