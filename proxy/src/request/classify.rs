@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn below_proxy_every_path_of_the_control_plane_is_the_providers() {
         for operation in routes::operations() {
-            let path = operation.path.replace('{', "").replace('}', "");
+            let path = operation.path.replace(['{', '}'], "");
             for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
                 let method: Method = method.parse().unwrap();
                 let (ours, theirs) = (format!("/v1{path}"), format!("/v1/proxy{path}"));
