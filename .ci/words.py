@@ -33,6 +33,10 @@ def uses(crate):
     return counts, places
 
 
+def without_empty(counts):
+    return {crate: words for crate, words in counts.items() if words}
+
+
 def main():
     found = {crate: uses(crate) for crate in CRATES if (Path(crate) / "src").is_dir()}
     counts = {crate: dict(sorted(words.items())) for crate, (words, _) in found.items()}
@@ -51,7 +55,7 @@ def main():
                     "name it by the word of the trade",
                     file=sys.stderr,
                 )
-    if not failed and known != counts:
+    if not failed and without_empty(known) != without_empty(counts):
         failed = 1
         print("words: fewer such names are left than were: run .ci/words.py --write", file=sys.stderr)
     return failed

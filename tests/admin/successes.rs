@@ -91,6 +91,8 @@ impl Caller<'_> {
             self.put(path, excluded.clone()).await;
         }
         self.get("/audit-logs").await;
+        let made = self.post("/deployments", json!({ "name": "rotated", "type": "production" })).await;
+        self.post(&format!("/deployments/{}/rotate-token", made["slug"].as_str().unwrap()), json!({})).await;
     }
 
     async fn people(&mut self) {

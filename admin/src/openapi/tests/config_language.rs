@@ -52,7 +52,9 @@ fn with(title: &str, name: &str, value: &Value) -> Value {
         }
         ("ConfigObject", "passthrough") => json!({}),
         // A stored provider has them itself.
-        ("ConfigObject", _) if placement_fields().any(|field| field == name) => json!({ "provider": "openai" }),
+        ("ConfigObject", _) if placement_fields().any(|field| field == name) => {
+            json!({ "provider": "openai", "api_key": "k" })
+        }
         ("ConfigObject", _) => json!({ "provider": "@a" }),
         ("ConfigStrategy", "mode" | "conditions" | "default") => {
             json!({ "mode": "conditional", "default": "small", "conditions": [{ "query": { "metadata.a": 1 }, "then": "big" }] })
@@ -91,7 +93,7 @@ fn inside(title: &str, part: Value) -> Value {
         "ConfigHook" => json!({ "provider": "@a", "before_request_hooks": [part] }),
         "ConfigCheck" => inside("ConfigHook", json!({ "id": "h", "checks": [part] })),
         "ConfigGuardrail" => json!({ "provider": "@a", "input_guardrails": [part] }),
-        "ConfigDeployment" => json!({ "provider": "azure-openai", "deployments": [part] }),
+        "ConfigDeployment" => json!({ "provider": "azure-openai", "api_key": "k", "deployments": [part] }),
         _ => part,
     }
 }
