@@ -350,7 +350,9 @@ async fn pins_hold_however_a_server_writes_and_for_its_instructions() {
         let listed = admin.get("/mcp-integrations/parrot/capabilities?type=instructions").await.json();
         (listed["data"][0]["pin_state"].clone(), listed["data"][0]["definition_hash"].clone())
     };
-    stack.until("admin knows of it", async || state().await.0 == "changed").await;
+    // Told of again with each greeting: admin may have asked for the tools before the server said this.
+    let is_known = async || greet().await.is_null() && state().await.0 == "changed";
+    stack.until("admin knows of it", is_known).await;
     let approval = json!({ "capabilities": [
         { "name": "instructions", "type": "instructions", "approved": true, "definition_hash": state().await.1 },
     ] });
