@@ -175,14 +175,16 @@ impl Limits {
                     ReserveAttempt::Wait(waits) => waits,
                 },
             };
-            let began = *began.get_or_insert_with(|| {
+            let (began, began_at) = *began.get_or_insert_with(|| {
                 self.meters.waited.inc();
-                Instant::now()
+                (Instant::now(), self.now())
             });
             let longest = Duration::from_millis(self.settings.limits_wait_ms);
             let _ = tokio::time::timeout(longest.saturating_sub(began.elapsed()), waiting.changed()).await;
             is_late = began.elapsed() >= longest;
-            moment = now.saturating_add(Micros::try_from(began.elapsed().as_micros()).unwrap_or(0));
+            // By the clock that dates answers, which may have been corrected meanwhile: an answer must not seem to be too old
+            // to whoever waited for it.
+            moment = now.saturating_add(self.now().saturating_sub(began_at));
         }
     }
 

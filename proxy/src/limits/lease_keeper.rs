@@ -89,8 +89,7 @@ impl LeaseKeeper {
         let Some(Beat { clock, replicas }) = self.heard(beat) else { return };
         let limits = &self.limits;
         let after = limits.now();
-        // The answer was on its way for half of the time, as far as anybody can tell.
-        let error = clock.saturating_sub(before / 2 + after / 2);
+        let error = clock_error(before, clock, after);
         limits.offset.fetch_add(error, Relaxed);
         if before >= limits.trusted_until.load(Relaxed) {
             limits.shares.each(|entry| entry.share.lapse(before));
@@ -224,6 +223,26 @@ impl Limits {
     }
 }
 
+/// What our clock is behind the store's. A time that lies between question and answer is no error: by how much it misses the
+/// middle says only how slow the way was, and a clock that followed it would go forth and back under load.
+fn clock_error(before: Micros, clock: Micros, after: Micros) -> Micros {
+    if (before..=after).contains(&clock) { 0 } else { clock.saturating_sub(before / 2 + after / 2) }
+}
+
 fn micros(duration: Duration) -> Micros {
     Micros::try_from(duration.as_micros()).unwrap_or(Micros::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock_error;
+
+    #[test]
+    fn a_slow_answer_is_no_error_of_the_clock() {
+        for (before, clock, after, expected) in
+            [(100, 100, 900, 0), (100, 900, 900, 0), (100, 1500, 300, 1300), (1100, 100, 1300, -1100), (100, 99, 101, -1)]
+        {
+            assert_eq!(clock_error(before, clock, after), expected, "asked at {before}, told {clock} by {after}");
+        }
+    }
 }

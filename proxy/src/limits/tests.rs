@@ -229,3 +229,22 @@ async fn a_request_does_not_push_out_its_own_limits() {
     assert_eq!((refusal.index, refusal.why), (1, Why::StoreAway), "there is no room for the second");
     assert_eq!(meters.waited.get(), 0, "which is known at once");
 }
+
+#[tokio::test]
+async fn whoever_waits_sees_the_answer_though_the_clock_was_set_back_meanwhile() {
+    let patient = settings::LimitSettings { limits_wait_ms: 5_000, ..settings() };
+    let limits = Limits::shared(patient, Arc::new(LimitMeters::new(&Registry::new()).unwrap()));
+    let budget = limit("budget", Unit::Requests, STRICT, 2);
+    let (waiting, counter) = (limits.clone(), budget.counter.clone());
+    let waiter = tokio::spawn(async move { waiting.reserve(waiting.now(), &[ask(&budget, 1)]).await.err() });
+    while limits.queue.lock().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    limits.offset.fetch_sub(10 * counter::SECOND, Relaxed);
+    limits.shares.with(&counter, |entry| {
+        let question = entry.share.ask(limits.now(), Uuid::now_v7(), 0);
+        entry.share.answered(limits.now(), &question, share::LeaseAnswer { granted: 0, left: 0, others: false });
+        entry.waiting = None;
+    });
+    assert_eq!(waiter.await.unwrap().map(|refusal| refusal.why), Some(Why::Budget));
+}
