@@ -218,7 +218,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let store = LogStore::open(&settings.log_store)?;
         let uploader = Uploader::new(store, aliases, settings.database.clone(), &settings.log_store);
         // Go on while the process drains: the drain ends the process, and asks for the last logs before it does.
-        run_journal(&supervisor, &behind, &journal, shipper, uploader)?;
+        run_journal(&supervisor, &behind, &journal, (shipper, snapshot.clone()), uploader)?;
     } else {
         let (unlogged, meters) = (engine.recorder.unlogged.clone(), metrics.journal.clone());
         supervisor.spawn_on(&behind, tasks::ASYNC_GUARDRAILS, move || {
@@ -299,13 +299,17 @@ fn run_journal(
     supervisor: &Arc<Supervisor>,
     behind: &tokio::runtime::Handle,
     journal: &Arc<Journal>,
-    shipper: Shipper,
+    (shipper, snapshot): (Shipper, Arc<Snapshot>),
     uploader: Uploader,
 ) -> anyhow::Result<()> {
     let shipping = Arc::new((journal.clone(), Mutex::new(shipper)));
     supervisor.spawn_on(behind, tasks::JOURNAL_SHIP, move || {
-        let shipping = shipping.clone();
-        async move { shipping.0.ship(&mut *shipping.1.lock().await).await }
+        let (shipping, snapshot) = (shipping.clone(), snapshot.clone());
+        async move {
+            // What a process before left on disk is priced by the accounts and tools as they are.
+            snapshot.until_followed().await;
+            shipping.0.ship(&mut *shipping.1.lock().await).await
+        }
     });
     let uploading = Arc::new((journal.clone(), uploader));
     supervisor.spawn_on(behind, tasks::LOG_BODIES, move || {

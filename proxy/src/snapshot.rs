@@ -216,6 +216,14 @@ impl Snapshot {
         self.connected.load(Ordering::Relaxed)
     }
 
+    /// Resolves once Postgres itself has said what there is. What was read from disk before that may be old.
+    pub async fn until_followed(&self) {
+        const LOOK_EVERY: Duration = Duration::from_millis(50);
+        while !self.is_connected() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
     /// Lost connections and failed reads since the start.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)

@@ -2,8 +2,11 @@
 
 use super::{call, client, request, serve, session};
 use crate::limits::{limited_key, patient};
+use bench::process::Signal;
+use harness::Stack;
 use rust_decimal::Decimal;
 use serde_json::json;
+use std::time::Duration;
 
 /// Cents, of a budget of one dollar.
 const PRICE: u64 = 25;
@@ -55,4 +58,36 @@ async fn priced_tools_use_up_budgets_and_those_that_fail_do_not() {
         };
         stack.until("the logs say as much", is_stored).await;
     }
+}
+
+/// The record of a call waits on disk when the process is killed, and is priced by the next one.
+#[tokio::test]
+async fn a_tool_has_its_price_although_the_proxy_was_killed_before_its_log_was_stored() {
+    let mut stack = Stack::builder().proxy("JOURNAL_SHIP_MS", "3600000").start().await;
+    let client = serve(&stack, "tools", "json", json!({})).await;
+    let change = json!({ "capabilities": [
+        { "name": "echo", "type": "tool", "price": PRICE }, { "name": "delete", "type": "tool", "enabled": false },
+    ] });
+    assert_eq!(stack.administrator().put("/mcp-integrations/tools/capabilities", &change).await.status, 200);
+    let in_session = session(&client, "/tools/mcp").await;
+    let is_known = async || {
+        let listed = in_session.post("/tools/mcp", &request(1, "tools/list", json!({}))).await;
+        !listed.text().contains("\"delete\"")
+    };
+    stack.until("the proxy knows the prices", is_known).await;
+    for _ in 0..5 {
+        assert_eq!(in_session.post("/tools/mcp", &call(2, "echo", "x")).await.status, 200);
+    }
+    let database = stack.database.client().await;
+    const STORED: &str = "SELECT count(*), coalesce(sum(cost), 0) FROM request_logs WHERE ai_model LIKE '%echo'";
+    let stored = async || {
+        let row = database.query_one(STORED, &[]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, Decimal>(1))
+    };
+    assert_eq!(stored().await.0, 0, "they wait on disk");
+    stack.proxy.signal(Signal::KILL);
+    stack.proxy.ended_within(Duration::from_secs(30)).await;
+    stack.proxy = stack.start_another_proxy(&[]);
+    stack.until("all logs are stored", async || stored().await.0 == 5).await;
+    assert_eq!(stored().await.1, Decimal::from(5 * PRICE));
 }
