@@ -240,3 +240,30 @@ async fn a_session_is_told_what_it_may_do_where_it_acts() {
     assert_eq!(all.get("/auth/session").await.json()["acting"], Value::Null);
     assert_eq!(all.get("/api-keys/self").await.status, 403);
 }
+
+/// Name and settings of a workspace are for those who run it; what its roles may do, for those who run the organisation.
+#[tokio::test]
+async fn who_runs_a_workspace_changes_its_settings_and_not_its_bounds() {
+    let service = Service::start().await;
+    let path = format!("/admin/workspaces/{}", service.home.workspace_id);
+    let own = [json!({ "name": "Market" }), json!({ "settings": { "debug_log": 0 } })];
+    let bounds = [json!({ "security_settings": { "membersViewLogs": false } }), json!({ "priority": 99 })];
+    for (organisation, role, by_own, by_bounds) in [
+        ("member", Some("member"), 403, 403),
+        ("member", Some("manager"), 200, 403),
+        ("member", Some("admin"), 200, 403),
+        ("admin", None, 200, 200),
+    ] {
+        let mut browser = by_link(&service, service.person(organisation, role).await).await;
+        for (bodies, status) in [(&own, by_own), (&bounds, by_bounds)] {
+            for body in bodies {
+                let answer = browser.send(Method::PUT, &path, Some(body)).await;
+                assert_eq!(answer.status, status, "{organisation} {role:?} {body}: {}", answer.text());
+            }
+        }
+    }
+    let key = service.workspace_client(service.home.workspace_id).await;
+    for body in own.iter().chain(&bounds) {
+        assert_eq!(key.put(&path, body).await.status, 403, "{body}");
+    }
+}

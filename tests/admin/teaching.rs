@@ -160,8 +160,9 @@ async fn a_list_of_logs_says_whose_they_are_and_what_costs_are_counted_in() {
     let service = Service::start().await;
     let id = crate::logs::store(&service, crate::logs::at(5), json!({ "cost": "0.5" })).await;
     let listed = service.administrator().get("/logs").await.json();
-    assert_eq!(listed["workspaces"][0]["id"], json!(service.home.workspace_id), "{listed}");
-    assert_eq!(service.administrator().get("/logs?workspace_slug=*").await.json()["workspaces"], Value::Null);
+    assert_eq!(listed["workspaces"], Value::Null, "all of them: {listed}");
+    let one = service.administrator().get(&format!("/logs?workspace_slug={}", service.home.workspace_id)).await.json();
+    assert_eq!(one["workspaces"][0]["id"], json!(service.home.workspace_id), "{one}");
     let log = service.administrator().get(&format!("/logs/{id}")).await.json();
     assert_eq!((&log["metrics"]["cost"], &log["metrics"]["cost_unit"]), (&json!(0.5), &json!("cent")));
 }

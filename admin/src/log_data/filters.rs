@@ -285,8 +285,8 @@ pub fn documented_filters(doc: Doc) -> Doc {
         .filter(
             "workspace_slug",
             text("ws-market-3f9a01").says(
-                "Slug or id, or several with commas; `*` is all. Without it an admin key sees the default \
-                 workspace. A workspace's own key always sees its own.",
+                "Slug or id, or several with commas; `*` is all, as without it. A workspace's own key always sees \
+                 its own.",
             ),
         );
     for (name, _) in COUNTS {

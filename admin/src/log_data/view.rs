@@ -34,8 +34,8 @@ impl LogView {
         Self::for_caller(caller, caller.workspace_id().map_or(VisibleWorkspaces::All, VisibleWorkspaces::One))
     }
 
-    /// What the caller sees when it asks for workspaces, by slugs or ids with commas or by `*`. Without them an admin key
-    /// asks for the default workspace; a workspace's key always sees its own.
+    /// What the caller sees when it asks for workspaces, by slugs or ids with commas or by `*`, as an admin key
+    /// does that names none; a workspace's key always sees its own.
     pub async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
         Self::for_caller(caller, VisibleWorkspaces::asked(db, caller, names).await?)
     }
@@ -108,10 +108,8 @@ impl VisibleWorkspaces {
     async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
         Ok(match (caller.workspace_id(), names) {
             (Some(own), _) => Self::One(own),
-            // Who acts for the organisation by a session said so in the request.
-            (None, None) if caller.session.is_some() => Self::All,
-            (None, None) => Self::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
-            (None, Some("*")) => Self::All,
+            // Sums that silently lack every team but one are worse than long ones.
+            (None, None | Some("*")) => Self::All,
             (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
         })
     }

@@ -142,13 +142,15 @@ impl Resource for Workspace {
     }
 
     async fn update(action: &Action<'_>, current: &Self, mut body: WorkspaceChange) -> Result<Columns, ApiError> {
-        let is_bound = action.call.caller.workspace_id().is_some();
-        let reaches_out = body.name.is_some()
-            || body.icon.is_sent()
-            || body.settings.is_some()
-            || body.security_settings.is_some()
-            || body.priority.is_some();
-        if is_bound && reaches_out {
+        let caller = &action.call.caller;
+        let is_person = caller.session.is_some();
+        let is_organisations = caller.workspace_id().is_none() || is_person && caller.is_organisation_admin();
+        if !is_organisations && (body.security_settings.is_some() || body.priority.is_some()) {
+            return Err(ApiError::Forbidden(
+                "What the roles of a workspace may do, and its priority, are set by the organisation",
+            ));
+        }
+        if !is_organisations && !is_person && (body.name.is_some() || body.icon.is_sent() || body.settings.is_some()) {
             return Err(ApiError::Forbidden(
                 "A workspace's own key may change its description, defaults and limits only",
             ));

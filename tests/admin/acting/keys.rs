@@ -161,7 +161,7 @@ async fn a_manager_gets_no_more_by_a_service_key() {
     assert_eq!(browser.post(&format!("/api-keys/{strong}/rotate"), &json!({})).await.status, 403);
     let weak = service.key(KeyKind::WorkspaceService, &["completions.write"]).await.id;
     assert_eq!(put(&mut browser, weak, json!({ "scopes": ["workspace_users.update"] })).await, 403);
-    // Without a wish it gets what can be given, and with that it raises nobody.
+    // Without a wish it gets what applications need, and with that it raises nobody.
     let all = browser.post(SERVICE_KEYS, &json!({ "name": "all" })).await.json();
     let client = service.client().with_key(all["key"].as_str().unwrap());
     let path = format!("/workspaces/{}/users/{manager}", service.home.workspace_id);

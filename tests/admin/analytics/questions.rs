@@ -76,9 +76,8 @@ pub fn question(random: &mut StdRng, number: usize) -> Question {
         ),
     };
     let is_there: fn(&LoggedCall) -> bool = match filter {
-        "&workspace_slug=*" => |_| true,
         "&workspace_slug=elsewhere" => |call| call.is_elsewhere,
-        _ => |call| !call.is_elsewhere,
+        _ => |_| true,
     };
     let query = format!("time_of_generation_min={}&time_of_generation_max={}{filter}", written(from), written(until));
     Question {

@@ -56,13 +56,15 @@ async fn no_key_gives_a_scope_that_it_does_not_hold() {
     let client = service.client().with_key(&key.key);
     let refused = client.post(SERVICE, &json!({ "name": "k", "scopes": ["completions.write"] })).await;
     assert_eq!(outcome(&refused), (403, "AB03".into()));
-    let made = create(&client, SERVICE, json!({ "name": "k" })).await;
+    let refused = client.post(SERVICE, &json!({ "name": "k" })).await;
+    assert_eq!(outcome(&refused), (400, "AB01".into()), "without a wish it would call models");
+    let made = create(&client, SERVICE, json!({ "name": "k", "scopes": held })).await;
     let shown = service.administrator().get(&path(&made)).await.json();
     let mut scopes: Vec<_> = shown["scopes"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     scopes.sort_unstable();
     let mut expected = held;
     expected.sort_unstable();
-    assert_eq!(scopes, expected, "without a wish, what the giver holds");
+    assert_eq!(scopes, expected, "what the giver holds");
     let raised = client.put(&path(&made), &json!({ "scopes": ["logs.list", "completions.write"] })).await;
     assert_eq!(outcome(&raised), (403, "AB03".into()));
     assert_eq!(client.put(&path(&made), &json!({ "scopes": ["logs.list"] })).await.status, 200);
@@ -127,7 +129,11 @@ async fn people_make_keys_as_their_role_says_and_for_nobody_above_them() {
 async fn an_admin_key_can_give_a_workspace_every_scope() {
     let service = Service::start().await;
     let admin = service.administrator();
-    let made = create(&admin, SERVICE, json!({ "name": "k", "workspace_id": service.home.workspace_id })).await;
-    let shown = admin.get(&path(&made)).await.json();
-    assert_eq!(shown["scopes"], json!(scopes::all_for(KeyKind::WorkspaceService)));
+    let every = scopes::all_for(KeyKind::WorkspaceService);
+    let plain = json!({ "name": "k", "workspace_id": service.home.workspace_id });
+    let asking = json!({ "name": "l", "workspace_id": service.home.workspace_id, "scopes": every });
+    for (body, scopes) in [(asking, json!(every)), (plain, json!(["completions.write", "models.list"]))] {
+        let made = create(&admin, SERVICE, body).await;
+        assert_eq!(admin.get(&path(&made)).await.json()["scopes"], scopes, "what says nothing calls models");
+    }
 }

@@ -75,8 +75,8 @@ fn docs() -> Doc {
         .filter(
             "workspace_slug",
             schema::any_text().eg("ws-market-3f9a01").says(
-                "Slug or id, or several with commas; `*` is all. Without it an admin key sees the default workspace. A \
-                 workspace's own key always sees its own.",
+                "Slug or id, or several with commas; `*` is all, as without it. A workspace's own key always sees \
+                 its own.",
             ),
         )
         .filter("kind", choices(&KINDS))

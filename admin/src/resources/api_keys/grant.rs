@@ -8,7 +8,11 @@ use crate::identity::Caller;
 use shared::identity::scopes;
 use shared::model::KeyKind;
 
-/// The scopes asked for, or all that can be given. `held` are those the key has already: they need no giver.
+/// What a key of a service gets that says nothing of its scopes: it calls models, and administers nothing.
+const OF_APPLICATIONS: [&str; 2] = ["completions.write", "models.list"];
+
+/// The scopes asked for, or what keys of this kind get otherwise: for services what applications need, for others all that
+/// can be given. `held` are those the key has already: they need no giver.
 pub fn granted(
     asked: Option<Vec<String>>,
     kind: KeyKind,
@@ -21,7 +25,15 @@ pub fn granted(
         is_theirs && !authority::exceeds_role(caller, kind, scope) || held.iter().any(|one| one == scope)
     };
     let Some(asked) = asked else {
-        let all = possible.into_iter().filter(|scope| may_give(scope)).map(str::to_owned).collect();
+        let is_usual = |scope: &&str| kind != KeyKind::WorkspaceService || OF_APPLICATIONS.contains(scope);
+        let all: Vec<_> =
+            possible.into_iter().filter(is_usual).filter(|scope| may_give(scope)).map(str::to_owned).collect();
+        if all.is_empty() {
+            return Err(ApiError::field(
+                "scopes",
+                "is required: what keys get without it, this credential cannot give",
+            ));
+        }
         return not_an_owners(all, kind, caller, held);
     };
     // Two families are also written with a colon.
