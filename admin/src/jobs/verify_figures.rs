@@ -23,7 +23,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
             app.metrics.figures_mended.inc_by(figures);
             figures
         }
-        DayVerdict::Sound | DayVerdict::Built | DayVerdict::Skipped => 0,
+        DayVerdict::Sound | DayVerdict::Begun | DayVerdict::Skipped => 0,
     };
     Ok(JobRun { items, is_all: true })
 }

@@ -22,8 +22,8 @@ pub enum DayVerdict {
     Sound,
     /// So many figures did not, and do now.
     Mended { figures: u64 },
-    /// It had no slots, and has some now.
-    Built,
+    /// It had no slots. They are noted as stale, which has them built a few at a time.
+    Begun,
     /// Its logs are gone, or it is not over.
     Skipped,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for DayVerdict {
         match self {
             Self::Sound => write!(f, "agrees with its logs"),
             Self::Mended { figures } => write!(f, "{figures} figures differed from the logs and were built again"),
-            Self::Built => write!(f, "built from its logs"),
+            Self::Begun => write!(f, "being built from its logs"),
             Self::Skipped => write!(f, "skipped: its logs are gone, or it is not over"),
         }
     }
@@ -59,17 +59,24 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
     if day < kept.begins_at {
         lock(transaction).await?;
         transaction.execute(BEGIN, &[&day]).await?;
-        build_day(transaction, day).await?;
-        return Ok(DayVerdict::Built);
+        for size in SlotSize::ALL {
+            note_stale(transaction, size, &slots_of(day, size)).await?;
+        }
+        return Ok(DayVerdict::Begun);
     }
     let suspects = differing_slots(transaction, day, &kept).await?;
     if suspects.is_empty() {
         return Ok(DayVerdict::Sound);
     }
     lock(transaction).await?;
+    if suspects.len() > MAX_REBUILT {
+        // Counting them all again would hold the lock for as long as the first look took.
+        mend(transaction, &suspects.keys().copied().collect()).await?;
+        return Ok(DayVerdict::Mended { figures: suspects.into_values().sum() });
+    }
     let kept = Kept::read(transaction).await?;
     let (mut figures, mut wrong) = (0, BTreeSet::new());
-    for (size, slot) in suspects {
+    for (size, slot) in suspects.into_keys() {
         let found = differing_in(transaction, size, [slot, slot + size.width()], &kept).await?;
         figures += found.values().sum::<u64>();
         wrong.extend(found.into_keys().map(|slot| (size, slot)));
@@ -83,20 +90,15 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
 
 /// Builds these slots again, from the narrowest on, or notes them as stale where they are many.
 async fn mend(transaction: &impl GenericClient, wrong: &BTreeSet<(SlotSize, DateTime<Utc>)>) -> Result<(), RowError> {
-    const STALE: &str = "INSERT INTO usage_stale (size, slot) SELECT DISTINCT $1::smallint, slot FROM unnest($2::timestamptz[]) AS slot";
     let mut around: Vec<DateTime<Utc>> = Vec::new();
     for size in SlotSize::ALL {
         let own = wrong.iter().filter(|(width, _)| *width == size).map(|(_, slot)| *slot);
         let slots: BTreeSet<DateTime<Utc>> = own.chain(around.drain(..).map(|slot| size.beginning(slot))).collect();
         let slots: Vec<DateTime<Utc>> = slots.into_iter().collect();
         match wrong.len() > MAX_REBUILT {
-            true => {
-                transaction.execute(STALE, &[&size.minutes(), &slots]).await?;
-            }
-            false if size == SlotSize::Week => {
-                // Built from its days when it is over, like any other.
-                transaction.execute(STALE, &[&size.minutes(), &slots]).await?;
-            }
+            true => note_stale(transaction, size, &slots).await?,
+            // Built from its days when it is over, like any other.
+            false if size == SlotSize::Week => note_stale(transaction, size, &slots).await?,
             false => {
                 rebuild(transaction, size, &slots).await?;
             }
@@ -106,16 +108,20 @@ async fn mend(transaction: &impl GenericClient, wrong: &BTreeSet<(SlotSize, Date
     Ok(())
 }
 
-/// All of its slots, from the narrowest on; its week is stale then.
-async fn build_day(transaction: &impl GenericClient, day: DateTime<Utc>) -> Result<(), RowError> {
-    for size in [SlotSize::Minute, SlotSize::HalfHour, SlotSize::Day] {
-        rebuild(transaction, size, &slots_of(day, size)).await?;
-    }
-    Ok(())
+/// Has slots built again, a few at a time like those of logs that came late.
+async fn note_stale(
+    transaction: &impl GenericClient,
+    size: SlotSize,
+    slots: &[DateTime<Utc>],
+) -> Result<(), tokio_postgres::Error> {
+    const STALE: &str = "INSERT INTO usage_stale (size, slot) SELECT DISTINCT $1::smallint, slot FROM unnest($2::timestamptz[]) AS slot";
+    transaction.execute(STALE, &[&size.minutes(), &slots]).await.map(drop)
 }
 
+/// Those that a day is made of, and the one that it lies in.
 fn slots_of(day: DateTime<Utc>, size: SlotSize) -> Vec<DateTime<Utc>> {
-    (0..1440 / i32::from(size.minutes())).map(|n| day + size.width() * n).collect()
+    let count = 1440 / i32::from(size.minutes());
+    (0..count.max(1)).map(|n| size.beginning(day) + size.width() * n).collect()
 }
 
 /// Slots of a day, and of the week that ends with it, with figures that are not those of the logs.
@@ -123,8 +129,8 @@ async fn differing_slots(
     db: &impl GenericClient,
     day: DateTime<Utc>,
     kept: &Kept,
-) -> Result<BTreeSet<(SlotSize, DateTime<Utc>)>, RowError> {
-    let mut differing = BTreeSet::new();
+) -> Result<BTreeMap<(SlotSize, DateTime<Utc>), u64>, RowError> {
+    let mut differing = BTreeMap::new();
     let mut pieces = Vec::new();
     if day >= kept.minutes_from {
         let beginnings = (0..24 / HOURS_AT_ONCE).map(|n| day + TimeDelta::hours(n * HOURS_AT_ONCE));
@@ -139,7 +145,7 @@ async fn differing_slots(
     }
     for (size, piece) in pieces {
         let found = differing_in(db, size, piece, kept).await?;
-        differing.extend(found.into_keys().map(|slot| (size, slot)));
+        differing.extend(found.into_iter().map(|(slot, figures)| ((size, slot), figures)));
     }
     Ok(differing)
 }
