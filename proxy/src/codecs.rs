@@ -90,6 +90,10 @@ pub trait StreamWriter: Send {
     fn push(&mut self, delta: &Delta, sink: &mut dyn EventSink);
     /// Writes whatever ends a stream. After an error this is the short end.
     fn finish(&mut self, sink: &mut dyn EventSink);
+    /// About how many bytes of what was pushed it holds, for events that repeat it or that come whole.
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 pub static CODECS: &[&dyn Codec] = &[

@@ -16,7 +16,7 @@ pub mod settings;
 pub mod usage;
 
 pub use answer::{Answer, Choice, Finish, FinishReason, TokenLogprob};
-pub use assembler::{AnswerTooLarge, Assembler};
+pub use assembler::{AnswerTooLarge, Assembler, MAX_ANSWER};
 pub use delta::{Delta, PartStart};
 pub use format::{Extra, NativeValue, WireFormat};
 pub use part::{

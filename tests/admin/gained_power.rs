@@ -99,6 +99,17 @@ async fn a_key_is_worth_no_more_than_who_makes_it() {
     let strong_here = service.key(KeyKind::WorkspaceService, &["logs.list", "completions.write"]).await;
     let owners = service.key(KeyKind::WorkspaceUser, &["logs.list"]).await;
     let manager = service.person("member", Some("manager")).await;
+    let invited = async |body: Value| {
+        let made = service.administrator().post("/admin/users/invites", &body).await;
+        assert_eq!(made.status, 200, "{}", made.text());
+        made.json()["id"].as_str().unwrap().to_owned()
+    };
+    let admins_invite = invited(json!({ "email": "grace@home.test", "role": "admin" })).await;
+    let promised_key = invited(json!({
+        "email": "ada@home.test", "role": "member", "workspaces": [{ "id": workspace, "role": "member" }],
+        "workspace_api_key_details": { "scopes": ["logs.list", "completions.write"] },
+    }))
+    .await;
     let key = |scopes: &[&str]| json!({ "name": "k", "workspace_id": workspace, "scopes": scopes });
     let organisation = KeyKind::OrganisationService;
     let service_key = KeyKind::WorkspaceService;
@@ -160,6 +171,48 @@ async fn a_key_is_worth_no_more_than_who_makes_it() {
             Some(json!({ "email": "new@home.test", "role": "owner" })),
         ),
         (
+            "an admin of whoever reads a mailbox",
+            organisation,
+            &["organisation_users.create"],
+            "POST",
+            "/admin/users/invites".into(),
+            Some(json!({ "email": "new@home.test", "role": "admin" })),
+        ),
+        (
+            "an admin of a workspace of whoever reads a mailbox",
+            organisation,
+            &["organisation_users.create"],
+            "POST",
+            "/admin/users/invites".into(),
+            Some(
+                json!({ "email": "new@home.test", "role": "member", "workspaces": [{ "id": workspace, "role": "admin" }] }),
+            ),
+        ),
+        (
+            "the link of an invitation of an admin",
+            organisation,
+            &["organisation_users.create"],
+            "POST",
+            format!("/admin/users/invites/{admins_invite}/resend"),
+            Some(json!({})),
+        ),
+        (
+            "the link of an invitation with a stronger key",
+            organisation,
+            &["organisation_users.create"],
+            "POST",
+            format!("/admin/users/invites/{promised_key}/resend"),
+            Some(json!({})),
+        ),
+        (
+            "an admin of a member",
+            organisation,
+            &["organisation_users.update"],
+            "PUT",
+            format!("/admin/users/{manager}"),
+            Some(json!({ "role": "admin" })),
+        ),
+        (
             "an owner of a member",
             organisation,
             &["organisation_users.update"],
@@ -196,8 +249,14 @@ async fn a_key_is_worth_no_more_than_who_makes_it() {
         let client = service.client().with_key(&service.key(*kind, held).await.key);
         let answer = send(&client, method, path, body.clone()).await;
         assert!(matches!(answer.status.as_u16(), 400 | 403), "{what}: {} {}", answer.status, answer.text());
-        assert!(answer.json()["key"].is_null(), "{what}: {}", answer.text());
+        assert!(answer.json()["key"].is_null() && answer.json()["invite_link"].is_null(), "{what}: {}", answer.text());
     }
+    // Whoever could give as much by another operation may invite so.
+    let may_seat = service.key(organisation, &["organisation_users.create", "workspace_users.create"]).await;
+    let seated =
+        json!({ "email": "bob@home.test", "role": "member", "workspaces": [{ "id": workspace, "role": "admin" }] });
+    let answer = service.client().with_key(&may_seat.key).post("/admin/users/invites", &seated).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
     // What was tried changed nothing.
     let seen = service.administrator().get(&format!("/api-keys/{}", strong.id)).await.json();
     assert_eq!(seen["scopes"], json!(["audit_logs.list", "organisation_settings.update"]), "{seen}");

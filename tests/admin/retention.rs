@@ -236,3 +236,24 @@ async fn a_pack_whose_upload_died_half_way_is_deleted_when_its_time_has_come() {
     assert!(app.log_store.get(&later, 10).await.unwrap().is_some(), "whoever stores it may still be at it");
     assert_eq!(count(&client, "object_deletions").await, 1);
 }
+
+/// Records that could not be stored are somebody's data, too.
+#[tokio::test]
+async fn records_that_were_rejected_go_with_logs_of_their_age() {
+    const PUT: &str = "INSERT INTO rejected_records (segment, record, reason, rejected_at)
+        SELECT 's', '', $1::int::text, now() - make_interval(days => $1::int)";
+    const LEFT: &str = "SELECT coalesce(string_agg(reason, ',' ORDER BY rejected_at DESC), '') FROM rejected_records";
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    for (settings, gone, left) in
+        [(vec!["--log-retention-days=7"], 2, "0,6"), (vec!["--log-retention-days=0"], 1, "0,6,8")]
+    {
+        client.execute("DELETE FROM rejected_records", &[]).await.unwrap();
+        for age in [0, 6, 8, 91] {
+            client.execute(PUT, &[&age]).await.unwrap();
+        }
+        let app = admin_with(&database, &settings).await;
+        assert_eq!(run(&app, "expire_rejected").await, gone, "{settings:?}");
+        assert_eq!(client.query_one(LEFT, &[]).await.unwrap().get::<_, String>(0), left, "{settings:?}");
+    }
+}

@@ -167,6 +167,8 @@ pub async fn agree(
 #[derive(Debug, Default)]
 pub struct Return<'a> {
     pub state: &'a str,
+    /// Organisation and person of its session.
+    pub person: Option<(Uuid, Uuid)>,
     pub cookie: &'a str,
     pub code: Option<&'a str>,
     pub error: Option<&'a str>,
@@ -177,10 +179,13 @@ pub struct Return<'a> {
 pub async fn finish(app: &App, back: Return<'_>) -> Result<(), FlowError> {
     const TAKE: &str = "DELETE FROM mcp_oauth_states WHERE state_hash = $1
         RETURNING id, organisation_id, workspace_id, server_id, user_id, client_row, verifier,
-                  browser_hash = $2 AND expires_at > now() AS is_valid";
+                  browser_hash = $2 AND expires_at > now() AND organisation_id = $3 AND user_id = $4 AS is_valid";
     let open = {
         let db = app.db.get().await?;
-        let row = db.query_opt(TAKE, &[&hash(back.state).as_slice(), &hash(back.cookie).as_slice()]).await?;
+        let (state, cookie) = (hash(back.state), hash(back.cookie));
+        let (organisation, person) = back.person.unzip();
+        let values: [&(dyn ToSql + Sync); 4] = [&state.as_slice(), &cookie.as_slice(), &organisation, &person];
+        let row = db.query_opt(TAKE, &values).await?;
         let row = row.ok_or(FlowError::Unknown)?;
         if row.try_get::<_, Option<bool>>("is_valid")? != Some(true) {
             return Err(FlowError::Unknown);

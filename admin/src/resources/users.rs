@@ -9,6 +9,7 @@ use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::login::sessions;
 use crate::openapi::{Doc, choices, schema};
+use crate::resources::api_keys::authority;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
@@ -122,6 +123,10 @@ impl Role {
 
 const OWNER: &str = "owner";
 
+pub const NOT_AN_ADMIN: ApiError = ApiError::Forbidden(
+    "An admin of the organisation is made by the session of an owner or admin, or by a key that holds every admin scope",
+);
+
 impl Resource for User {
     type Create = IgnoredAny;
     type Update = UserChange;
@@ -156,13 +161,20 @@ impl Resource for User {
     }
 
     async fn update(action: &Action<'_>, current: &Self, body: UserChange) -> Result<Columns, ApiError> {
-        refuse_if_scim_only(&action.tx, action.organisation_id()).await?;
         let role = Some(body.role.as_str()).filter(|role| *role != current.role);
+        // A directory makes and unmakes no owner, so owners hand over here wherever people come from.
+        let is_about_owner = (body.role == OrganisationRole::Owner || current.role == OWNER) && role.is_some();
+        if !is_about_owner || body.first_name.is_sent() || body.last_name.is_sent() {
+            refuse_if_scim_only(&action.tx, action.organisation_id()).await?;
+        }
         if body.role == OrganisationRole::Owner && role.is_some() {
             owners::may_change(&action.call.caller)?;
             owners::promote(action, current.id, &current.email).await?;
         } else if current.role == OWNER && role.is_some() {
             owners::demote(action, current.id, &current.email).await?;
+        }
+        if body.role == OrganisationRole::Admin && role.is_some() && !authority::may_make_admin(&action.call.caller) {
+            return Err(NOT_AN_ADMIN);
         }
         let first_name = body.first_name.try_map(|name| text::sized("first_name", name, 0..=255))?;
         let last_name = body.last_name.try_map(|name| text::sized("last_name", name, 0..=255))?;

@@ -63,16 +63,27 @@ pub async fn agree(State(app): State<App>, headers: HeaderMap, body: Bytes) -> R
 pub async fn callback(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let query = Query::parse(query.as_deref()).unwrap_or_default();
     let state = query.text("state").unwrap_or_default();
+    // A cookie can be planted from elsewhere: whoever comes back is who was asked, signed in as at the beginning.
+    let (person, session) = match signed_in(&app, &headers).await {
+        Ok(Some((person, session))) => (Some((person.organisation, person.user)), Some(session)),
+        Ok(None) => (None, None),
+        Err(fault) => return told(&fault.into()),
+    };
     let back = Return {
         state,
+        person,
         cookie: cookie(&headers, &cookie_name(state)).unwrap_or_default(),
         code: query.text("code"),
         error: query.text("error"),
         issuer: query.text("iss"),
     };
-    match flow::finish(&app, back).await {
+    let answer = match flow::finish(&app, back).await {
         Ok(()) => page(StatusCode::OK, "Connected", "<p>You are connected. You can close this window.</p>"),
         Err(fault) => told(&fault),
+    };
+    match session {
+        Some(session) => with_cookie(answer, &session),
+        None => answer,
     }
 }
 

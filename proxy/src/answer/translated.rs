@@ -4,8 +4,9 @@
 
 use super::steps::{ResponseStep, Unusable};
 use crate::codecs::{AnswerOptions, Codec, CodecError, SseSink, StreamReader, StreamWriter, WireEvent};
-use crate::conversation::{Answer, Delta, Pieces};
+use crate::conversation::{Answer, Delta, MAX_ANSWER, Pieces};
 use crate::request::sse;
+use crate::runtime::memory::{HeldSize, MemoryOwner};
 use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderName, HeaderValue, header};
@@ -21,6 +22,9 @@ pub struct Translation {
     pub wants_stream: bool,
 }
 
+/// An answer and the parts of it that are repeated.
+const MAX_HELD: usize = 2 * MAX_ANSWER;
+
 static ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
 pub struct Translated {
@@ -32,6 +36,8 @@ pub struct Translated {
     told_type: Option<&'static str>,
     is_stream: bool,
     stream: Option<TranslatedStream>,
+    /// Of a stream, what its writer keeps to say it again.
+    held: HeldSize,
 }
 
 struct TranslatedStream {
@@ -47,8 +53,10 @@ struct TranslatedStream {
 }
 
 impl Translated {
-    pub fn new(translation: Arc<Translation>) -> Self {
-        Self { translation, status: 0, error_type: None, told_type: None, is_stream: false, stream: None }
+    /// What it holds counts where the owner says.
+    pub fn new(translation: Arc<Translation>, owner: MemoryOwner<'_>) -> Self {
+        let held = HeldSize::new(owner);
+        Self { translation, status: 0, error_type: None, told_type: None, is_stream: false, stream: None, held }
     }
 }
 
@@ -104,6 +112,10 @@ impl ResponseStep for Translated {
         let mut sink = SseSink::default();
         for event in sse::events(&sse::with_blank_line(events)) {
             stream.push(&WireEvent { name: event.name.as_deref(), data: &event.data }, &mut sink)?;
+        }
+        match stream.writer.held() {
+            ..=MAX_HELD => self.held.set(stream.writer.held()).map_err(|why| Unusable(why.to_string().into()))?,
+            _ => return Err(Unusable("the stream is too long to be repeated at its end".into())),
         }
         Ok(Bytes::from(sink.bytes))
     }
@@ -184,6 +196,8 @@ mod tests {
     use super::*;
     use crate::answer::Steps;
     use crate::codecs;
+    use crate::runtime::memory::{BodyMemory, body_memory};
+    use crate::runtime::tenant_share::Tenant;
     use serde_json::{Value, json};
 
     const ANTHROPIC: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\
@@ -197,7 +211,16 @@ mod tests {
     const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}";
 
     fn step(provider: &str, client: &str) -> Translated {
-        Translated::new(Arc::new(Translation {
+        held_in(&body_memory(MAX_ANSWER), translation(provider, client))
+    }
+
+    fn held_in(memory: &Arc<BodyMemory>, translation: Translation) -> Translated {
+        let tenant = Tenant::test(1, 1);
+        Translated::new(Arc::new(translation), MemoryOwner { memory, tenant })
+    }
+
+    fn translation(provider: &str, client: &str) -> Translation {
+        Translation {
             provider: codecs::by_name(provider).unwrap(),
             client: codecs::by_name(client).unwrap(),
             options: AnswerOptions {
@@ -210,7 +233,7 @@ mod tests {
                 request: None,
             },
             wants_stream: false,
-        }))
+        }
     }
 
     fn answered(step: &mut Translated, status: u16, is_stream: bool) {
@@ -242,10 +265,8 @@ mod tests {
 
     #[test]
     fn a_whole_answer_becomes_the_stream_that_was_asked_for() {
-        let plain = step("reka", "chat");
-        let translation =
-            Translation { options: plain.translation.options.clone(), wants_stream: true, ..*plain.translation };
-        let mut translated = Translated::new(Arc::new(translation));
+        let translation = Translation { wants_stream: true, ..translation("reka", "chat") };
+        let mut translated = held_in(&body_memory(MAX_ANSWER), translation);
         answered(&mut translated, 200, false);
         let body = r#"{"text":"Hi","finish_reason":"stop","metadata":{"input_tokens":3,"generated_tokens":2}}"#;
         let said = translated.body(Bytes::from_static(body.as_bytes())).unwrap();
@@ -257,6 +278,24 @@ mod tests {
         assert_eq!(head.headers[header::CONTENT_TYPE], "text/event-stream; charset=utf-8");
         answered(&mut translated, 429, false);
         assert!(translated.body(Bytes::from_static(b"{}")).unwrap().starts_with(b"{"));
+    }
+
+    #[test]
+    fn what_a_stream_repeats_at_its_end_counts_as_memory_and_goes_with_it() {
+        for client in ["responses", "gemini"] {
+            let memory = body_memory(8 << 20);
+            let mut translated = held_in(&memory, translation("chat", client));
+            answered(&mut translated, 200, true);
+            let call = json!({ "index": 0, "id": "c", "function": { "name": "f", "arguments": "x".repeat(200_000) } });
+            let event = json!({ "id": "1", "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] });
+            let event = Bytes::from(format!("data: {event}\n\n"));
+            translated.events(event.clone()).unwrap();
+            assert!(memory.used() >= 200_000, "{client}: {}", memory.used());
+            let refused = (0..100).find_map(|_| translated.events(event.clone()).err());
+            assert!(refused.is_some(), "{client}: its organisation has no room for more");
+            drop(translated);
+            assert_eq!(memory.used(), 0, "{client}");
+        }
     }
 
     #[test]

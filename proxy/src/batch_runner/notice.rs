@@ -140,7 +140,7 @@ async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, Post
     let (left, of_workspace) = (count(turns.left()), count(turns.most_of_workspace()));
     let of_organisation = count(turns.most_of_organisation());
     let [organisations, workspaces] = turns.held();
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let values: [&(dyn ToSql + Sync); 10] = [
         &left,
         &MOST_TRIES,
@@ -160,7 +160,7 @@ async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, Post
 
 async fn note(pool: &SmallPool, id: Uuid) -> Result<(), PostgresAway> {
     const NOTE: &str = "UPDATE batches SET completed_hook_at = now(), completion_next_at = NULL WHERE id = $1";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     bounded(lent.client.execute(NOTE, &[&id])).await?;
     lent.give_back();
     Ok(())

@@ -67,7 +67,7 @@ async fn begin_files(pool: &SmallPool, owner: FileOwner, key: Uuid) -> Result<[U
     const BEGIN: &str = "INSERT INTO managed_files (id, organisation_id, workspace_id, created_by, part_bytes)
         SELECT id, $2::uuid, $3::uuid, $4::uuid, $5::bigint FROM unnest($1::uuid[]) AS id";
     let ids = [Uuid::now_v7(), Uuid::now_v7()];
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     bounded(
         lent.client
             .execute(BEGIN, &[&ids.as_slice(), &owner.organisation, &owner.workspace, &key, &(PART_BYTES as i64)]),
@@ -107,7 +107,7 @@ async fn page(pool: &SmallPool, batch: Uuid, after: i32) -> Result<Vec<Row>, Ste
             FROM (SELECT row_no, custom_id, state, asked, cost, result FROM batch_rows
                   WHERE batch_id = $1 AND row_no > $2 ORDER BY row_no LIMIT $3) AS p) AS q
         WHERE up_to <= $4 OR nth = 1 ORDER BY row_no";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let parameters: [&(dyn ToSql + Sync); 4] = [&batch, &after, &PAGE, &PAGE_BYTES];
     let read = lent.client.query(READ, &parameters);
     let rows = tokio::time::timeout(PATIENCE, read).await.map_err(StepFailure::because)??;
@@ -174,7 +174,7 @@ async fn finish(
     totals: &Totals,
     ends: [EndedFile; 2],
 ) -> Result<bool, StepFailure> {
-    let mut lent = pool.lend().await?;
+    let mut lent = pool.lend_own().await?;
     let work = async {
         let tx = lent.client.transaction().await?;
         for file in &ends {

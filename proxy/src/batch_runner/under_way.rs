@@ -77,7 +77,7 @@ impl UnderWay {
         drop(counts);
         self.meters.in_flight.inc();
         metrics.enter(Lane::Own);
-        let (answer, metrics) = (self.answers.share(), metrics.clone());
+        let (answer, metrics) = (self.answers.share(tenant), metrics.clone());
         let row = self.rows.hold_anyway(tenant, 1);
         RowUnderWay { all: self.clone(), batch: held, bytes, _row: row, answer, metrics }
     }

@@ -19,7 +19,7 @@ pub async fn extend(pool: &SmallPool, owner: Uuid, batches: &[Uuid]) -> Result<(
     const BATCHES: &str = "UPDATE batches SET lease_until = now() + $3::float8 * interval '1 millisecond'
         WHERE id = ANY($2) AND lease_owner = $1";
     let lease = millis(LEASE) as f64;
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     for statement in [ROWS, BATCHES] {
         bounded(lent.client.execute(statement, &[&owner, &batches, &lease])).await?;
     }
@@ -49,7 +49,7 @@ pub async fn due(pool: &SmallPool, most: i64) -> Result<Vec<DueBatch>, PostgresA
             WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling') AND next_step_at <= now()
             AND (lease_until IS NULL OR lease_until < now())) AS of_workspaces
         ORDER BY row_number() OVER (PARTITION BY organisation_id ORDER BY nth, next_step_at), next_step_at LIMIT $1";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let rows = bounded(lent.client.query(DUE, &[&most])).await?;
     lent.give_back();
     let due = rows.iter().map(|row| {
@@ -73,7 +73,7 @@ pub async fn lease_batch(pool: &SmallPool, id: Uuid, owner: Uuid) -> Result<Opti
          RETURNING {}",
         BatchRecord::COLUMNS
     );
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let row = bounded(lent.client.query_opt(&lease_batch, &[&id, &owner, &(millis(LEASE) as f64)])).await?;
     lent.give_back();
     row.as_ref().map(BatchRecord::from_row).transpose().map_err(PostgresAway::because)
@@ -90,7 +90,7 @@ pub async fn release_batch(
     const RELEASE: &str = "UPDATE batches SET lease_owner = NULL, lease_until = NULL, next_step_at = CASE
             WHEN status = $4 THEN greatest(next_step_at, now() + $3::float8 * interval '1 millisecond') ELSE next_step_at END
         WHERE id = $1 AND lease_owner = $2";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     bounded(lent.client.execute(RELEASE, &[&id, &owner, &(millis(wait) as f64), &had.as_str()])).await?;
     lent.give_back();
     Ok(())
@@ -99,7 +99,7 @@ pub async fn release_batch(
 /// Which of these are to be cancelled.
 pub async fn cancelled(pool: &SmallPool, batches: &[Uuid]) -> Result<Vec<Uuid>, PostgresAway> {
     const CANCELLED: &str = "SELECT id FROM batches WHERE id = ANY($1) AND status = 'cancelling'";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let rows = bounded(lent.client.query(CANCELLED, &[&batches])).await?;
     lent.give_back();
     rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(PostgresAway::because)
@@ -109,7 +109,7 @@ pub async fn cancelled(pool: &SmallPool, batches: &[Uuid]) -> Result<Vec<Uuid>, 
 pub async fn survey(pool: &SmallPool) -> Result<(Vec<(BatchStatus, i64)>, f64), PostgresAway> {
     const SURVEY: &str = "SELECT status, count(*), max(extract(epoch FROM now() - next_step_at))::float8 FROM batches
         WHERE status IN ('validating', 'in_progress', 'finalizing', 'cancelling') GROUP BY status";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let rows = bounded(lent.client.query(SURVEY, &[])).await?;
     lent.give_back();
     let (mut counts, mut late) = (Vec::new(), 0_f64);

@@ -62,7 +62,7 @@ impl BatchRecords {
             (Value::Object(new.gateway_options.clone()), Value::Object(new.provider_options.clone()));
         let secrets = (!new.secrets.is_empty()).then(|| serde_json::to_vec(&new.secrets).unwrap_or_default());
         let place = SealedOptions::place(organisation, new.id);
-        let mut lent = self.pool.lend().await?;
+        let mut lent = self.pool.lend(new.owner.tenant()).await?;
         let work = async {
             let tx = lent.client.transaction().await?;
             tx.execute(IN_TURN, &[&workspace]).await?;
@@ -119,7 +119,7 @@ impl BatchRecords {
             return Ok(Some(RunOptions::new(&batch.gateway_options, SealedOptions::default())));
         };
         let place = SealedOptions::place(batch.owner.organisation, batch.id);
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(batch.owner.tenant()).await?;
         let opened = sealer.open(&lent.client, &place, &Sealed::from(sealed.as_slice())).await;
         let opened = match opened {
             Ok(opened) => opened,
@@ -143,7 +143,7 @@ impl BatchRecords {
             "SELECT {} FROM batches WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3",
             BatchRecord::COLUMNS
         );
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         let row = bounded(lent.client.query_opt(&find, &[&owner.organisation, &owner.workspace, &id])).await?;
         lent.give_back();
         row.as_ref().map(BatchRecord::from_row).transpose().map_err(PostgresAway::because)
@@ -161,7 +161,7 @@ impl BatchRecords {
              ORDER BY id DESC LIMIT $4",
             BatchRecord::COLUMNS
         );
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         let rows = bounded(
             lent.client.query(&list, &[&owner.organisation, &owner.workspace, &after, &limit.saturating_add(1)]),
         )
@@ -174,7 +174,7 @@ impl BatchRecords {
     /// Which of these ids of providers' batches a batch is known to have. Nothing else is told of whose it is.
     pub async fn known_at_providers(&self, ids: &[&str]) -> Result<Vec<String>, PostgresAway> {
         const KNOWN: &str = "SELECT provider_batch_id FROM batches WHERE provider_batch_id = ANY($1)";
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend_own().await?;
         let rows = bounded(lent.client.query(KNOWN, &[&ids])).await?;
         lent.give_back();
         rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>().map_err(PostgresAway::because)
@@ -185,7 +185,7 @@ impl BatchRecords {
         const CANCEL: &str = "UPDATE batches SET status = 'cancelling', cancelling_at = now(), next_step_at = now()
             WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3
             AND status IN ('validating', 'in_progress', 'finalizing')";
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         bounded(lent.client.execute(CANCEL, &[&owner.organisation, &owner.workspace, &id])).await?;
         lent.give_back();
         self.find(owner, id).await
@@ -198,7 +198,7 @@ impl BatchRecords {
             "UPDATE batches SET provider_batch = CASE WHEN provider_batch_id IS NULL THEN $2 ELSE provider_batch END,
                 provider_batch_id = coalesce(provider_batch_id, $3)
             WHERE id = $1 AND status IN ('in_progress', 'cancelling') RETURNING provider_batch_id";
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(batch.owner.tenant()).await?;
         let BatchRecord { id, provider_batch, provider_batch_id, .. } = batch;
         let row = bounded(lent.client.query_opt(NOTE, &[id, provider_batch, provider_batch_id])).await?;
         lent.give_back();
@@ -217,7 +217,7 @@ impl BatchRecords {
         let BatchRecord { provider_batch, provider_batch_id, provider_input_file_id, .. } = batch;
         let theirs =
             [&batch.id as &(dyn ToSql + Sync), &lease, provider_batch, provider_batch_id, provider_input_file_id];
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(batch.owner.tenant()).await?;
         bounded(lent.client.execute(SAVE_PROVIDERS, &theirs)).await?;
         lent.give_back();
         Ok(false)
@@ -234,7 +234,7 @@ impl BatchRecords {
             WHERE id = $1 AND lease_owner = $2 AND status = $3";
         let errors = (!batch.errors.is_empty()).then(|| serde_json::to_value(&batch.errors).unwrap_or_default());
         let (status, before) = (batch.status.as_str(), before.as_str());
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(batch.owner.tenant()).await?;
         let saved = bounded(lent.client.execute(
             SAVE,
             &[

@@ -69,7 +69,7 @@ pub struct PutBack {
 
 /// Leases the next rows of a batch, or moves it on when there are none.
 pub async fn begin_group(pool: &SmallPool, id: Uuid, owner: Uuid, size: GroupSize) -> Result<Group, PostgresAway> {
-    let mut lent = pool.lend().await?;
+    let mut lent = pool.lend_own().await?;
     let work = async {
         let tx = lent.client.transaction().await?;
         let group = next_group(&tx, id, owner, size).await?;
@@ -212,7 +212,7 @@ pub async fn finish_row(
         WHERE id = $1 AND EXISTS (SELECT FROM done)";
     let state = if row.is_answered { ANSWERED } else { FAILED };
     let is_over = row.is_probe && row.is_answered;
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let done =
         bounded(lent.client.execute(FINISH, &[&batch, &number, &state, &row.result, &row.cost, &is_over])).await?;
     lent.give_back();
@@ -236,7 +236,7 @@ pub async fn finish_by_id(
             failed = failed + (SELECT count(*) FILTER (WHERE state = 3) FROM done)::int,
             cost = cost + (SELECT coalesce(sum(cost), 0) FROM done)
         WHERE id = $1";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     bounded(lent.client.execute(FINISH, &[&batch, &ids, &states, &results, &costs])).await?;
     lent.give_back();
     Ok(())
@@ -255,7 +255,7 @@ pub async fn put_back(
         WHERE batch_id = $1 AND row_no = $2 AND state = 1 AND lease_owner = $3";
     let wait = millis(back.wait) as f64;
     let (unasked, failures) = (i16::from(!back.is_asked), i16::from(back.is_failure));
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     bounded(lent.client.execute(PUT_BACK, &[&batch, &number, &owner, &wait, &unasked, &failures])).await?;
     lent.give_back();
     Ok(())
@@ -267,7 +267,7 @@ pub async fn hold_up(pool: &SmallPool, batch: Uuid, wait: Duration, why: &BatchE
             next_step_at = greatest(next_step_at, now() + $2::float8 * interval '1 millisecond')
         WHERE id = $1 AND status = 'in_progress'";
     let why = serde_json::json!([why]);
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     bounded(lent.client.execute(HOLD_UP, &[&batch, &(millis(wait) as f64), &why])).await?;
     lent.give_back();
     Ok(())
@@ -279,7 +279,7 @@ pub async fn close_rows(pool: &SmallPool, batch: Uuid) -> Result<bool, PostgresA
     const CLOSE: &str = "UPDATE batch_rows SET state = 3, result = NULL, lease_owner = NULL, lease_until = NULL
         WHERE batch_id = $1 AND (state = 0 OR state = 1 AND lease_until < now())";
     const OPEN: &str = "SELECT EXISTS (SELECT FROM batch_rows WHERE batch_id = $1 AND state IN (0, 1))";
-    let mut lent = pool.lend().await?;
+    let mut lent = pool.lend_own().await?;
     let work = async {
         let tx = lent.client.transaction().await?;
         tx.execute(CLOSE, &[&batch]).await?;
@@ -296,7 +296,7 @@ pub async fn close_rows(pool: &SmallPool, batch: Uuid) -> Result<bool, PostgresA
 pub async fn open_ids(pool: &SmallPool, batch: Uuid, most: i64) -> Result<Vec<(i32, String)>, PostgresAway> {
     const OPEN: &str = "SELECT row_no, custom_id FROM batch_rows WHERE batch_id = $1 AND state IN (0, 1)
         ORDER BY row_no LIMIT $2";
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     let rows = bounded(lent.client.query(OPEN, &[&batch, &most])).await?;
     lent.give_back();
     let ids = rows.iter().map(|row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?)));
@@ -305,7 +305,7 @@ pub async fn open_ids(pool: &SmallPool, batch: Uuid, most: i64) -> Result<Vec<(i
 
 /// Of a batch that cannot be run.
 pub async fn delete_rows(pool: &SmallPool, batch: Uuid) -> Result<(), PostgresAway> {
-    let lent = pool.lend().await?;
+    let lent = pool.lend_own().await?;
     patiently(lent.client.execute("DELETE FROM batch_rows WHERE batch_id = $1", &[&batch])).await?;
     lent.give_back();
     Ok(())

@@ -29,6 +29,8 @@ pub struct CacheFacts {
     pub is_untracked: bool,
     /// Its workspace keeps nothing of what is said: then its config alone may allow it.
     pub is_metrics_only: bool,
+    /// The request carries its config, which is then no more than another way to say what its headers do.
+    pub is_clients_config: bool,
     /// Seconds that its organisation lets answers be kept, which is also how long they are if nobody says more.
     pub organisation_age: Option<u64>,
     /// The endpoint takes JSON, and what it answers can be given again in the form that is asked for.
@@ -43,7 +45,7 @@ pub struct Caching {
     pub coalesces: bool,
     /// The least cosine of a question in other words, where the request has its own.
     pub similarity: Option<f64>,
-    /// Only the request says so: then it makes the operator's no smaller.
+    /// Nobody but the request says so: then it makes the operator's no smaller.
     pub is_clients_similarity: bool,
     /// It is not looked for an answer, and one that is there is replaced.
     pub is_refresh: bool,
@@ -73,7 +75,7 @@ pub fn caching(config: Option<Cache>, headers: Option<&CacheHeaders>, facts: Cac
         max_age: Duration::from_secs(age),
         coalesces: cache.coalesces,
         similarity,
-        is_clients_similarity: asked.is_some() && said.is_none(),
+        is_clients_similarity: similarity.is_some() && (said.is_none() || facts.is_clients_config),
         is_refresh: headers.is_some_and(|headers| headers.is_refresh),
     })
 }
@@ -128,8 +130,13 @@ pub const fn mode_name(mode: CacheMode) -> &'static str {
 mod tests {
     use super::*;
 
-    const FACTS: CacheFacts =
-        CacheFacts { is_untracked: false, is_metrics_only: false, organisation_age: None, is_repeatable: true };
+    const FACTS: CacheFacts = CacheFacts {
+        is_untracked: false,
+        is_metrics_only: false,
+        is_clients_config: false,
+        organisation_age: None,
+        is_repeatable: true,
+    };
 
     fn cache(mode: CacheMode, max_age_seconds: Option<u64>) -> Cache {
         Cache { mode, max_age_seconds, coalesces: false, similarity: None }
@@ -138,8 +145,6 @@ mod tests {
     #[test]
     fn a_request_raises_the_similarity_of_its_config_and_never_lowers_it() {
         let semantic = |similarity| Cache { similarity, ..cache(CacheMode::Semantic, None) };
-        let facts =
-            CacheFacts { is_untracked: false, is_metrics_only: false, organisation_age: None, is_repeatable: true };
         for (config, asked, expected) in [
             (Some(Some(0.9)), Some(Some(0.0)), (Some(0.9), false)),
             (Some(Some(0.9)), Some(Some(0.95)), (Some(0.95), false)),
@@ -150,8 +155,12 @@ mod tests {
             (None, Some(None), (None, false)),
         ] {
             let headers = CacheHeaders { cache: asked.map(semantic), ..CacheHeaders::default() };
-            let found = caching(config.map(semantic), Some(&headers), facts).unwrap();
+            let found = caching(config.map(semantic), Some(&headers), FACTS).unwrap();
             assert_eq!((found.similarity, found.is_clients_similarity), expected, "{config:?} {asked:?}");
+            // A config that the request carries is the client's word, too.
+            let facts = CacheFacts { is_clients_config: true, ..FACTS };
+            let found = caching(config.map(semantic), Some(&headers), facts).unwrap();
+            assert_eq!(found.is_clients_similarity, found.similarity.is_some(), "carried: {config:?} {asked:?}");
         }
     }
 

@@ -61,7 +61,7 @@ impl FileRows {
                   FROM managed_files WHERE organisation_id = $1::uuid AND workspace_id = $2::uuid) AS used
             WHERE used.uploads < $6::bigint AND used.files < $7::bigint AND used.bytes <= $9::bigint - $8::bigint";
         let (id, announced) = (Uuid::now_v7(), signed(announced));
-        let mut lent = self.pool.lend().await?;
+        let mut lent = self.pool.lend(owner.tenant()).await?;
         let quota = self.quota();
         let work = async {
             let tx = lent.client.transaction().await?;
@@ -96,7 +96,7 @@ impl FileRows {
               AND used.bytes <= $6::bigint - $4::bigint RETURNING managed_files.bytes";
         let FileOwner { organisation, workspace } = owner;
         let (needed, wanted, quota) = (signed(needed), signed(wanted), self.quota());
-        let mut lent = self.pool.lend().await?;
+        let mut lent = self.pool.lend(owner.tenant()).await?;
         let work = async {
             let tx = lent.client.transaction().await?;
             tx.execute(IN_TURN, &[&workspace]).await?;
@@ -119,7 +119,7 @@ impl FileRows {
         );
         let FileOwner { organisation, workspace } = owner;
         let bytes = signed(upload.bytes);
-        let mut lent = self.pool.lend().await?;
+        let mut lent = self.pool.lend(owner.tenant()).await?;
         let quota = self.quota();
         let work = async {
             let tx = lent.client.transaction().await?;
@@ -152,7 +152,7 @@ impl FileRows {
             INSERT INTO object_deletions (folder) SELECT $4::text
             WHERE NOT EXISTS (SELECT FROM managed_files WHERE id = $3 AND status = 'processed') ON CONFLICT DO NOTHING";
         let folder = file_folder(owner.organisation, owner.workspace, id);
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         bounded(lent.client.execute(DISCARD, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
         lent.give_back();
         Ok(())
@@ -160,7 +160,7 @@ impl FileRows {
 
     pub async fn find(&self, owner: FileOwner, id: Uuid) -> Result<Option<ManagedFile>, FilesAway> {
         let find = format!("SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND id = $3");
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         let row = bounded(lent.client.query_opt(&find, &[&owner.organisation, &owner.workspace, &id])).await?;
         lent.give_back();
         row.as_ref().map(file).transpose().map_err(FilesAway::because)
@@ -173,7 +173,7 @@ impl FileRows {
             "SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND ($3::uuid IS NULL OR id {beyond} $3)
              AND ($4::text IS NULL OR purpose = $4) ORDER BY id {order} LIMIT $5"
         );
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         let rows =
             bounded(lent.client.query(
                 &list,
@@ -192,7 +192,7 @@ impl FileRows {
             noted AS (INSERT INTO object_deletions (folder) SELECT $4::text FROM gone ON CONFLICT DO NOTHING)
             SELECT id FROM gone";
         let folder = file_folder(owner.organisation, owner.workspace, id);
-        let lent = self.pool.lend().await?;
+        let lent = self.pool.lend(owner.tenant()).await?;
         let gone =
             bounded(lent.client.query_opt(DELETE, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
         lent.give_back();

@@ -239,9 +239,13 @@ mod tests {
 
     #[test]
     fn a_slow_answer_is_no_error_of_the_clock() {
-        for (before, clock, after, expected) in
-            [(100, 100, 900, 0), (100, 900, 900, 0), (100, 1500, 300, 1300), (1100, 100, 1300, -1100), (100, 99, 101, -1)]
-        {
+        for (before, clock, after, expected) in [
+            (100, 100, 900, 0),
+            (100, 900, 900, 0),
+            (100, 1500, 300, 1300),
+            (1100, 100, 1300, -1100),
+            (100, 99, 101, -1),
+        ] {
             assert_eq!(clock_error(before, clock, after), expected, "asked at {before}, told {clock} by {after}");
         }
     }

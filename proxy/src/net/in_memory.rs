@@ -151,6 +151,7 @@ impl Downstream for InMemoryClient {
 mod tests {
     use super::*;
     use crate::net::answer_budget::AnswerBudget;
+    use crate::runtime::tenant_share::Tenant;
     use futures::FutureExt as _;
 
     fn client(longest: usize, deadline: Option<Instant>) -> (InMemoryClient, Waiter) {
@@ -188,17 +189,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_waits_for_its_part_of_a_budget_until_its_deadline() {
         let budget = AnswerBudget::new(4);
-        let (others, alone) = (budget.share(), budget.share());
-        others.grow(4).await;
-        alone.grow(1).await;
+        let share = || budget.share(Tenant::test(1, 1));
+        let [others, alone] = [share(), share()];
+        others.grow(5).await;
+        alone.grow(5).await;
         let deadline = tokio::time::Instant::now().into_std() + Duration::from_secs(5);
         let (client, _waiter) = client(10, Some(deadline));
-        let mut client = client.within(budget.share());
+        let mut client = client.within(share());
         assert!(client.write_body(Bytes::from_static(b"1"), false).now_or_never().is_none());
         drop(alone);
         assert_eq!(client.write_body(Bytes::from_static(b"2"), false).await, Ok(()));
         let (client, _waiter) = self::client(10, Some(deadline));
-        assert_eq!(client.within(budget.share()).write_body(Bytes::from_static(b"1"), true).await, Err(ClientGone));
+        assert_eq!(client.within(share()).write_body(Bytes::from_static(b"1"), true).await, Err(ClientGone));
         assert!(tokio::time::Instant::now().into_std() >= deadline);
     }
 

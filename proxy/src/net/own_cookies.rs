@@ -3,7 +3,8 @@
 use http::{HeaderMap, HeaderValue, header};
 
 /// How the names of our cookies begin, in small letters.
-const OURS: [&str; 3] = ["__host-gateway_", "__secure-gateway_", "gateway_"];
+const OURS: [&str; 6] =
+    ["__host-gateway_", "__secure-gateway_", "gateway_", "__host-mcp_oauth_", "__secure-mcp_oauth_", "mcp_oauth_"];
 
 /// Takes them out of a provider's head. Most heads set none, which costs one look.
 pub fn drop_own_cookies(head: &mut HeaderMap) {
@@ -42,6 +43,8 @@ mod tests {
             (" gateway_session=1", false),
             ("=__Host-gateway_session=1", false),
             ("= =gateway_session", false),
+            ("mcp_oauth_0123456789abcdef=1; Path=/mcp-oauth", false),
+            ("MCP_OAuth_0123456789abcdef=1", false),
         ] {
             let mut head = HeaderMap::new();
             head.append(header::SET_COOKIE, HeaderValue::from_static("other=1"));

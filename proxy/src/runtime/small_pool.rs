@@ -1,12 +1,14 @@
 //! A few connections to Postgres for what is not on the way of inference: made when they are needed, every wait bounded, and
-//! one on which something failed is not used again.
+//! one on which something failed is not used again. They are shared out fairly: a tenant whose statements wait for each other
+//! leaves connections to others.
 
+use super::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use parking_lot::Mutex;
 use shared::db;
 use shared::settings::Database;
 use shared::telemetry::{Brief, LogLimit};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::{Client, Error};
 
 /// For a connection, and for each statement.
@@ -29,25 +31,31 @@ impl PostgresAway {
 
 pub struct SmallPool {
     database: Database,
-    turns: Semaphore,
+    turns: Arc<TenantShare>,
     idle: Mutex<Vec<Client>>,
+}
+
+/// Whose turn it is to have one of so many connections.
+pub fn turns(connections: usize) -> Arc<TenantShare> {
+    TenantShare::new(connections, ShareRule::WAITING)
 }
 
 /// A connection on loan. It is used again only if it is given back, which is done when all went well.
 pub struct Lent<'p> {
     pub client: Client,
     pool: &'p SmallPool,
-    _turn: SemaphorePermit<'p>,
+    _turn: Holding,
 }
 
 impl SmallPool {
     pub fn new(database: Database, connections: usize) -> Self {
-        Self { database, turns: Semaphore::new(connections), idle: Mutex::new(Vec::new()) }
+        Self { database, turns: turns(connections), idle: Mutex::new(Vec::new()) }
     }
 
-    pub async fn lend(&self) -> Result<Lent<'_>, PostgresAway> {
-        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
-        let turn = turn.map_err(PostgresAway::because)?.map_err(PostgresAway::because)?;
+    /// A connection for work of this tenant.
+    pub async fn lend(&self, tenant: Tenant) -> Result<Lent<'_>, PostgresAway> {
+        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire(tenant, 1)).await;
+        let turn = turn.map_err(PostgresAway::because)?;
         while let Some(client) = self.waiting() {
             if !client.is_closed() {
                 return Ok(Lent { client, pool: self, _turn: turn });
@@ -56,6 +64,11 @@ impl SmallPool {
         let connecting = tokio::time::timeout(PATIENCE, db::connect(&self.database)).await;
         let client = connecting.map_err(PostgresAway::because)?.map_err(PostgresAway::because)?;
         Ok(Lent { client, pool: self, _turn: turn })
+    }
+
+    /// For the gateway's own work, which takes its turns fairly before it comes here.
+    pub async fn lend_own(&self) -> Result<Lent<'_>, PostgresAway> {
+        self.lend(Tenant::GATEWAY).await
     }
 
     fn waiting(&self) -> Option<Client> {

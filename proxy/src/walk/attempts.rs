@@ -275,7 +275,7 @@ impl Engine {
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
         let turn = Turn::for_target(target, &errand.caller.workspace, errand.batch.is_some());
-        let caching = self.caching(errand, leaf, fields, guarded);
+        let caching = self.caching(visit, errand, leaf, fields, guarded);
         let mut permit = None;
         let (mut has_entered, mut is_early) = (caching.is_none(), false);
         if has_entered {

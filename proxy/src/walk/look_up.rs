@@ -117,6 +117,7 @@ impl Engine {
     /// None for requests without a cache, which pay no more than this look.
     pub(super) fn caching(
         &self,
+        visit: &Visit,
         errand: &EngineRequest,
         leaf: &Leaf,
         fields: &Fields<'_>,
@@ -130,6 +131,7 @@ impl Engine {
         let has_placeholders = guarded.is_some_and(|guarded| !guarded.input.placeholders.is_empty());
         let facts = CacheFacts {
             is_untracked: errand.is_untracked,
+            is_clients_config: visit.routing.config.is_none(),
             organisation_age: self.snapshot.cache_max_age(&errand.caller.workspace.organisation_id),
             is_metrics_only: self.recorder.is_metrics_only(&errand.caller),
             is_repeatable: !errand.endpoint.takes_forms()

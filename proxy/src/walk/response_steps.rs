@@ -16,7 +16,7 @@ impl ProviderCalls {
         }
         match call.translated.and_then(|translated| translated.back.as_ref()) {
             None => {}
-            Some(WayBack::Conversation(translation)) => steps.push(Translated::new(translation.clone())),
+            Some(WayBack::Conversation(translation)) => steps.push(Translated::new(translation.clone(), call.room)),
             Some(WayBack::Object(reshaping)) => steps.push(Reshaped::new(reshaping.clone())),
         }
         if let Some(guarded) = call.guarded {

@@ -56,6 +56,31 @@ async fn prepared(service: &Service) -> (Client, Vec<PathBuf>, Vec<PathBuf>) {
     (client, adas, bobs)
 }
 
+/// What could not be stored of the same people and traces, here and in another organisation.
+#[tokio::test]
+async fn records_that_were_rejected_are_erased_with_their_person_or_trace() {
+    const PUT: &str = "INSERT INTO rejected_records (segment, record, reason, organisation_id, trace_id, user_name)
+        VALUES ('s', '', 'r', $1, $2, $3)";
+    const LEFT: &str = "SELECT to_jsonb(coalesce(user_name, '-') || ' ' || trace_id) FROM rejected_records
+        ORDER BY user_name, trace_id, organisation_id";
+    let service = Service::start().await;
+    let (home, other) = (service.home.organisation_id, service.organisation().await.organisation_id);
+    let database = service.database.client().await;
+    for (organisation, trace, user) in [
+        (home, "a", Some("ada")),
+        (home, "b", Some("bob")),
+        (home, "b", None),
+        (home, "c", Some("bob")),
+        (other, "b", Some("ada")),
+    ] {
+        database.execute(PUT, &[&organisation, &trace, &user]).await.unwrap();
+    }
+    erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
+    assert_eq!(rows(&service, LEFT).await, ["ada b", "bob b", "bob c", "- b"]);
+    erased(&service, json!({ "trace_id": "b", "mode": "delete" })).await;
+    assert_eq!(rows(&service, LEFT).await, ["ada b", "bob c"]);
+}
+
 async fn erased(service: &Service, body: Value) -> Value {
     let answer = service.administrator().post("/logs/erase", &body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());

@@ -84,7 +84,10 @@ impl Connecting {
         let database = self.service.database.client().await;
         let hash = Sha256::digest(state.as_bytes()).to_vec();
         let person = database.query_one(WHOSE, &[&hash]).await.unwrap().get(0);
-        let signed_in = self.pages().with("cookie", self.sign_in(person).await);
+        let session = self.sign_in(person).await;
+        browser.cookies.retain(|cookie| !cookie.starts_with("gateway_session="));
+        browser.cookies.push(session.clone());
+        let signed_in = self.pages().with("cookie", session);
         let page = signed_in.get(link).await;
         assert_eq!(page.status, 200, "{}", page.text());
         let form = signed_in.request(Method::POST, "/mcp-oauth/start").header("sec-fetch-site", "same-origin");
@@ -299,6 +302,24 @@ async fn a_link_serves_only_its_person_while_they_are_signed_in() {
     let sent_on = whole(form.body(format!("state={state}&csrf_token={CSRF}"))).await;
     assert_eq!(sent_on.status, 303, "no attempt of others uses the link up: {}", sent_on.text());
     assert_eq!(it.connections().await, 0);
+}
+
+/// A provider's answer, or a page of a neighbouring host, can plant a cookie in a browser: it makes nobody connect for another.
+#[tokio::test]
+async fn a_way_that_somebody_else_began_connects_nobody_even_with_its_cookie() {
+    let it = Connecting::start().await;
+    let (_, eve) = member(&it.service).await;
+    let (victim, _) = member(&it.service).await;
+    for session in [it.sign_in(victim).await, String::new()] {
+        let mut browser = Browser::default();
+        let sent = it.agree(&mut browser, &it.link(&eve).await).await;
+        let callback = it.granted(&sent).await;
+        browser.cookies.retain(|cookie| !cookie.starts_with("gateway_session="));
+        browser.cookies.push(session);
+        let answer = it.come_back(&browser, &callback).await;
+        assert!([400, 403].contains(&answer.status.as_u16()), "{} {}", answer.status, answer.text());
+        assert_eq!(it.connections().await, 0);
+    }
 }
 
 #[tokio::test]

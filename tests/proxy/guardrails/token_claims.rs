@@ -76,14 +76,16 @@ async fn claims_are_headers_for_the_services_that_are_asked_afterwards() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_nobody_reaches_is_an_error_that_passes_unless_it_is_to_fail() {
+async fn an_issuer_that_nobody_reaches_fails_unless_it_is_said_to_pass() {
     let stack = Stack::start().await;
     let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.e30.c2ln";
     for address in
         [json!({ "jwksUri": "http://127.0.0.1:1/keys" }), json!({ "introspectEndpoint": "http://127.0.0.1:1/" })]
     {
-        for (fails, status) in [(false, 200), (true, 446)] {
-            let parameters = with(address.clone(), json!({ "headerKey": "x-user-token", "failOnError": fails }));
+        for (fails, status) in
+            [(json!({ "failOnError": false }), 200), (json!({ "failOnError": true }), 446), (json!({}), 446)]
+        {
+            let parameters = with(with(address.clone(), json!({ "headerKey": "x-user-token" })), fails.clone());
             let hook = json!({ "default.jwt": parameters, "deny": true });
             let client = client(&stack, &target(&stack, json!({ "input_guardrails": [hook] })));
             let answer = client.with("x-user-token", token).post("/chat/completions", &chat("hello")).await;

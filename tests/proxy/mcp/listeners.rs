@@ -1,5 +1,6 @@
 //! Streams that are only listened to: they end when the process leaves, and when whoever listens may not any more.
 
+use super::people::member;
 use super::{bridged, call, client, request, serve, serve_at, session};
 use bench::process::Signal;
 use futures::StreamExt as _;
@@ -77,7 +78,11 @@ async fn who_may_listen_no_more_hears_no_more() {
         let path = if slug.is_empty() { "/mcp".to_owned() } else { format!("/{slug}/mcp") };
         open.push((what, id, sql, listen(&client(&stack, &key), &path).await));
     }
+    let (eve, person) = member(&stack, "eve").await;
+    let removed = listen(&eve, "/kept/mcp").await;
     let goes_on = listen(&stays, "/closed/mcp").await;
+    let gone = stack.home.client().delete(&format!("/admin/users/{person}")).await;
+    assert_eq!(gone.status, 200, "{}", gone.text());
     for (what, id, sql, stream) in &open {
         assert!(!stream.is_finished(), "{what}");
         assert_eq!(database.execute(*sql, &[id]).await.unwrap(), 1, "{what}");
@@ -85,6 +90,7 @@ async fn who_may_listen_no_more_hears_no_more() {
     for (what, _, _, stream) in open {
         ended(what, stream).await;
     }
+    ended("its person", removed).await;
     assert!(!goes_on.is_finished(), "nothing was taken from this one");
     goes_on.abort();
 }

@@ -5,8 +5,8 @@ use harness::{Client, Stack};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// A member of the home workspace with a key of their own.
-async fn member(stack: &Stack, name: &str) -> Client {
+/// A member of the home workspace with a key of their own, and who it is.
+pub async fn member(stack: &Stack, name: &str) -> (Client, Uuid) {
     const USER: &str = "INSERT INTO users (organisation_id, email, role) VALUES ($1, $2, 'member') RETURNING id";
     const MEMBER: &str = "INSERT INTO workspace_members (organisation_id, workspace_id, user_id, role)
                           VALUES ($1, $2, $3, 'member')";
@@ -18,7 +18,7 @@ async fn member(stack: &Stack, name: &str) -> Client {
         json!({ "name": name, "workspace_id": workspace, "user_id": user, "scopes": ["mcp.invoke", "models.list"] });
     let key = stack.home.create("/api-keys/workspace/user", key).await["key"].as_str().unwrap().to_owned();
     stack.until_known(&key).await;
-    client(stack, &key)
+    (client(stack, &key), user)
 }
 
 /// They bring the token that the server gave them.
@@ -36,7 +36,7 @@ async fn is_let_in(person: &Client) -> bool {
 async fn each_is_let_in_by_their_own_token_and_by_nobody_elses() {
     let stack = Stack::start().await;
     let service = serve(&stack, "theirs", "closed", json!({ "auth_type": "oauth_auto" })).await;
-    let (ada, bob) = (member(&stack, "ada").await, member(&stack, "bob").await);
+    let (ada, bob) = (member(&stack, "ada").await.0, member(&stack, "bob").await.0);
     assert!(!is_let_in(&ada).await && !is_let_in(&bob).await);
     connect(&ada, "open-sesame").await;
     stack.until("her token is known", async || is_let_in(&ada).await).await;

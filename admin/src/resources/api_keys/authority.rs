@@ -111,6 +111,18 @@ pub fn may_promise(caller: &Caller, scopes: &[String]) -> bool {
     holds_scopes(caller, KeyPower { kind: KeyKind::WorkspaceUser, scopes, workspace: None, owner: None }, None)
 }
 
+/// Whether the caller may make somebody an admin of the organisation. Admins hold every scope of admin keys by their session,
+/// and whoever chooses an address may read its mail, so a key with fewer scopes would become one by way of a person.
+pub fn may_make_admin(caller: &Caller) -> bool {
+    caller.standing.as_deref().map_or_else(|| caller.may_act_as_owner(), Standing::is_organisation_admin)
+}
+
+/// Whether the caller may seat somebody who is yet to come in a workspace, in this role. Members have what an invitation is
+/// for; the other roles are given by those who may give them to people who are there.
+pub fn may_seat(caller: &Caller, role: WorkspaceRole) -> bool {
+    role == WorkspaceRole::Member || may_make_admin(caller) || caller.holds("workspace_users.create")
+}
+
 /// An admin key cannot hold all scopes of a workspace's keys. It may see the secret of such a key if it could make one.
 fn holds_scopes(caller: &Caller, power: KeyPower<'_>, owner: Option<&Standing>) -> bool {
     let exceeds = power.scopes.iter().any(|scope| exceeds_role(caller, power.kind, scope));

@@ -5,10 +5,10 @@ use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource as _, metadata_schema};
 use crate::http::{ApiError, text, time};
 use crate::identity::access::WorkspaceRole;
-use crate::identity::{Call, tenancy};
+use crate::identity::{Call, Caller, tenancy};
 use crate::mail::invitation::Invitation;
 use crate::resources::api_keys::authority;
-use crate::resources::users;
+use crate::resources::users::{self, NOT_AN_ADMIN};
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -43,15 +43,12 @@ pub async fn create(State(app): State<App>, call: Call) -> Answer {
     let new: NewInvite = call.body()?;
     let email = address(&new.email)?;
     let key = new.workspace_api_key_details.map(|key| checked_key(key, Utc::now())).transpose()?;
-    if key.as_ref().is_some_and(|key| !authority::may_promise(&call.caller, &key.scopes)) {
-        // The link is shown to the inviter, who could follow it.
-        return Err(ApiError::Forbidden("A key is promised by those who hold its scopes or may make such keys"));
-    }
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     may_invite(&action, &email).await?;
     conforms(&action, key.as_ref()).await?;
     let seats = seats(&action, new.workspaces.unwrap_or_default()).await?;
+    may_give(&call.caller, new.role.as_str(), &seats, key.as_ref())?;
     action.tx.execute(LAPSED, &[&action.organisation_id(), &email]).await?;
     let link = InviteLink::fresh(&app);
     let columns = Columns::default()
@@ -83,9 +80,11 @@ pub async fn resend(State(app): State<App>, call: Call, Path(id): Path<String>) 
         return Err(ApiError::invalid(format!("This invite is {} and cannot be sent again", before.status.as_str())));
     }
     may_invite(&action, &before.email).await?;
+    may_give(&call.caller, &before.role, &before.workspaces, before.key.as_ref())?;
     let link = InviteLink::fresh(&app);
     let columns = Columns::default()
         .set("status", "pending")
+        .set("invited_by", call.caller.actor_id())
         .set("token_hash", link.hash())
         .set("expires_at", Utc::now() + TimeDelta::days(DAYS));
     let row = Invite::TABLE.update(&action.tx, before.id, &columns).await.map_err(pending_already)?;
@@ -96,6 +95,21 @@ pub async fn resend(State(app): State<App>, call: Call, Path(id): Path<String>) 
     warn_of_no_mail(&app, &call);
     app.mail.send(letter);
     Ok(Json(json!({ "invite_link": link.url, "inviteLink": link.url })))
+}
+
+/// The link is shown to whoever invites or invites again, who could follow it: it gives nothing that they could not have.
+fn may_give(caller: &Caller, role: &str, seats: &[Seat], key: Option<&KeyDetails>) -> Result<(), ApiError> {
+    if role == "admin" && !authority::may_make_admin(caller) {
+        return Err(NOT_AN_ADMIN);
+    }
+    let roles = seats.iter().filter_map(|seat| WorkspaceRole::parse(&seat.role));
+    if !roles.into_iter().all(|role| authority::may_seat(caller, role)) {
+        return Err(ApiError::Forbidden("Managers and admins of a workspace are invited by who may add them to it"));
+    }
+    if key.is_some_and(|key| !authority::may_promise(caller, &key.scopes)) {
+        return Err(ApiError::Forbidden("A key is promised by those who hold its scopes or may make such keys"));
+    }
+    Ok(())
 }
 
 /// Whoever invites would wait for an answer to a mail that nobody got.

@@ -145,11 +145,21 @@ pub(super) struct GeminiStreamWriter<'a> {
     finished: Vec<Choice>,
     usage: Option<Usage>,
     has_failed: bool,
+    held: usize,
 }
 
 impl<'a> GeminiStreamWriter<'a> {
     pub fn new(options: AnswerOptions<'a>) -> Self {
-        Self { options, id: None, model: None, open: Vec::new(), finished: Vec::new(), usage: None, has_failed: false }
+        Self {
+            options,
+            id: None,
+            model: None,
+            open: Vec::new(),
+            finished: Vec::new(),
+            usage: None,
+            has_failed: false,
+            held: 0,
+        }
     }
 
     fn chunk(&mut self, sink: &mut dyn EventSink, choices: &[Choice], counts: Option<&Usage>) {
@@ -220,6 +230,7 @@ impl StreamWriter for GeminiStreamWriter<'_> {
                 _ => {}
             },
             Delta::Arguments { choice, part, json } => {
+                self.held += json.len();
                 if let Some(Part::ToolUse(call)) = self.find(*choice, *part) {
                     call.arguments.push_str(json);
                 }
@@ -243,7 +254,10 @@ impl StreamWriter for GeminiStreamWriter<'_> {
                     self.one(sink, *choice, call);
                 }
             }
-            Delta::Logprobs { choice, tokens } => self.ending(*choice).logprobs.extend(tokens.iter().cloned()),
+            Delta::Logprobs { choice, tokens } => {
+                self.held += tokens.iter().map(|token| 64 * (1 + token.top.len())).sum::<usize>();
+                self.ending(*choice).logprobs.extend(tokens.iter().cloned());
+            }
             Delta::Safety { choice: Some(choice), ratings } => self.ending(*choice).safety = Some(ratings.clone()),
             Delta::Finish { choice, finish, extra } => {
                 let ending = self.ending(*choice);
@@ -261,6 +275,10 @@ impl StreamWriter for GeminiStreamWriter<'_> {
     }
 
     /// Finish reasons and usage come in one last chunk.
+    fn held(&self) -> usize {
+        self.held
+    }
+
     fn finish(&mut self, sink: &mut dyn EventSink) {
         if self.has_failed {
             return;

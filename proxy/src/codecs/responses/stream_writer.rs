@@ -354,6 +354,11 @@ impl StreamWriter for ResponsesStreamWriter<'_> {
         }
     }
 
+    /// The answer as it is assembled, and the parts that the events of their ends repeat.
+    fn held(&self) -> usize {
+        2 * self.assembler.size()
+    }
+
     fn finish(&mut self, sink: &mut dyn EventSink) {
         let open: Vec<u32> = self.open.iter().map(|open| open.part).collect();
         open.into_iter().for_each(|part| self.end(part, sink));

@@ -17,10 +17,12 @@ use crate::journal::late_results::{HookLists, LateWork, LateWorks, MAX_WAITING};
 use crate::mcp::bridge_memory::{self, BridgeMemory};
 use crate::mcp::bridges::MAX_SESSIONS;
 use crate::mcp::{Bridges, CircuitKey, ListCache, McpCircuits, McpEndpoint};
+use crate::net::answer_budget::AnswerBudget;
 use crate::net::dial::lab;
 use crate::routing::inline_configs::InlineConfigs;
 use crate::runtime::heavy::places;
 use crate::runtime::memory::{OwnedShare, body_memory};
+use crate::runtime::small_pool;
 use crate::snapshot::unheld_versions::KeptVersions;
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -82,7 +84,16 @@ fn bounded() -> Vec<Bounded> {
     });
     let turns = Arc::new(Turns::default());
     let searches: Take = Box::new(move |tenant| turns.begin(tenant, 5).and_then(held));
+    let connections = small_pool::turns(4);
+    let lent: Take = Box::new(move |tenant| connections.acquire(tenant, 1).now_or_never().and_then(held));
+    let answers = AnswerBudget::new(64 * MIB);
+    let growing: Take = Box::new(move |tenant| {
+        let share = answers.share(tenant);
+        share.take(MIB).then(|| Box::new(share) as Box<dyn Any>)
+    });
     vec![
+        ("connections for files and batches", 4, lent),
+        ("answers of batches", 64, growing),
         ("the memory of bodies", 64, bodies),
         ("threads for heavy work", 8, heavy),
         ("room for questions to services", room::MAX_PIECES / room::pieces(4 * MIB), rooms),
