@@ -137,9 +137,10 @@ pub async fn record(db: &impl GenericClient, record: &AuditRecord) -> Result<(),
     db.execute(INSERT, &values).await.map(|_| ())
 }
 
-/// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads are not recorded.
+/// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads and dry runs are not
+/// recorded.
 pub async fn attempt(app: &App, origin: &RequestOrigin, key: &ApiKey, status: StatusCode, refused: Option<&ApiError>) {
-    if origin.operation.audit.is_none() || origin.is_recorded() {
+    if origin.operation.audit.is_none() || origin.is_recorded() || origin.is_dry_run {
         return;
     }
     let mut row = AuditRecord::for_key(origin, key);

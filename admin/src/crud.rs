@@ -11,6 +11,7 @@ mod resource;
 mod routes;
 pub mod tags;
 pub mod tenant_settings;
+pub mod unchanged;
 pub mod versions;
 
 pub use action::{Action, Change};
@@ -19,7 +20,7 @@ pub use resource::{Resource, Verb, shown};
 pub use routes::Routes;
 
 use crate::app::App;
-use crate::http::{ApiError, InUseBy, json};
+use crate::http::{ApiError, InUseBy, etag, json};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -86,6 +87,7 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     };
     let row = R::TABLE.insert(&action.tx, &columns).await.map_err(refused::<R>)?;
     let made = R::from_row(&row)?;
+    call.origin.tag(tag_of(&row)?);
     action.workspace_id = made.workspace_id();
     made.after(Verb::Create, &action).await?;
     let reply = made.created(&call);
@@ -108,7 +110,9 @@ pub async fn update<R: Resource>(State(app): State<App>, call: Call, Path(name):
         return Err(ApiError::invalid("Nothing to update"));
     }
     let row = R::TABLE.update(&action.tx, current.id(), &columns).await.map_err(refused::<R>)?;
-    let changed = R::from_row(&row.ok_or(ApiError::NotFound(R::OBJECT))?)?;
+    let row = row.ok_or(ApiError::NotFound(R::OBJECT))?;
+    let changed = R::from_row(&row)?;
+    call.origin.tag(tag_of(&row)?);
     changed.after(Verb::Update, &action).await?;
     let reply = changed.updated(&call);
     let (before, after) = (Some(current.recorded(&call)), Some(changed.recorded(&call)));
@@ -159,6 +163,20 @@ pub async fn find<R: Resource>(
     workspace: Option<Uuid>,
     lock: RowLock,
 ) -> Result<R, ApiError> {
+    let row = find_row::<R>(db, call, name, workspace, lock).await?;
+    if call.origin.operation.reads_object() {
+        call.origin.tag(tag_of(&row)?);
+    }
+    Ok(R::from_row(&row)?)
+}
+
+async fn find_row<R: Resource>(
+    db: &impl GenericClient,
+    call: &Call,
+    name: &str,
+    workspace: Option<Uuid>,
+    lock: RowLock,
+) -> Result<Row, ApiError> {
     let further = R::named(call, name)?;
     let named = tenancy::named(&R::TABLE, name).ok_or(ApiError::NotFound(R::OBJECT))?.join(further);
     let filter = live::<R>(tenancy::visible(&R::TABLE, &call.caller, workspace).join(named));
@@ -166,11 +184,17 @@ pub async fn find<R: Resource>(
         RowLock::No => R::TABLE.find(db, &filter).await?,
         RowLock::ForUpdate => R::TABLE.lock(db, &filter).await?,
     };
-    match rows.as_slice() {
-        [] => Err(ApiError::NotFound(R::OBJECT)),
-        [row] => Ok(R::from_row(row)?),
-        [..] => Err(ApiError::field("workspace_id", "is required: several workspaces have an object of this name")),
+    let mut rows = rows.into_iter();
+    match (rows.next(), rows.next()) {
+        (None, _) => Err(ApiError::NotFound(R::OBJECT)),
+        (Some(row), None) => Ok(row),
+        _ => Err(ApiError::field("workspace_id", "is required: several workspaces have an object of this name")),
     }
+}
+
+/// The `ETag` of the object of a row.
+pub fn tag_of(row: &Row) -> Result<String, ApiError> {
+    Ok(etag::tag(row.try_get("id")?, row.try_get("last_updated_at")?))
 }
 
 /// The row to be changed, locked, if the caller may change it. The workspace may be named in the body or the query.
@@ -178,13 +202,15 @@ pub async fn held<R: Resource>(action: &mut Action<'_>, name: &str, asked: Optio
     let call = action.call;
     let asked = asked.or_else(|| call.query().text("workspace_id"));
     let workspace = tenancy::asked(&action.tx, &call.caller, asked).await?;
-    let row = find::<R>(&action.tx, call, name, workspace, RowLock::ForUpdate).await?;
+    let stored = find_row::<R>(&action.tx, call, name, workspace, RowLock::ForUpdate).await?;
+    let row = R::from_row(&stored)?;
     row.may_change(call)?;
     let is_shared = R::TABLE.tenancy == Tenancy::Either && row.workspace_id().is_none();
     if is_shared && call.caller.workspace_id().is_some() {
         return Err(ApiError::Forbidden("This belongs to the organisation; only its admin keys may change it"));
     }
     action.workspace_id = row.workspace_id();
+    unchanged::require(action, row.id(), stored.try_get("last_updated_at")?).await?;
     Ok(row)
 }
 

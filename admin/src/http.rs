@@ -2,7 +2,9 @@
 //! that can be absent, null or a value, and what goes with pages that people see.
 
 pub mod body;
+pub mod dry_run;
 pub mod error;
+pub mod etag;
 pub mod field;
 pub mod field_fault;
 pub mod json;
@@ -12,7 +14,7 @@ pub mod schema_check;
 pub mod text;
 pub mod time;
 
-pub use error::{ApiError, ErrorExtension, InUseBy, RECENT_MINUTES};
+pub use error::{ApiError, ChangedSince, ErrorExtension, InUseBy, RECENT_MINUTES};
 pub use field::Field;
 pub use field_fault::FieldFault;
 pub use query::{PageSizes, Query};

@@ -59,7 +59,9 @@ pub fn document(docs: &[(&'static Operation, Doc)], built: &[&'static Operation]
             "description": "One base URL for model providers and for managing who may call them. Send an API key as \
                             `x-gateway-api-key` or as a bearer token. Unknown fields of a body and unknown parameters \
                             are refused with the nearest known name; under a header prefix of another product \
-                            (`HEADER_PREFIX_ALIASES`) they are ignored, and listed in `x-gateway-warnings`.",
+                            (`HEADER_PREFIX_ALIASES`) they are ignored, and listed in `x-gateway-warnings`. \
+                            Objects are read with an `ETag`; a change with `If-Match` is 412 if somebody changed the \
+                            object meanwhile. `?dry_run=true` tries a change without making it.",
             "x-compatible-release": COMPATIBLE_RELEASE,
         },
         "servers": [{ "url": "/v1" }],

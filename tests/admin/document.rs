@@ -42,6 +42,17 @@ impl Document {
         }
     }
 
+    /// Each parameter of the lists whose values are closed.
+    pub fn closed_filters(&self) -> Vec<(String, String)> {
+        let is_closed = |path: &str, name: &str| {
+            let parameters = self.0["paths"][path]["get"]["parameters"].as_array().unwrap();
+            parameters.iter().any(|one| one["name"] == name && is_closed(&one["schema"]))
+        };
+        let lists = self.lists().into_iter();
+        let filters = lists.flat_map(|(path, names)| names.into_iter().map(move |name| (path.clone(), name)));
+        filters.filter(|(path, name)| is_closed(path, name)).collect()
+    }
+
     /// Everything that admin lists, with the parameters of its query. The document also describes what the proxy serves.
     pub fn lists(&self) -> Vec<(String, Vec<String>)> {
         let paths = self.0["paths"].as_object().unwrap().iter();
@@ -54,6 +65,18 @@ impl Document {
             (is_ours && !names.is_empty() && !path.contains('{')).then(|| (path.clone(), names))
         });
         lists.collect()
+    }
+}
+
+/// Whether not every text is a value of it.
+fn is_closed(schema: &Value) -> bool {
+    match schema["anyOf"].as_array() {
+        Some(forms) => forms.iter().all(is_closed),
+        None => {
+            let is_text = schema["type"] == "string";
+            let narrows = ["enum", "const", "format", "pattern"].iter().any(|rule| schema.get(*rule).is_some());
+            narrows || !is_text
+        }
     }
 }
 

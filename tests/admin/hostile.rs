@@ -66,6 +66,23 @@ async fn every_filter_of_every_list_survives_anything() {
     walks.await;
 }
 
+/// An empty list would be taken for the answer to what was meant.
+#[tokio::test]
+async fn a_filter_with_a_value_that_it_cannot_have_is_refused_by_name() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let filters = Document::of(&service).await.closed_filters();
+    assert!(filters.len() >= 50, "{filters:?}");
+    let mut passed = Vec::new();
+    for (path, name) in filters {
+        let answer = client.get(&format!("{path}?{name}=~~")).await;
+        if answer.status != 400 || !answer.json()["error"]["param"].as_str().is_some_and(|param| param.contains(&name)) {
+            passed.push(format!("{path}?{name}: {} {}", answer.status, answer.text()));
+        }
+    }
+    assert!(passed.is_empty(), "{}", passed.join("\n"));
+}
+
 /// A megabyte is longer than a request's head may be. It is refused below the service, which never sees it.
 #[tokio::test]
 async fn a_query_of_a_megabyte_is_refused_and_the_service_goes_on() {

@@ -3,6 +3,7 @@
 
 use crate::analytics::COUNTING;
 use crate::document::Document;
+use crate::dry_run::contents;
 use crate::log_exports::Place;
 use crate::logs::{at, store};
 use crate::policies;
@@ -33,13 +34,31 @@ impl Caller<'_> {
     }
 
     async fn send(&mut self, client: &Client, method: &Method, path: &str, body: &Value) -> Answer {
+        let plain = path.split('?').next().unwrap();
+        let Lookup::Operation(operation) = routes::find(method.as_str(), plain) else { panic!("{method} {path}") };
+        if operation.may_be_tried() {
+            self.try_first(client, method, path, body).await;
+        }
         let request = client.request(method.clone(), path);
         let answer = whole(if body.is_null() { request } else { request.json(body) }).await;
         assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
-        let plain = path.split('?').next().unwrap();
-        let Lookup::Operation(operation) = routes::find(method.as_str(), plain) else { panic!("{method} {path}") };
+        assert_eq!(answer.header("x-gateway-dry-run"), "", "{method} {path}");
         self.called.insert((operation.method.as_str(), operation.path));
         answer
+    }
+
+    /// The answer that the change would have, and nothing written: not the object, no record, no version.
+    async fn try_first(&self, client: &Client, method: &Method, path: &str, body: &Value) {
+        let db = self.service.database.client().await;
+        let before = contents(&db).await;
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let request = client.request(method.clone(), &format!("{path}{sign}dry_run=true"));
+        let answer = whole(if body.is_null() { request } else { request.json(body) }).await;
+        assert_eq!((answer.status.as_u16(), answer.header("x-gateway-dry-run")), (200, "true"), "{method} {path}");
+        assert!(answer.header("x-gateway-warnings").contains("dry_run"), "{method} {path}");
+        let faults = self.document.faults(method, path, &answer);
+        assert!(faults.is_empty(), "{method} {path}: {faults:?} in {}", answer.text());
+        assert_eq!(contents(&db).await, before, "{method} {path} wrote");
     }
 
     async fn get(&mut self, path: &str) -> Value {

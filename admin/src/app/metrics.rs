@@ -15,6 +15,7 @@ pub struct Metrics {
     pub in_flight: IntGauge,
     pub connections: IntGauge,
     pub refused: IntCounterVec,
+    pub dry_runs: IntCounter,
     pub panics: IntCounter,
     pub unrecorded_tokens: IntCounter,
     pub job_last_success: GaugeVec,
@@ -58,6 +59,10 @@ impl Metrics {
             in_flight: kept(&registry, IntGauge::new("gateway_admin_in_flight_requests", "Requests being answered.")?)?,
             connections: kept(&registry, IntGauge::new("gateway_admin_connections", "Connections of clients.")?)?,
             refused: kept(&registry, IntCounterVec::new(refused, &["code"])?)?,
+            dry_runs: kept(
+                &registry,
+                IntCounter::new("gateway_admin_dry_runs_total", "Changes that were tried and not made (?dry_run=true).")?,
+            )?,
             panics: kept(
                 &registry,
                 IntCounter::new("gateway_admin_panics_total", "Requests that hit a bug and got 500.")?,

@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
-use crate::http::ApiError;
+use crate::http::{ApiError, etag};
 use crate::identity::Call;
 use serde_json::Value;
 use tokio_postgres::{Client, Transaction};
@@ -36,13 +36,21 @@ impl<'a> Action<'a> {
         self.call.caller.organisation_id()
     }
 
-    /// Writes the audit record and makes all of it true.
+    /// Writes the audit record and makes all of it true; of a dry run nothing, once all of it is known to be possible.
     pub async fn commit(self, change: Change) -> Result<(), ApiError> {
+        if self.call.origin.has_open_condition() {
+            return Err(etag::not_here());
+        }
         let mut record = AuditRecord::for_caller(&self.call.origin, &self.call.caller);
         record.workspace_id = self.workspace_id;
         record.resource_id = Some(change.resource_id);
         (record.before, record.after) = (change.before, change.after);
         audit::record(&self.tx, &record).await?;
+        if self.call.origin.is_dry_run {
+            // What would only be found by the commit.
+            self.tx.batch_execute("SET CONSTRAINTS ALL IMMEDIATE").await?;
+            return Ok(self.tx.rollback().await?);
+        }
         self.tx.commit().await?;
         self.call.origin.mark_recorded();
         Ok(())

@@ -130,7 +130,9 @@ pub async fn rollback<R: Versioned>(State(app): State<App>, call: Call, Path(nam
     let version = find(&action.tx, &current, &asked.version_id).await?;
     let columns = R::restored(&action, version.content).await?;
     let row = R::TABLE.update(&action.tx, current.id(), &columns).await?;
-    let changed = R::from_row(&row.ok_or(ApiError::NotFound(R::OBJECT))?)?;
+    let row = row.ok_or(ApiError::NotFound(R::OBJECT))?;
+    let changed = R::from_row(&row)?;
+    call.origin.tag(crud::tag_of(&row)?);
     changed.after(Verb::Update, &action).await?;
     let reply = changed.updated(&call);
     let (before, after) = (Some(current.shown(&call)), Some(changed.shown(&call)));

@@ -1,6 +1,7 @@
 //! Why a request was refused: one enum, one mapping to status, code and body. The body names the request, which an
 //! error does not know, so it travels in the response's extensions and `observe` writes it out.
 
+use super::Time;
 use super::field_fault::FieldFault;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -56,6 +57,9 @@ pub enum ApiError {
     /// It runs by default for those whom `by` lists, and no force takes it from them.
     #[error("This {object} is a default of {}; take it out of those defaults first", InUseBy::spoken(.by))]
     DefaultOf { object: &'static str, by: Vec<InUseBy> },
+    /// It is no longer as the caller, who said so with `If-Match`, saw it.
+    #[error("{0}")]
+    Changed(Box<ChangedSince>),
     /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
     #[error("There is no such {0}")]
     NotFound(&'static str),
@@ -136,6 +140,7 @@ impl ApiError {
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => StatusCode::CONFLICT,
+            Self::Changed(_) => StatusCode::PRECONDITION_FAILED,
             Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -158,7 +163,7 @@ impl ApiError {
             Self::Unauthenticated(_) | Self::Reauthenticate => "AB05",
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
-            Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => "AB07",
+            Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } | Self::Changed(_) => "AB07",
             Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => "AB08",
             Self::FeatureOff { .. } | Self::LimitReached { .. } => "AB09",
             Self::NotBuilt => "AB10",
@@ -226,6 +231,9 @@ impl ApiError {
         if let Self::InUse { by, .. } | Self::DefaultOf { by, .. } = self {
             data["in_use_by"] = json!(by);
         }
+        if let Self::Changed(since) = self {
+            data["changed"] = json!(since);
+        }
         json!({ "success": false, "message": message, "data": data, "error": error, "request_id": request_id })
     }
 }
@@ -247,6 +255,30 @@ impl InUseBy {
         let named = by.iter().take(SHOWN).map(|one| format!("{} `{}`", one.object, one.name));
         let named = named.collect::<Vec<_>>().join(", ");
         if by.len() > SHOWN { format!("{named} and {} more", by.len() - SHOWN) } else { named }
+    }
+}
+
+/// Who changed an object since somebody saw it, as far as the audit trail knows.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ChangedSince {
+    pub at: Time,
+    /// `user`, `api_key` or `system`.
+    pub by_type: Option<String>,
+    pub by_id: Option<uuid::Uuid>,
+    pub by_name: Option<String>,
+    pub fields: Vec<String>,
+}
+
+impl std::fmt::Display for ChangedSince {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "This was changed since it was read (at {}", self.at)?;
+        if let Some(name) = &self.by_name {
+            write!(f, " by {name}")?;
+        }
+        match self.fields.as_slice() {
+            [] => f.write_str("); read it again"),
+            fields => write!(f, ": {}); read it again", fields.join(", ")),
+        }
     }
 }
 

@@ -5,14 +5,14 @@ use crate::http::{ApiError, Query, json};
 use crate::identity::Caller;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, Uri, header};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use shared::routes::Operation;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use uuid::Uuid;
 
 /// A request by somebody who was authenticated and may perform the operation.
@@ -35,8 +35,14 @@ pub struct RequestOrigin {
     pub is_lenient: bool,
     /// Whether a session's cookie is the credential: the caller's key is then none that is stored.
     pub is_by_session: bool,
+    /// Whether it only asks what would become of it: nothing may be kept, recorded or mailed.
+    pub is_dry_run: bool,
     warnings: Mutex<Vec<String>>,
     is_recorded: AtomicBool,
+    /// Whether its `If-Match` was compared with an object.
+    is_compared: AtomicBool,
+    /// The `ETag` of its answer.
+    tag: OnceLock<String>,
 }
 
 /// Warnings of one answer; whoever earns more has read enough.
@@ -67,8 +73,11 @@ impl RequestOrigin {
             body: Bytes::new(),
             is_lenient: false,
             is_by_session: false,
+            is_dry_run: false,
             warnings: Mutex::default(),
             is_recorded: AtomicBool::new(false),
+            is_compared: AtomicBool::new(false),
+            tag: OnceLock::new(),
         }
     }
 
@@ -87,6 +96,26 @@ impl RequestOrigin {
     /// The audit trail has this request; the gate need not add it.
     pub fn mark_recorded(&self) {
         self.is_recorded.store(true, Ordering::Release);
+    }
+
+    /// The object is held, and is as the caller saw it.
+    pub fn mark_compared(&self) {
+        self.is_compared.store(true, Ordering::Release);
+    }
+
+    /// Whether it came with a condition that nothing has looked at.
+    pub fn has_open_condition(&self) -> bool {
+        self.headers.contains_key(header::IF_MATCH) && !self.is_compared.load(Ordering::Acquire)
+    }
+
+    /// What the answer shows is in this state.
+    pub fn tag(&self, tag: String) {
+        let _ = self.tag.set(tag);
+    }
+
+    /// The tag of what it shows or has made; a dry run makes nothing.
+    pub fn answered_tag(&self) -> Option<&str> {
+        self.tag.get().map(String::as_str).filter(|_| !self.is_dry_run)
     }
 
     pub fn is_recorded(&self) -> bool {

@@ -4,6 +4,7 @@ use super::doc::Doc;
 use super::refusals;
 use super::schema::{self, Schema};
 use crate::http::RECENT_MINUTES;
+use crate::http::dry_run::DRY_RUN;
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, KeySet, Operation, Scopes, SessionReach};
 
@@ -36,6 +37,9 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
     }
     if let Access::Keys(kinds) = operation.access {
         rendered["x-key-kinds"] = key_kinds(kinds).into();
+    }
+    if operation.may_be_tried() {
+        rendered["parameters"].as_array_mut().expect("a list is made above").push(dry_run_parameter());
     }
     if operation.needs_recent_sign_in() {
         rendered["x-recent-sign-in"] = true.into();
@@ -158,6 +162,14 @@ pub fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
         })
     });
     in_path.chain(in_query).collect()
+}
+
+/// Of every change that can be tried.
+fn dry_run_parameter() -> Value {
+    json!({
+        "name": DRY_RUN, "in": "query", "required": false, "example": false, "schema": { "type": "boolean" },
+        "description": "`true` answers as the change would, with the header `x-gateway-dry-run: true`, and changes nothing.",
+    })
 }
 
 /// Ids are looked up as they come: what is no id is not found.

@@ -2,7 +2,8 @@
 //! so they cannot differ.
 
 use super::schema::{self, Schema, any_text, fixed, list, object};
-use crate::http::ApiError;
+use crate::http::{ApiError, ChangedSince, Time};
+use chrono::DateTime;
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, Method, Operation, Scopes};
 
@@ -61,6 +62,17 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
             ApiError::Conflict("There is a label with this name already".into()),
         ),
         (
+            "Changed",
+            "The object is no longer as `If-Match` says; `data.changed` tells who changed which fields",
+            ApiError::Changed(Box::new(ChangedSince {
+                at: Time(DateTime::UNIX_EPOCH),
+                by_type: Some("user".into()),
+                by_id: Some(uuid::Uuid::nil()),
+                by_name: Some("Ada Lovelace".into()),
+                fields: vec!["name".into()],
+            })),
+        ),
+        (
             "TooLarge",
             "The body is larger than the operation reads (`x-body-limit`)",
             ApiError::TooLarge { limit: 1 << 20 },
@@ -89,6 +101,7 @@ pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map
         (403, "Forbidden", is_by_key || is_scim || operation.access == Access::Session),
         (404, missing, is_by_key || operation.path.contains('{')),
         (409, "Conflict", (is_by_key || is_scim) && is_write),
+        (412, "Changed", operation.may_be_tried()),
         (413, "TooLarge", true),
         (429, "RateLimited", is_by_key),
         (500, "Failed", true),
@@ -131,6 +144,13 @@ fn with_error(title: &str, error: Schema) -> Schema {
         .need("workspace_id", schema::uuid().or_null().says("The workspace it belongs to."));
     let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
     let data = data.may("in_use_by", list(user).says("Of a delete that was refused: who relies on the object."));
+    let changed = object("ChangedSince")
+        .need("at", schema::time())
+        .need("by_type", any_text().eg("user").or_null().says("`user`, `api_key` or `system`."))
+        .need("by_id", schema::uuid().or_null())
+        .need("by_name", any_text().eg("Ada Lovelace").or_null())
+        .need("fields", list(any_text().eg("name")).says("The fields that the last change set."));
+    let data = data.may("changed", changed.says("Of a change that `If-Match` forbids: what was changed meanwhile."));
     object(title)
         .need("success", fixed(false))
         .need("message", any_text())

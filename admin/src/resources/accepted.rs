@@ -4,6 +4,7 @@
 
 use super::{routes, virtual_keys};
 use crate::http::schema_check::PREFIXES;
+use crate::http::dry_run::DRY_RUN;
 use serde_json::{Map, Value, json};
 use shared::routes::Operation;
 use std::collections::HashMap;
@@ -40,7 +41,8 @@ fn all() -> HashMap<(&'static str, &'static str), Accepted> {
         let key = (operation.method.as_str(), operation.path);
         let (body, query) = doc.accepts();
         let body = body.cloned().unwrap_or_else(nothing);
-        let parameters = query["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let described = query["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let parameters = described.chain(operation.may_be_tried().then(|| DRY_RUN.to_owned()));
         let is_list = operation.method.as_str() == "GET" && !operation.path.contains('{');
         (key, Accepted { body: also(key.1, body), parameters: parameters.collect(), is_list })
     });

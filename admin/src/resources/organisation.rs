@@ -9,8 +9,8 @@ mod security_settings;
 mod settings;
 
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, Routes, RowLock, metadata_schema};
-use crate::http::{ApiError, Field, Time, text};
+use crate::crud::{Action, Answer, Change, Routes, RowLock, metadata_schema, unchanged};
+use crate::http::{ApiError, Field, Time, etag, text};
 use crate::identity::Call;
 use axum::Json;
 use axum::extract::State;
@@ -101,6 +101,13 @@ impl Organisation {
         Ok(row::read(&db.query_one(LOAD, &[&id]).await?)?)
     }
 
+    /// For a change: held until it ends, and as the caller saw it if they said how.
+    async fn hold(action: &Action<'_>) -> Result<Self, ApiError> {
+        let held = Self::load(&action.tx, action.organisation_id(), RowLock::ForUpdate).await?;
+        unchanged::require(action, held.id, held.last_updated_at).await?;
+        Ok(held)
+    }
+
     /// With what the operator set for all organisations.
     fn shown(&self, retention: &Retention) -> Value {
         json!({
@@ -125,7 +132,9 @@ impl Organisation {
 /// The caller's organisation as it is now.
 async fn current(app: &App, call: &Call) -> Result<Organisation, ApiError> {
     let db = app.db.get().await?;
-    Organisation::load(&*db, call.caller.organisation_id(), RowLock::No).await
+    let found = Organisation::load(&*db, call.caller.organisation_id(), RowLock::No).await?;
+    call.origin.tag(etag::tag(found.id, found.last_updated_at));
+    Ok(found)
 }
 
 async fn read_organisation(State(app): State<App>, call: Call) -> Answer {
@@ -142,7 +151,7 @@ async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
-    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?;
+    let before = Organisation::hold(&action).await?;
     let name = change.name.map(|name| text::name("name", name)).transpose()?;
     let stored = match change.settings {
         Some(change) => settings::changed(&before.settings, change).map_err(|error| error.under("settings"))?,

@@ -235,7 +235,9 @@ async fn read_workspace(State(app): State<App>, call: Call, Path(name): Path<Str
     let filter = tenancy::visible(&Workspace::TABLE, &call.caller, None).join(named).one_of("status", statuses(&call)?);
     let db = app.db.get().await?;
     let rows = Workspace::TABLE.find(&*db, &filter).await?;
-    let workspace = Workspace::from_row(rows.first().ok_or(ApiError::NotFound(Workspace::OBJECT))?)?;
+    let row = rows.first().ok_or(ApiError::NotFound(Workspace::OBJECT))?;
+    let workspace = Workspace::from_row(row)?;
+    call.origin.tag(crud::tag_of(row)?);
     let mut shown = workspace.shown(&call);
     shown["users"] = members::load_members(&*db, &workspace).await?.into();
     Ok(Json(shown))

@@ -5,7 +5,7 @@ mod replay;
 
 use crate::app::App;
 use crate::audit;
-use crate::http::{ApiError, ErrorExtension, Query, body};
+use crate::http::{ApiError, ErrorExtension, Query, body, dry_run};
 use crate::identity::call::{ClientInfo, RequestOrigin};
 use crate::identity::caller::{AuthFailure, authenticate};
 use crate::identity::cookies::{CallerSession, Cookie};
@@ -16,7 +16,7 @@ use crate::resources::is_built;
 use crate::server::conform::conform;
 use crate::server::panics::shielded;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
@@ -29,6 +29,12 @@ use tracing::Instrument as _;
 /// What the caller should know beside the answer; `observe` writes it into a header.
 #[derive(Clone)]
 pub struct WarningsExtension(pub Arc<[String]>);
+
+/// On the answer of a dry run; `observe` writes it into a header.
+#[derive(Clone, Copy)]
+pub struct DryRunExtension;
+
+const VOID: &str = "nothing was changed (dry_run): ids, slugs, links and secrets of this answer will never be valid";
 
 /// What the gate learned, for the log line and the metrics.
 #[derive(Clone)]
@@ -113,8 +119,24 @@ async fn pass(
         Err(refused) => Err(refused),
     };
     let mut response = answered.map_or_else(IntoResponse::into_response, in_shape);
+    if let Some(tag) = origin.answered_tag().and_then(|tag| HeaderValue::from_str(tag).ok())
+        && response.status().is_success()
+    {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    if origin.is_dry_run {
+        mark_dry_run(app, origin, &mut response);
+    }
     response.extensions_mut().insert(WarningsExtension(origin.warnings().into()));
     response
+}
+
+fn mark_dry_run(app: &App, origin: &RequestOrigin, response: &mut Response) {
+    app.metrics.dry_runs.inc();
+    if response.status().is_success() {
+        origin.warn(VOID.to_owned());
+    }
+    response.extensions_mut().insert(DryRunExtension);
 }
 
 /// axum refuses a path that is no UTF-8 by itself, in a shape of its own.
@@ -250,6 +272,7 @@ async fn enter(request: Request, origin: &mut Arc<RequestOrigin>, caller: Option
     if let Some(origin) = Arc::get_mut(origin) {
         origin.body = whole.clone();
         origin.query = Query::parse(parts.uri.query())?;
+        origin.is_dry_run = dry_run::asked(origin.operation, &origin.query)?;
     }
     conform(origin)?;
     parts.uri = canonical(&parts.uri);

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::http::ErrorExtension;
 use crate::identity::call::ClientInfo;
-use crate::server::gate::{GateOutcome, WarningsExtension};
+use crate::server::gate::{DryRunExtension, GateOutcome, WarningsExtension};
 use crate::server::panics::shielded;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
@@ -23,6 +23,7 @@ use uuid::Uuid;
 const REQUEST_ID: &str = "request-id";
 const TRACE_ID: &str = "trace-id";
 const WARNINGS: &str = "warnings";
+const DRY_RUN: &str = "dry-run";
 /// Clients and proxies refuse heads that are longer than a few of these.
 const LONGEST_WARNINGS: usize = 2048;
 
@@ -118,6 +119,8 @@ impl ObservedRequest {
             response.extensions().get::<WarningsExtension>().and_then(|WarningsExtension(all)| in_header(all));
         let mut ours = vec![(REQUEST_ID, value(&self.id.to_string())), (TRACE_ID, self.trace.clone())];
         ours.extend(warnings.map(|warnings| (WARNINGS, warnings)));
+        let is_dry_run = response.extensions().get::<DryRunExtension>().is_some();
+        ours.extend(is_dry_run.then_some((DRY_RUN, HeaderValue::from_static("true"))));
         for prefix in [Some(PREFIX), self.alias.as_deref()].into_iter().flatten() {
             for (name, value) in &ours {
                 if let Ok(name) = HeaderName::try_from(format!("{prefix}{name}")) {

@@ -289,9 +289,21 @@ impl Operation {
         self.method != Method::Get && self.is_of_sign_in()
     }
 
+    /// Whether `?dry_run=true` tries it: it is a change of stored objects, made in one transaction that can be taken back.
+    /// Erasing logs works through many, and what is itself a trial changes nothing.
+    pub fn may_be_tried(&self) -> bool {
+        let is_in_one_transaction = self.path != "/logs/erase" && self.audit.is_some_and(|name| name.action != "test");
+        self.method != Method::Get && matches!(self.access, Access::Keys(_)) && is_in_one_transaction
+    }
+
     /// Lists a collection, instead of reading the object that the path names.
     pub fn is_list(&self) -> bool {
         self.method == Method::Get && !self.path.ends_with('}')
+    }
+
+    /// Reads the object that the path names, and not something below it.
+    pub fn reads_object(&self) -> bool {
+        self.method == Method::Get && self.path.ends_with('}') && self.path.matches('{').count() == 1
     }
 
     /// Deletes the object that the path names, and not something below it.

@@ -57,7 +57,11 @@ pub async fn found(db: &impl GenericClient, call: &Call, name: &str) -> Result<I
     let named = tenancy::named(&Integration::TABLE, name).ok_or(NOT_FOUND)?;
     let filter = visible(call, workspace).join(named).holds("status <> 'archived'");
     let rows = Integration::TABLE.find(db, &filter).await?;
-    Ok(Integration::from_row(rows.first().ok_or(NOT_FOUND)?)?)
+    let row = rows.first().ok_or(NOT_FOUND)?;
+    if call.origin.operation.reads_object() {
+        call.origin.tag(crud::tag_of(row)?);
+    }
+    Ok(Integration::from_row(row)?)
 }
 
 /// The same, held until the transaction ends, for a change.

@@ -62,7 +62,11 @@ pub async fn found(db: &impl GenericClient, call: &Call, name: &str) -> Result<M
     let named = tenancy::named(&McpIntegration::TABLE, name).ok_or(NOT_FOUND)?;
     let filter = visible(call, workspace).join(named).holds("status <> 'archived'");
     let rows = McpIntegration::TABLE.find(db, &filter).await?;
-    Ok(McpIntegration::from_row(rows.first().ok_or(NOT_FOUND)?)?)
+    let row = rows.first().ok_or(NOT_FOUND)?;
+    if call.origin.operation.reads_object() {
+        call.origin.tag(crud::tag_of(row)?);
+    }
+    Ok(McpIntegration::from_row(row)?)
 }
 
 pub async fn readable(db: &impl GenericClient, call: &Call, name: &str) -> Result<McpIntegration, ApiError> {

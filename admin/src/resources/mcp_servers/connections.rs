@@ -69,12 +69,13 @@ pub async fn delete(State(app): State<App>, call: Call, Path(name): Path<String>
 /// Erases a person's tokens. Also done when there are none: whoever asks wants them not to be there.
 pub async fn disconnect(app: &App, action: Action<'_>, server: &McpServer, person: Uuid) -> Answer {
     let owner = owner(server, person);
+    let is_dry_run = action.call.origin.is_dry_run;
     let gone = connection::erase(app, &action.tx, owner).await?;
     let shown = |is_connected: bool| json!({ "user_id": person, "connected": is_connected });
     let change =
         Change { resource_id: server.id.to_string(), before: Some(shown(gone.is_some())), after: Some(shown(false)) };
     action.commit(change).await?;
-    if let Some(gone) = gone {
+    if let Some(gone) = gone.filter(|_| !is_dry_run) {
         // They are erased; that a server could not be told is logged and no reason to fail.
         let _ = connection::withdraw(app, owner, gone).await;
     }

@@ -12,7 +12,7 @@ mod verified;
 
 use super::{Organisation, current, merge};
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, RowLock};
+use crate::crud::{Action, Answer, Change};
 use crate::http::{ApiError, Field, text};
 use crate::identity::Call;
 use crate::resources::saml::service_key;
@@ -79,7 +79,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
-    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.auth_settings;
+    let before = Organisation::hold(&action).await?.auth_settings;
     let general = client_secret::taken(&mut change.oidc, &before["oidc"])?;
     let sent = std::mem::take(&mut change.oidc_providers);
     let (providers, secrets) = oidc_providers::split(

@@ -3,7 +3,7 @@
 
 use super::{Organisation, current, merge};
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, RowLock};
+use crate::crud::{Action, Answer, Change};
 use crate::http::{ApiError, Field};
 use crate::identity::Call;
 use crate::resources::guardrails::named;
@@ -35,7 +35,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     // Guardrails are held before the organisation: whoever deletes one holds it, and then needs the organisation's row.
     let input = found(&action, "input_guardrails", change.input_guardrails).await?;
     let output = found(&action, "output_guardrails", change.output_guardrails).await?;
-    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.defaults;
+    let before = Organisation::hold(&action).await?.defaults;
     let mut stored = before.as_object().cloned().unwrap_or_default();
     merge(&mut stored, "input_guardrails", input);
     merge(&mut stored, "output_guardrails", output);

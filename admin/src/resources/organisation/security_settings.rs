@@ -3,7 +3,7 @@
 
 use super::{Organisation, current};
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, RowLock};
+use crate::crud::{Action, Answer, Change};
 use crate::http::ApiError;
 use crate::identity::Call;
 use crate::identity::access::security;
@@ -24,7 +24,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
-    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.security_settings;
+    let before = Organisation::hold(&action).await?.security_settings;
     let after = security::changed(&before, &sent)?;
     let effective = |stored: &Value| security::effective(stored, &Value::Null, &Value::Null);
     security::may_change(call.caller.may_act_as_owner(), &effective(&before), &effective(&after))?;
