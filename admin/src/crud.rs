@@ -72,17 +72,18 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let new: R::Create = json::parse(Value::Object(body))?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
-    action.workspace_id = tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?;
-    if action.workspace_id.is_none() && R::DEFAULT_WORKSPACE {
-        action.workspace_id = Some(tenancy::default_workspace(&action.tx, action.organisation_id()).await?);
-    }
+    action.workspace_id = match R::TABLE.tenancy {
+        Tenancy::Workspace("workspace_id") => Some(workspace_of_new(&action, asked.as_deref()).await?),
+        Tenancy::Workspace(_) | Tenancy::Either | Tenancy::Organisation => {
+            tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?
+        }
+    };
     if let Some(workspace) = action.workspace_id {
         tenancy::hold(&action.tx, workspace).await?;
     }
     let columns = R::create(&action, new).await?.set("organisation_id", action.organisation_id());
     let columns = match (R::TABLE.tenancy, action.workspace_id) {
-        (Tenancy::Workspace("workspace_id"), None) => return Err(ApiError::field("workspace_id", "is required")),
-        (Tenancy::Workspace("workspace_id"), id @ Some(_)) | (Tenancy::Either, id) => columns.set("workspace_id", id),
+        (Tenancy::Workspace("workspace_id") | Tenancy::Either, id) => columns.set("workspace_id", id),
         (Tenancy::Workspace(_) | Tenancy::Organisation, _) => columns,
     };
     let row = R::TABLE.insert(&action.tx, &columns).await.map_err(refused::<R>)?;
@@ -94,6 +95,17 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let change = Change { resource_id: made.id().to_string(), before: None, after: Some(made.recorded(&call)) };
     action.commit(change).await?;
     Ok(Json(reply))
+}
+
+/// The workspace that something is made in: where nobody names one, as clients of one workspace do not, the default one of
+/// the organisation, and the answer says so.
+pub async fn workspace_of_new(action: &Action<'_>, asked: Option<&str>) -> Result<Uuid, ApiError> {
+    const UNNAMED: &str = "workspace_id: none was named, so this is made in the organisation's default workspace";
+    if let Some(named) = tenancy::asked(&action.tx, &action.call.caller, asked).await? {
+        return Ok(named);
+    }
+    action.call.origin.warn(UNNAMED.to_owned());
+    tenancy::default_workspace(&action.tx, action.organisation_id()).await
 }
 
 /// Sets what was sent and nothing else, on a row that nobody else can change meanwhile.

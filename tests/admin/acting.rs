@@ -245,6 +245,7 @@ async fn a_session_is_told_what_it_may_do_where_it_acts() {
 #[tokio::test]
 async fn who_runs_a_workspace_changes_its_settings_and_not_its_bounds() {
     let service = Service::start().await;
+    service.sql(r#"UPDATE organisations SET settings = '{"workspace_overrides": {"logs": true}}'"#).await;
     let path = format!("/admin/workspaces/{}", service.home.workspace_id);
     let own = [json!({ "name": "Market" }), json!({ "settings": { "debug_log": 0 } })];
     let bounds = [json!({ "security_settings": { "membersViewLogs": false } }), json!({ "priority": 99 })];

@@ -112,6 +112,29 @@ async fn every_write_leaves_one_record_whether_it_succeeded_or_not() {
     }
 }
 
+/// As clients do that know one workspace.
+#[tokio::test]
+async fn what_an_admin_key_makes_without_a_workspace_is_in_the_default_one_which_it_is_told() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let default = json!(service.home.workspace_id);
+    for (n, sample) in samples().iter().enumerate().filter(|(_, sample)| sample.is_in_workspace) {
+        sample.prepare(&service).await;
+        let made = client.post(sample.create_path(), &numbered(&sample.body, n)).await;
+        assert_eq!(made.status, 200, "{}: {}", sample.path, made.text());
+        let id = made.json()["id"].clone();
+        let one = client.get(&format!("{}/{}", sample.path, id.as_str().unwrap())).await.json();
+        // What may belong to the organisation does where no workspace is named.
+        let is_of_organisation = one["workspace_id"].is_null();
+        assert!(is_of_organisation || one["workspace_id"] == default, "{}: {one}", sample.path);
+        let is_told = made.header("x-gateway-warnings").contains("default workspace");
+        assert_eq!(is_told, !is_of_organisation, "{}: {}", sample.path, made.header("x-gateway-warnings"));
+        let all = client.get(sample.path).await;
+        assert_eq!(all.status, 200, "{}: {}", sample.path, all.text());
+        assert!(all.json()["data"].as_array().unwrap().iter().any(|one| one["id"] == id), "{}", sample.path);
+    }
+}
+
 #[tokio::test]
 async fn lists_are_newest_first_in_pages_of_either_spelling_with_the_true_total() {
     let service = Service::start().await;

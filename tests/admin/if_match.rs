@@ -45,7 +45,8 @@ async fn every_resource_is_changed_and_deleted_only_as_it_was_seen() {
         }
         let tried = send(&client, Method::PUT, &format!("{path}?dry_run=true"), &now, &change).await;
         assert_eq!((tried.status.as_u16(), tried.header("etag")), (200, ""), "{path}: {}", tried.text());
-        let gone = send(&client, Method::DELETE, &path, &format!("\"other\", {now}"), &numbered(&sample.delete, n)).await;
+        let gone =
+            send(&client, Method::DELETE, &path, &format!("\"other\", {now}"), &numbered(&sample.delete, n)).await;
         assert_eq!(gone.status, 200, "{path}: {}", gone.text());
     }
 }
@@ -95,6 +96,13 @@ async fn a_condition_that_cannot_be_kept_or_read_is_refused() {
         let answer = send(&client, Method::PUT, &path, tag, &json!({ "description": "d" })).await;
         assert_eq!((answer.status.as_u16(), &answer.json()["error"]["param"]), (400, &json!("If-Match")), "{tag}");
     }
-    let answer = send(&client, Method::DELETE, "/cache", "*", &json!({ "all": true, "workspace_id": label["workspace_id"] })).await;
-    assert_eq!((answer.status.as_u16(), &answer.json()["error"]["param"]), (400, &json!("If-Match")), "{}", answer.text());
+    let answer =
+        send(&client, Method::DELETE, "/cache", "*", &json!({ "all": true, "workspace_id": label["workspace_id"] }))
+            .await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["error"]["param"]),
+        (400, &json!("If-Match")),
+        "{}",
+        answer.text()
+    );
 }

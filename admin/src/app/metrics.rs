@@ -61,7 +61,10 @@ impl Metrics {
             refused: kept(&registry, IntCounterVec::new(refused, &["code"])?)?,
             dry_runs: kept(
                 &registry,
-                IntCounter::new("gateway_admin_dry_runs_total", "Changes that were tried and not made (?dry_run=true).")?,
+                IntCounter::new(
+                    "gateway_admin_dry_runs_total",
+                    "Changes that were tried and not made (?dry_run=true).",
+                )?,
             )?,
             panics: kept(
                 &registry,

@@ -33,8 +33,6 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
     /// What collides when a create or update gets 409.
     const UNIQUE: &'static str = "name";
     const PAGES: PageSizes = PageSizes::USUAL;
-    /// Whether an admin key that names no workspace makes it in the organisation's default one.
-    const DEFAULT_WORKSPACE: bool = false;
 
     /// `row::read(row)` where every field is a column.
     fn from_row(row: &Row) -> Result<Self, RowError>;

@@ -20,7 +20,8 @@ pub async fn require(action: &Action<'_>, id: Uuid, changed_at: Time) -> Result<
 
 /// From the audit trail, which is written with the change: near the time that the object has.
 async fn last_change(action: &Action<'_>, id: Uuid, changed_at: Time) -> Result<ChangedSince, ApiError> {
-    const LAST: &str = "SELECT a.user_type, coalesce(k.name, nullif(concat_ws(' ', u.first_name, u.last_name), ''), u.email)
+    const LAST: &str =
+        "SELECT a.user_type, coalesce(k.name, nullif(concat_ws(' ', u.first_name, u.last_name), ''), u.email)
                 AS name, coalesce(a.api_key_id, a.user_id) AS by_id, a.before, a.after
             FROM audit_logs a
             LEFT JOIN users u ON u.id = a.user_id AND u.organisation_id = a.organisation_id

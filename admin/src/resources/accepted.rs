@@ -3,8 +3,8 @@
 //! check by describing itself.
 
 use super::{routes, virtual_keys};
-use crate::http::schema_check::PREFIXES;
 use crate::http::dry_run::DRY_RUN;
+use crate::http::schema_check::PREFIXES;
 use serde_json::{Map, Value, json};
 use shared::routes::Operation;
 use std::collections::HashMap;

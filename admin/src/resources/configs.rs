@@ -82,7 +82,6 @@ impl Resource for Config {
     const OBJECT: &'static str = "config";
     const PATH: &'static str = "/configs";
     const UNIQUE: &'static str = "slug";
-    const DEFAULT_WORKSPACE: bool = true;
     const TABLE: Table = Table {
         name: "configs",
         columns: SelectList::Sql(

@@ -86,7 +86,6 @@ impl Resource for LogExport {
     type Update = ExportChange;
     const OBJECT: &'static str = "export";
     const PATH: &'static str = "/logs/exports";
-    const DEFAULT_WORKSPACE: bool = true;
     const TABLE: Table = Table {
         name: "log_exports",
         columns: SelectList::Sql(

@@ -216,9 +216,6 @@ fn described(text: String) -> Result<String, ApiError> {
 }
 
 async fn list(state: State<App>, call: Call) -> Answer {
-    if call.caller.workspace_id().is_none() && call.query().text("workspace_id").is_none() {
-        return Err(ApiError::field("workspace_id", "is required"));
-    }
     let (_, offset) = call.query().page(McpServer::PAGES)?;
     let base = state.0.mcp_base_url.clone();
     let Json(mut listed) = crud::list::<McpServer>(state, call).await?;

@@ -231,7 +231,7 @@ async fn create_prompt(State(app): State<App>, call: Call) -> Answer {
     if workspace.is_none() {
         workspace = Some(match &new.collection_id {
             Some(name) => collections::chosen(&action, None, Some(name)).await?.workspace_id,
-            None => tenancy::default_workspace(&action.tx, action.organisation_id()).await?,
+            None => crud::workspace_of_new(&action, None).await?,
         });
     }
     action.workspace_id = workspace;

@@ -3,12 +3,10 @@
 
 pub mod docs;
 pub mod in_use;
-mod lookup;
 mod own_settings;
 mod types;
 mod write;
 
-pub use lookup::{list, read_by_name};
 pub use write::{ProviderLimits, archive_hidden, ends, new_limits, note};
 
 use crate::crud::{self, Action, Resource, Routes, Verb, tags};
@@ -29,9 +27,9 @@ use uuid::Uuid;
 pub fn routes() -> Routes {
     Routes::default()
         .post("/providers", crud::create::<Provider>)
-        .get("/providers", list::<Provider>)
+        .get("/providers", crud::list::<Provider>)
         .get("/providers/types", types::list)
-        .get("/providers/{slug}", read_by_name::<Provider>)
+        .get("/providers/{slug}", crud::read::<Provider>)
         .put("/providers/{slug}", crud::update::<Provider>)
         .delete("/providers/{slug}", crud::delete::<Provider>)
         .describe(docs::docs())

@@ -21,8 +21,8 @@ pub use old_names::setting_prefixes;
 pub fn routes() -> Routes {
     Routes::default()
         .post("/virtual-keys", crud::create::<VirtualKey>)
-        .get("/virtual-keys", providers::list::<VirtualKey>)
-        .get("/virtual-keys/{slug}", providers::read_by_name::<VirtualKey>)
+        .get("/virtual-keys", crud::list::<VirtualKey>)
+        .get("/virtual-keys/{slug}", crud::read::<VirtualKey>)
         .put("/virtual-keys/{slug}", crud::update::<VirtualKey>)
         .delete("/virtual-keys/{slug}", crud::delete::<VirtualKey>)
         .describe(docs::docs())

@@ -57,7 +57,7 @@ async fn create(app: &App, call: &Call, kind: KeyKind) -> Answer {
     action.workspace_id = match kind {
         KeyKind::OrganisationService => None,
         KeyKind::WorkspaceService | KeyKind::WorkspaceUser | KeyKind::Jwt => {
-            tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?
+            Some(crud::workspace_of_new(&action, asked.as_deref()).await?)
         }
     };
     let columns = written(&action, kind, new).await?;
