@@ -37,6 +37,9 @@ pub struct Counts {
 pub const TOOL_UNITS: [&str; 7] =
     ["web_search", "x_search", "code_execution", "file_search", "attachment_search", "maps", "grounded_prompt"];
 
+/// What a request is paid by, by how much its search brings in.
+pub const SEARCH_CONTEXTS: [&str; 3] = ["request_low_context", "request_medium_context", "request_high_context"];
+
 /// An object that splits a count. It goes by several names; of two the first that counts anything holds.
 #[derive(Debug, Default)]
 pub struct Parts {
@@ -329,9 +332,9 @@ impl<'de> Visitor<'de> for CountPlace<'_> {
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         if self.key == UsageKey::SearchContext && self.object == Some(UsageObject::Whole) {
             self.counts.search_context = match text {
-                "low" => Some("request_low_context"),
-                "medium" => Some("request_medium_context"),
-                "high" => Some("request_high_context"),
+                "low" => Some(SEARCH_CONTEXTS[0]),
+                "medium" => Some(SEARCH_CONTEXTS[1]),
+                "high" => Some(SEARCH_CONTEXTS[2]),
                 _ => None,
             };
         }
