@@ -76,7 +76,7 @@ pub fn convert<'m>(
     by_hand::lay_over(by_hand, ours, &mut entries);
     entries.retain(|model, entry| {
         let slips = match Entry::deserialize(&*entry) {
-            Ok(entry) => sanity::slips(&entry),
+            Ok(entry) => sanity::slips(ours, model, &entry),
             Err(error) => vec![error.to_string()],
         };
         slips.iter().for_each(|slip| report(model, slip.clone()));
