@@ -159,7 +159,7 @@ fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
 /// Tokens that a formula does not count have no price in it.
 fn by_formula(formula: &Expr, kinds: &[TokenKind], usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
     let value = formula.value(usage, rates)?;
-    let is_unknown = value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula.counts(kind));
+    let is_unknown = value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula.prices(kind));
     Ok(Tally { sum: value.amount, is_known: !is_unknown || !value.amount.is_zero(), is_unknown })
 }
 
@@ -169,7 +169,7 @@ fn unpriced_tokens(usage: &Usage, rates: &Effective<'_>) -> Vec<&'static str> {
     let formulas = rates.calculate.map_or((None, None), |formulas| (formulas.request(), formulas.response()));
     let lacking = |kinds: &[TokenKind], formula: Option<&Expr>| -> Vec<&'static str> {
         let is_priced = |kind: &TokenKind| match formula {
-            Some(formula) => formula.counts(kind),
+            Some(formula) => formula.prices(kind),
             None => matches!(kind.rate(rates), TokenRate::Known(_)),
         };
         kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect()

@@ -103,11 +103,15 @@ impl Expr {
         }
     }
 
-    /// Whether tokens of this kind count in it.
-    pub(super) fn counts(&self, kind: &TokenKind) -> bool {
+    /// Whether it says what tokens of this kind cost: it counts them, or costs the same whatever is used.
+    pub(super) fn prices(&self, kind: &TokenKind) -> bool {
+        self.has_count(&|name| kind.in_formulas.contains(&name)) || !self.has_count(&|name| COUNTS.contains(&name))
+    }
+
+    fn has_count(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         match self {
-            Self::Value { value } => kind.in_formulas.contains(&value.as_str()),
-            Self::Operation { operands, .. } => operands.iter().any(|operand| operand.counts(kind)),
+            Self::Value { value } => is_wanted(value),
+            Self::Operation { operands, .. } => operands.iter().any(|operand| operand.has_count(is_wanted)),
         }
     }
 

@@ -171,6 +171,38 @@ fn each_unit_without_a_rate_is_of_unknown_price_and_never_free() {
 }
 
 #[test]
+fn a_formula_prices_its_own_half_of_a_call_and_what_it_counts() {
+    let value = |name: &str| json!({ "value": name });
+    let times = |one: &str, other: &str| json!({ "operation": "multiply", "operands": [value(one), value(other)] });
+    let sum =
+        |one: serde_json::Value, other: serde_json::Value| json!({ "operation": "sum", "operands": [one, other] });
+    let text = || times("input_tokens", "rates.request_token");
+    let usage = json!({ "prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": { "image_tokens": 3 } });
+    for (formulas, cents, is_complete) in [
+        // The other half has none: 10 × 2 of text and pictures, 4 × 5.
+        (json!({ "response": times("output_tokens", "rates.response_token") }), 40, true),
+        (json!({ "request": text() }), 34, false),
+        (json!({ "request": sum(text(), times("image_input_tokens", "rates.request_token")) }), 40, true),
+        (json!({ "request": sum(text(), times("image_input_tokens", "rates.request_image_token")) }), 40, false),
+        (json!({ "request": sum(text(), times("image_input_tokens", "rates.unheard_of")) }), 34, false),
+        // What is not used needs no rate.
+        (
+            json!({ "request": sum(sum(text(), times("image_input_tokens", "2")), times("audio_input_tokens", "rates.request_audio_token")) }),
+            40,
+            true,
+        ),
+        (json!({ "request": value("7") }), 27, true),
+        (json!({ "request": value("0"), "response": value("0") }), 0, true),
+        (json!({ "request": value("misspelt") }), 20, false),
+    ] {
+        let config = json!({ "pay_as_you_go": { "request_token": { "price": 2 }, "response_token": { "price": 5 } }, "calculate": formulas });
+        let entry: Entry = serde_json::from_value(json!({ "pricing_config": config })).unwrap();
+        let found = bill(&Usage::parse(&usage).unwrap(), &entry, &Terms::default());
+        assert_eq!(found, Bill { cents: Some(cents.into()), is_complete }, "{formulas}");
+    }
+}
+
+#[test]
 fn what_stands_in_for_a_missing_rate_is_counted_so_that_no_budget_misses_the_call() {
     let rates = json!({ "request_token": { "price": 2 }, "response_token": { "price": 3 },
         "additional_units": { "cache_write_1h": { "price": 5 } } });
