@@ -52,7 +52,7 @@ const RESOLUTIONS: &str = "video_seconds_";
 /// Every unit that usage may hold beside tokens and images, by the name that price lists have for it; those of resolutions are
 /// one.
 pub fn unit_names() -> impl Iterator<Item = &'static str> {
-    let others = ["citation_token", "video_seconds"];
+    let others = ["citation_token", "image_pixels", "input_image", "video_seconds"];
     TOOL_UNITS.into_iter().chain(SEARCH_CONTEXTS).chain(pieces::UNITS.map(|(_, unit)| unit)).chain(others)
 }
 

@@ -6,8 +6,13 @@ use super::{Images, RESOLUTIONS, Usage};
 use rust_decimal::Decimal;
 
 /// The key of a report, and the unit that price lists have for it.
-pub const UNITS: [(&str, &str); 4] =
-    [("seconds", "audio_seconds"), ("characters", "characters"), ("searches", "search"), ("pages_processed", "pages")];
+pub const UNITS: [(&str, &str); 5] = [
+    ("seconds", "audio_seconds"),
+    ("characters", "characters"),
+    ("searches", "search"),
+    ("pages_processed", "pages"),
+    ("pages_processed_annotation", "annotated_pages"),
+];
 
 /// Longest name of a resolution.
 const MAX_RESOLUTION: usize = 16;
