@@ -501,7 +501,7 @@ def main():
                     del rates[name]
             entries[model] = {"as_of": options.earlier, **rest}
         for name in sorted(entries):
-            # What a name without its date means is the newest of them; else it would be taken for what it continues.
+            # What a name without its date means is the newest of them; else it would have no price.
             base = re.sub(r"-20\d\d-\d\d-\d\d$", "", name)
             if base != name and OTHER.search(base) and base not in prices:
                 entries[base], kinds[base] = json.loads(json.dumps(entries[name])), kinds.get(name, "")

@@ -2,7 +2,7 @@
 //! that logs, budgets and analytics can never disagree.
 //!
 //! Prices are US cents per token or unit, as in the files. A price list may bring its own formula; without one every
-//! kind of token is multiplied by its own rate, and a kind of token without a rate of its own costs what plain text costs.
+//! kind of token is multiplied by its own rate, or by the one that `token_kinds` says holds for it.
 //! What then has no rate has no known price, which is not the same as none: the cost is that of the rest, and incomplete.
 //! A tier of service that a list has no rates for has no known price either, whatever the usual one costs.
 
@@ -14,6 +14,7 @@ mod own_prices;
 mod price;
 mod pricing;
 mod rates;
+mod token_kinds;
 mod usage;
 
 pub use adjust::Multipliers;
@@ -24,11 +25,13 @@ pub use own_prices::{OwnPrices, UnreadablePrices, listed_name};
 pub use price::Price;
 pub use pricing::{CustomPricing, Entry, FixedCost, ModePricing, PricingConfig, Rate, Rates, Region, Tier};
 pub use rates::{PriceMode, Terms};
-pub use usage::{Counts, Images, ReportedUsage, TOOL_UNITS, Usage};
+pub use usage::{Counts, Images, ReportedUsage, TOOL_UNITS, Usage, unit_names};
 
 use rates::Effective;
 use rust_decimal::Decimal;
 use std::fmt::Write as _;
+use token_kinds::{TokenKind, TokenRate, request_kinds, response_kinds, text};
+use usage::SEARCH_CONTEXTS;
 
 /// The parts of a cost, in US cents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,11 +65,7 @@ impl Cost {
 
 pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, TooLarge> {
     let rates = Effective::for_usage(entry, usage, terms);
-    let of_formula = |sum| Tally { sum, is_known: true, is_unknown: false };
-    let (request, response) = match rates.calculate {
-        Some(formulas) => (of_formula(formulas.request(usage, &rates)?), of_formula(formulas.response(usage, &rates)?)),
-        None => (request(usage, &rates)?, response(usage, &rates)?),
-    };
+    let (request, response) = (request(usage, &rates)?, response(usage, &rates)?);
     let units = units(usage, &rates)?;
     let parts = [request, response, units];
     let cost = Cost {
@@ -94,13 +93,16 @@ pub fn unit_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
 
 fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
     let rates = Effective::for_usage(entry, usage, terms);
-    let kinds: [(u64, &[&'static str]); 12] = [
+    let kinds: [(u64, &[&'static str]); 15] = [
         (usage.input, &["request_text_token", "request_token"]),
         (usage.cache_read, &["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]),
         (usage.cache_write, &["cache_write_input_token"]),
+        (usage.cache_write_1h, &["cache_write_1h"]),
+        (usage.cache_write_12h, &["cache_write_12h"]),
         (usage.audio_input, &["request_audio_token"]),
         (usage.cache_read_audio, &["cache_read_audio_input_token"]),
         (usage.image_input, &["request_image_token"]),
+        (usage.cache_read_image, &["cache_read_image_input_token", "cached_image_input_token"]),
         (usage.output, &["response_text_token", "response_token"]),
         (usage.reasoning, &["reasoning_token"]),
         (usage.audio_output, &["response_audio_token"]),
@@ -119,16 +121,13 @@ fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
         };
     };
     for (_, keys) in kinds.into_iter().filter(|(count, _)| *count > 0) {
-        if let Some((key, price)) = keys.iter().find_map(|key| Some((key, rates.first(&[key])?))) {
+        let price = |key: &str| rates.first(&[key]).or_else(|| rates.unit(key));
+        if let Some((key, price)) = keys.iter().find_map(|key| Some((key, price(key)?))) {
             put(key, Some(price));
         }
     }
-    let has_formula = rates.calculate.is_some();
-    if !has_formula && usage.input > 0 && text(&rates).is_none() {
-        put("request_token", None);
-    }
-    if !has_formula && usage.output > 0 && response_text(&rates).is_none() {
-        put("response_token", None);
+    for name in unpriced_tokens(usage, &rates) {
+        put(name, None);
     }
     if let Some(images) = &usage.images {
         put("image", rates.image(&images.quality, &images.size));
@@ -144,57 +143,38 @@ fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
 }
 
 fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
-    let text = || text(rates);
-    let write = || written(rates);
-    let audio = || rates.first(&["request_audio_token"]).or_else(text);
-    let image = || rates.first(&["request_image_token"]).or_else(text);
-    let read_image = || rates.first(&["cache_read_image_input_token", "cached_image_input_token"]);
-    total(&[
-        (usage.input, &text),
-        (usage.cache_read, &|| cache_read(rates)),
-        (usage.cache_write.saturating_sub(usage.cache_write_1h).saturating_sub(usage.cache_write_12h), &write),
-        (usage.cache_write_1h, &|| rates.unit("cache_write_1h").or_else(write)),
-        (usage.cache_write_12h, &|| rates.unit("cache_write_12h").or_else(write)),
-        (usage.audio_input, &audio),
-        (usage.cache_read_audio, &|| rates.first(&["cache_read_audio_input_token"]).or_else(audio)),
-        (usage.image_input, &image),
-        (usage.cache_read_image, &|| read_image().or_else(image)),
-        (usage.video_input, &|| rates.first(&["request_video_token"]).or_else(text)),
-    ])
+    match rates.calculate.and_then(Calculate::request) {
+        Some(formula) => by_formula(formula, &request_kinds(usage), usage, rates),
+        None => total(&request_kinds(usage), rates),
+    }
 }
 
 fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
-    let text = || response_text(rates);
-    total(&[
-        (usage.output.saturating_sub(usage.reasoning), &text),
-        (usage.reasoning, &|| thinking(rates)),
-        (usage.audio_output, &|| rates.first(&["response_audio_token"]).or_else(text)),
-        (usage.image_output, &|| rates.first(&["response_image_token"]).or_else(text)),
-        (usage.video_output, &|| rates.first(&["response_video_token"]).or_else(text)),
-    ])
+    match rates.calculate.and_then(Calculate::response) {
+        Some(formula) => by_formula(formula, &response_kinds(usage), usage, rates),
+        None => total(&response_kinds(usage), rates),
+    }
 }
 
-fn text(rates: &Effective<'_>) -> Option<Decimal> {
-    rates.first(&["request_text_token", "request_token"])
+/// Tokens that a formula does not count have no price in it.
+fn by_formula(formula: &Expr, kinds: &[TokenKind], usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
+    let value = formula.value(usage, rates)?;
+    let is_unknown = value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula.prices(kind));
+    Ok(Tally { sum: value.amount, is_known: !is_unknown || !value.amount.is_zero(), is_unknown })
 }
 
-fn cache_read(rates: &Effective<'_>) -> Option<Decimal> {
-    let read = rates.first(&["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]);
-    read.or_else(|| text(rates))
-}
-
-fn written(rates: &Effective<'_>) -> Option<Decimal> {
-    rates.first(&["cache_write_input_token"]).or_else(|| text(rates))
-}
-
-/// What makes nothing but images or speech has no price for text, and counts all it makes together.
-fn response_text(rates: &Effective<'_>) -> Option<Decimal> {
-    rates.first(&["response_text_token", "response_token", "response_image_token", "response_audio_token"])
-}
-
-fn thinking(rates: &Effective<'_>) -> Option<Decimal> {
-    let own = rates.first(&["reasoning_token"]).or_else(|| rates.unit("thinking_token"));
-    own.or_else(|| response_text(rates))
+/// The keys of the rates that are lacking of tokens that were used.
+fn unpriced_tokens(usage: &Usage, rates: &Effective<'_>) -> Vec<&'static str> {
+    let (request, response) = (request_kinds(usage), response_kinds(usage));
+    let formulas = rates.calculate.map_or((None, None), |formulas| (formulas.request(), formulas.response()));
+    let lacking = |kinds: &[TokenKind], formula: Option<&Expr>| -> Vec<&'static str> {
+        let is_priced = |kind: &TokenKind| match formula {
+            Some(formula) => formula.prices(kind),
+            None => matches!(kind.rate(rates), TokenRate::Known(_)),
+        };
+        kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect()
+    };
+    [lacking(&request, formulas.0), lacking(&response, formulas.1)].concat()
 }
 
 /// What is priced by piece: tools, seconds, whole images, and the call itself.
@@ -219,16 +199,17 @@ fn units(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
 
 const CHARACTERS_PER_TOKEN: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
-/// Fees that only some models have: without a rate there is none.
-const LISTED_FEES: [&str; 4] =
-    ["request_low_context", "request_medium_context", "request_high_context", "citation_token"];
-
-/// Whether a unit is paid for. Searches of an answer are paid one by one or all at once.
+/// Whether a unit is paid for. Searches of an answer are paid one by one, all at once or by how much they bring in: of these
+/// the ones that have a rate.
 fn is_due(name: &str, usage: &Usage, rates: &Effective<'_>) -> bool {
+    const ONE_BY_ONE: &str = "web_search";
+    const AT_ONCE: &str = "grounded_prompt";
+    let is_paid = |other: &str| usage.units.contains_key(other) && rates.unit(other).is_some();
     match name {
-        "web_search" => !usage.units.contains_key("grounded_prompt") || rates.unit("grounded_prompt").is_none(),
-        "grounded_prompt" => rates.unit(name).is_some() || !usage.units.contains_key("web_search"),
-        name if LISTED_FEES.contains(&name) => rates.unit(name).is_some(),
+        ONE_BY_ONE if is_paid(AT_ONCE) => false,
+        ONE_BY_ONE => is_paid(name) || !SEARCH_CONTEXTS.iter().any(|context| is_paid(context)),
+        AT_ONCE => is_paid(name) || !usage.units.contains_key(ONE_BY_ONE),
+        name if SEARCH_CONTEXTS.contains(&name) => is_paid(name) || !is_paid(ONE_BY_ONE),
         _ => true,
     }
 }
@@ -262,13 +243,12 @@ impl Tally {
     }
 }
 
-/// Tokens, and how to find what one costs: most calls have few of the kinds.
-type Counted<'k> = (u64, &'k dyn Fn() -> Option<Decimal>);
-
-fn total(kinds: &[Counted<'_>]) -> Result<Tally, TooLarge> {
+fn total(kinds: &[TokenKind], rates: &Effective<'_>) -> Result<Tally, TooLarge> {
     let mut tally = Tally::default();
-    for (tokens, rate) in kinds.iter().filter(|(tokens, _)| *tokens > 0) {
-        tally.add(rate(), (*tokens).into())?;
+    for kind in kinds.iter().filter(|kind| kind.count > 0) {
+        let rate = kind.rate(rates);
+        tally.add(rate.amount(), kind.count.into())?;
+        tally.is_unknown |= !matches!(rate, TokenRate::Known(_));
     }
     Ok(tally)
 }

@@ -8,6 +8,7 @@ mod folder;
 pub mod import;
 mod price_list;
 mod price_store;
+mod release;
 mod sanity;
 pub mod sources;
 

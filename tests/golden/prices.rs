@@ -1,5 +1,6 @@
 //! The bundled prices against other witnesses: calls as providers report them, and what they cost by a page that somebody
-//! else wrote, with its address and the day. Where no page was found the vector says so.
+//! else wrote, with its address, its kind and the day. Where no page was found the vector says so: its sum comes from the
+//! public list that the bundled prices are made of, and proves the arithmetic and not the price.
 
 use rust_decimal::Decimal;
 use serde::Deserialize;
@@ -20,9 +21,42 @@ struct Vector {
     tier: Option<String>,
     usd: Decimal,
     sum: String,
+    kind: SourceKind,
     source: Option<String>,
     date: String,
     note: Option<String>,
+}
+
+/// What a price was compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SourceKind {
+    /// A page of the provider itself.
+    Vendor,
+    /// Another public list of prices, which may have copied from the same place.
+    PublicList,
+    /// Somebody who repeats what a provider takes.
+    ThirdParty,
+    None,
+}
+
+/// Where providers say what they take.
+const VENDORS: [&str; 4] = [
+    "https://platform.claude.com/",
+    "https://docs.x.ai/",
+    "https://docs.perplexity.ai/",
+    "https://developers.openai.com/",
+];
+const LISTS: [&str; 1] = ["https://github.com/anomalyco/models.dev/"];
+
+fn kind_of(source: Option<&str>) -> SourceKind {
+    let begins = |places: &[&str]| source.is_some_and(|source| places.iter().any(|place| source.starts_with(place)));
+    match () {
+        () if source.is_none() => SourceKind::None,
+        () if begins(&VENDORS) => SourceKind::Vendor,
+        () if begins(&LISTS) => SourceKind::PublicList,
+        () => SourceKind::ThirdParty,
+    }
 }
 
 fn vectors() -> Vec<Vector> {
@@ -61,6 +95,7 @@ fn there_are_vectors_for_every_unit_and_tier_and_each_has_a_source_or_says_that_
         let has_origin =
             vector.source.as_deref().map_or(vector.note.is_some(), |source| source.starts_with("https://"));
         assert!(has_origin && vector.date.len() >= 7, "{} {}", vector.provider, vector.model);
+        assert_eq!(vector.kind, kind_of(vector.source.as_deref()), "{} {}", vector.provider, vector.model);
     }
     for unit in [
         "text",
@@ -85,6 +120,7 @@ fn there_are_vectors_for_every_unit_and_tier_and_each_has_a_source_or_says_that_
     ] {
         assert!(vectors.iter().any(|vector| vector.unit.contains(unit)), "{unit}");
     }
-    let with_page = vectors.iter().filter(|vector| vector.source.is_some()).count();
-    assert!(with_page >= 90, "{with_page}");
+    let of = |kind: SourceKind| vectors.iter().filter(|vector| vector.kind == kind).count();
+    let (vendor, lists, without) = (of(SourceKind::Vendor), of(SourceKind::PublicList), of(SourceKind::None));
+    assert!(vendor >= 12 && lists >= 90 && without <= 31, "{vendor} {lists} {without}");
 }

@@ -154,7 +154,7 @@ impl Tariff {
         let complete = |usage: &Usage| {
             self.priced(usage, item, prices.as_deref()).filter(|(_, is_complete)| *is_complete).map(|(price, _)| price)
         };
-        let plain = Usage { input: expected.input, output: expected.output, units: units.fees(), ..Usage::default() };
+        let plain = units.with_tokens(expected.input, expected.output);
         let by_token = || {
             // An answer has a price too, however long it may be.
             let answer = Usage { output: 1, ..Usage::default() };

@@ -1,12 +1,14 @@
-//! What a request will use that is no tokens, as far as it says so: images, characters, seconds, pages and searches by its
-//! family, and fees of the provider's tools that it names. Amounts are guesses; what matters is which units need a rate.
+//! What a request will use beside tokens of text, as far as it says so: images, characters, seconds, pages and searches by its
+//! family, fees of the provider's tools that it names, sound, and how long what is read shall be kept. Amounts are guesses; what
+//! matters is which units need a rate.
 
+use super::cache_lifetime::longest_asked;
 use super::expected::SentBody;
 use memchr::memmem;
 use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use shared::cost::{Images, Usage};
+use shared::cost::{CacheLifetime, Images, Usage};
 use shared::providers::Family;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,6 +20,10 @@ pub struct ExpectedUnits {
     token_rate: Option<&'static str>,
     /// Names of units.
     fees: Vec<&'static str>,
+    /// Sound that is sent, and sound that is asked for.
+    has_audio_input: bool,
+    has_audio_output: bool,
+    cache: CacheLifetime,
     /// Whether the model writes something.
     pub has_answer: bool,
 }
@@ -30,12 +36,26 @@ enum Piece {
 }
 
 /// Tools that providers run, by how their type begins.
-const TOOLS: [(&str, &str); 4] = [
-    ("web_search", "web_search"),
-    ("file_search", "file_search"),
-    ("code_interpreter", "code_execution"),
-    ("x_search", "x_search"),
+const TOOLS: [(&str, &[&str]); 11] = [
+    ("web_search", &["web_search"]),
+    ("google_search", &["web_search", "grounded_prompt"]),
+    ("google_maps", &["maps"]),
+    ("file_search", &["file_search"]),
+    ("collections_search", &["file_search"]),
+    ("code_interpreter", &["code_execution"]),
+    ("code_execution", &["code_execution"]),
+    ("x_search", &["x_search"]),
+    ("attachment_search", &["attachment_search"]),
+    ("document_search", &["attachment_search"]),
+    ("image_generation", &["image_generation"]),
 ];
+
+/// Parts of the names of such tools: nearly all tools are the caller's own functions, and are not read.
+const TOOL_MARKS: [&str; 7] =
+    ["_search", "googleSearch", "google_maps", "googleMaps", "code_interpreter", "code_execution", "image_generation"];
+
+/// How much a search brings in where the request does not say it.
+const USUAL_CONTEXT: &str = "low";
 
 /// A tool as requests name it: by its type, or as Google's are by a field.
 #[derive(Deserialize)]
@@ -44,7 +64,18 @@ struct NamedTool<'t> {
     kind: Option<Cow<'t, str>>,
     #[serde(alias = "google_search", rename = "googleSearch")]
     google_search: Option<IgnoredAny>,
+    #[serde(rename = "googleSearchRetrieval")]
+    google_search_retrieval: Option<IgnoredAny>,
+    #[serde(alias = "google_maps", rename = "googleMaps")]
+    google_maps: Option<IgnoredAny>,
 }
+
+#[derive(Deserialize)]
+struct SearchOptions<'o> {
+    #[serde(borrow)]
+    search_context_size: Option<Cow<'o, str>>,
+}
+
 const MAX_IMAGES: u64 = 1000;
 /// Longest quality or size that is looked up.
 const MAX_WORD: usize = 64;
@@ -61,9 +92,18 @@ impl ExpectedUnits {
             // Quotes stand around it.
             "input" if family == Family::Speech => characters = value.len().saturating_sub(2) as u64,
             "tools" => units.name_tools(value),
-            "web_search_options" if value != b"null" => units.fees.push("web_search"),
+            "web_search_options" if value != b"null" => units.name_search(value),
+            "bbox_annotation_format" | "document_annotation_format" if value != b"null" => {
+                units.fees.push("annotated_pages");
+            }
+            "images" if family == Family::Embed && value != b"null" && value != b"[]" => units.fees.push("input_image"),
+            "modalities" => units.has_audio_output |= memmem::find(value, b"\"audio\"").is_some(),
+            "messages" | "input" => units.has_audio_input |= memmem::find(value, b"\"input_audio\"").is_some(),
+            "generationConfig" => units.has_audio_output |= memmem::find(value, b"\"AUDIO\"").is_some(),
+            "contents" => units.has_audio_input |= memmem::find(value, b"\"audio/").is_some(),
             _ => {}
         });
+        units.cache = longest_asked(sent);
         units.piece = match family {
             Family::Image | Family::ImageEdit | Family::ImageVariation => Some(Piece::Images {
                 quality: quality.unwrap_or_else(|| "standard".to_owned()),
@@ -88,31 +128,61 @@ impl ExpectedUnits {
     }
 
     fn name_tools(&mut self, tools: &[u8]) {
-        // Nearly all tools are the caller's own functions.
-        let may_search = memmem::find(tools, b"_search").or_else(|| memmem::find(tools, b"googleSearch"));
-        if may_search.is_none() && memmem::find(tools, b"code_interpreter").is_none() {
+        if TOOL_MARKS.iter().all(|mark| memmem::find(tools, mark.as_bytes()).is_none()) {
             return;
         }
         let tools: Vec<NamedTool<'_>> = serde_json::from_slice(tools).unwrap_or_default();
         for tool in tools {
             let kind = tool.kind.unwrap_or_default();
-            self.fees.extend(TOOLS.iter().filter(|(name, _)| kind.starts_with(name)).map(|(_, fee)| *fee));
-            if tool.google_search.is_some() {
+            let named = TOOLS.iter().filter(|(name, _)| kind.starts_with(name));
+            self.fees.extend(named.flat_map(|(_, fees)| fees.iter().copied()));
+            if tool.google_search.is_some() || tool.google_search_retrieval.is_some() {
                 self.fees.extend(["web_search", "grounded_prompt"]);
             }
+            if tool.google_maps.is_some() {
+                self.fees.push("maps");
+            }
         }
+    }
+
+    /// Searches are paid one by one, or by how much they bring in: whichever has a rate.
+    fn name_search(&mut self, options: &[u8]) {
+        let size = serde_json::from_slice::<SearchOptions<'_>>(options).ok().and_then(|told| told.search_context_size);
+        let context = match size.as_deref().unwrap_or(USUAL_CONTEXT) {
+            "high" => "request_high_context",
+            "medium" => "request_medium_context",
+            _ => "request_low_context",
+        };
+        self.fees.extend(["web_search", context]);
     }
 
     /// What the call is paid by instead of tokens, if its model has such a price.
     pub fn pieces(&self) -> Option<Usage> {
         Some(match self.piece.clone()? {
             Piece::Images { quality, size, count } => {
-                Usage { images: Some(Images { quality, size, count }), ..Usage::default() }
+                Usage { images: Some(Images { quality, size, count }), units: self.fees(), ..Usage::default() }
             }
             Piece::Unit(name, count) => {
-                Usage { units: BTreeMap::from([(name.to_owned(), count.into())]), ..Usage::default() }
+                let units = self.fees().into_iter().chain([(name.to_owned(), count.into())]);
+                Usage { units: units.collect(), ..Usage::default() }
             }
         })
+    }
+
+    /// These tokens of text, and one of each other kind that the request brings about.
+    pub fn with_tokens(&self, input: u64, output: u64) -> Usage {
+        let written = |lifetime: CacheLifetime| u64::from(self.cache == lifetime);
+        Usage {
+            input,
+            output,
+            cache_write: u64::from(self.cache != CacheLifetime::None),
+            cache_write_1h: written(CacheLifetime::OneHour),
+            cache_write_12h: written(CacheLifetime::Any),
+            audio_input: self.has_audio_input.into(),
+            audio_output: self.has_audio_output.into(),
+            units: self.fees(),
+            ..Usage::default()
+        }
     }
 
     pub fn is_by_piece(&self) -> bool {
@@ -124,7 +194,7 @@ impl ExpectedUnits {
     }
 
     /// What is paid besides tokens: one call of each tool.
-    pub fn fees(&self) -> BTreeMap<String, Decimal> {
+    fn fees(&self) -> BTreeMap<String, Decimal> {
         self.fees.iter().map(|name| ((*name).to_owned(), Decimal::ONE)).collect()
     }
 }
@@ -158,12 +228,69 @@ mod tests {
         for (body, fees) in [
             (r#"{"tools":[{"type":"web_search_preview"},{"type":"file_search"}]}"#, &["file_search", "web_search"][..]),
             (r#"{"tools":[{"type":"web_search_20250305","name":"web_search"}]}"#, &["web_search"]),
+            (r#"{"tools":[{"type":"x_search"},{"type":"code_execution_20250522"}]}"#, &["code_execution", "x_search"]),
+            (
+                r#"{"tools":[{"type":"collections_search"},{"type":"code_interpreter"}]}"#,
+                &["code_execution", "file_search"],
+            ),
+            (
+                r#"{"tools":[{"type":"document_search"},{"type":"image_generation"}]}"#,
+                &["attachment_search", "image_generation"],
+            ),
             (r#"{"tools":[{"googleSearch":{}}]}"#, &["grounded_prompt", "web_search"]),
-            (r#"{"web_search_options":{}}"#, &["web_search"]),
+            (r#"{"tools":[{"googleSearchRetrieval":{}}]}"#, &["grounded_prompt", "web_search"]),
+            (r#"{"tools":[{"googleMaps":{}}]}"#, &["maps"]),
+            (r#"{"tools":[{"type":"google_maps"}]}"#, &["maps"]),
+            (r#"{"web_search_options":{}}"#, &["request_low_context", "web_search"]),
+            (r#"{"web_search_options":{"search_context_size":"medium"}}"#, &["request_medium_context", "web_search"]),
+            (r#"{"web_search_options":{"search_context_size":"high"}}"#, &["request_high_context", "web_search"]),
             (r#"{"tools":[{"type":"function","function":{"name":"web_search"}}],"web_search_options":null}"#, &[]),
+            (r#"{"tools":[{"googleMaps":null}]}"#, &[]),
         ] {
             let found: Vec<String> = units(Family::Responses, body).fees().into_keys().collect();
             assert_eq!(found, fees, "{body}");
         }
+    }
+
+    #[test]
+    fn kinds_of_tokens_that_a_request_brings_about_need_a_rate() {
+        let plain = Usage { input: 1, output: 2, ..Usage::default() };
+        let kept = Usage { cache_write: 1, ..plain.clone() };
+        for (body, expected) in [
+            (r#"{"messages":[{"role":"user","content":"say \"input_audio\" aloud"}]}"#, plain.clone()),
+            (r#"{"modalities":["text","audio"]}"#, Usage { audio_output: 1, ..plain.clone() }),
+            (r#"{"messages":[{"content":[{"type":"input_audio"}]}]}"#, Usage { audio_input: 1, ..plain.clone() }),
+            (r#"{"generationConfig":{"responseModalities":["AUDIO"]}}"#, Usage { audio_output: 1, ..plain.clone() }),
+            (
+                r#"{"contents":[{"parts":[{"inlineData":{"mimeType":"audio/mp3"}}]}]}"#,
+                Usage { audio_input: 1, ..plain },
+            ),
+            (r#"{"system":[{"cache_control":{"type":"ephemeral"}}]}"#, kept.clone()),
+            (r#"{"system":[{"cache_control":{"ttl":"1h"}}]}"#, Usage { cache_write_1h: 1, ..kept.clone() }),
+            (r#"{"system":[{"cache_control":{"ttl":"12h"}}]}"#, Usage { cache_write_12h: 1, ..kept }),
+        ] {
+            assert_eq!(units(Family::Chat, body).with_tokens(1, 2), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn pieces_come_with_the_fees_of_what_is_asked_beside_them() {
+        for (family, body, expected) in [
+            (Family::Ocr, r#"{"document_annotation_format":{}}"#, &["annotated_pages", "pages"][..]),
+            (
+                Family::Ocr,
+                r#"{"bbox_annotation_format":{},"document_annotation_format":null}"#,
+                &["annotated_pages", "pages"],
+            ),
+            (Family::Ocr, r#"{"bbox_annotation_format":null}"#, &["pages"]),
+        ] {
+            let found: Vec<String> = units(family, body).pieces().unwrap().units.into_keys().collect();
+            assert_eq!(found, expected, "{body}");
+        }
+        let embedded = |body: &str| units(Family::Embed, body).with_tokens(1, 0).units.into_keys().collect::<Vec<_>>();
+        assert_eq!(
+            (embedded(r#"{"images":["data:"]}"#), embedded(r#"{"images":[]}"#)),
+            (vec!["input_image".to_owned()], vec![])
+        );
     }
 }

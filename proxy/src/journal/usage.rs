@@ -42,6 +42,9 @@ static META: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"meta\"")
 /// Mistral's, of pages.
 static USAGE_INFO: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usage_info\""));
 
+/// What stands in it; others keep other things there.
+const PAGES: &[u8] = b"\"pages_processed\"";
+
 /// Longest object that is taken for usage.
 const MAX_USAGE_LENGTH: usize = 8 << 10;
 /// Usage objects that are read in one event, which has one or two: each one costs a search for its end.
@@ -133,7 +136,8 @@ impl UsageReader {
             OuterField::Background => self.is_background = true,
             // Cohere's; others keep other things there.
             OuterField::Meta if memmem::find(value, b"\"billed_units\"").is_none() => {}
-            OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta => {
+            OuterField::UsageInfo if memmem::find(value, PAGES).is_none() => {}
+            OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta | OuterField::UsageInfo => {
                 if self.usage_field.is_some_and(|noted| noted < field) {
                     return;
                 }
@@ -213,7 +217,7 @@ impl UsageReader {
                     reports += 1;
                     object.whole(text_bounds::WORD).into_iter().for_each(|tier| self.name_tier(tier));
                 }
-                (b"trafficType" | hosted_tools::QUERIES, _) if is_forgeable => {}
+                (b"trafficType" | hosted_tools::QUERIES | hosted_tools::CHUNKS, _) if is_forgeable => {}
                 (b"usage" | b"usageMetadata", ScannedValue::Object(object)) if reports < MAX_REPORTS => {
                     reports += 1;
                     if let Some(object) = object.whole(MAX_USAGE_LENGTH) {
@@ -230,7 +234,7 @@ impl UsageReader {
                 {
                     self.service_tier = scan::name(text, text_bounds::WORD);
                 }
-                (hosted_tools::QUERIES, _) if reports < MAX_REPORTS => {
+                (hosted_tools::QUERIES | hosted_tools::CHUNKS, _) if reports < MAX_REPORTS => {
                     reports += 1;
                     tools = hosted_tools::grounding(data);
                 }
@@ -324,7 +328,7 @@ impl UsageReader {
         {
             self.replace(object);
         } else if let Some(object) = scan::last_object(bytes, &USAGE_INFO, MAX_USAGE_LENGTH, |_| None)
-            && memmem::find(object, b"\"pages_processed\"").is_some()
+            && memmem::find(object, PAGES).is_some()
         {
             self.replace(object);
         }

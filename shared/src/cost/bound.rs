@@ -2,11 +2,12 @@
 //! tier that the request leaves to its provider. Strict budgets reserve it, so nothing here may be a guess: what may be used
 //! and has no rate makes the whole unknown.
 
+use super::cost;
 use super::flat::in_nano_cents;
 use super::pricing::Entry;
 use super::rates::{Effective, PriceMode, Terms};
-use super::usage::Usage;
-use super::{cache_read, cost, response_text, text, thinking, written};
+use super::token_kinds::{cache_read, cache_write, response_text, text, thinking};
+use super::usage::{SEARCH_CONTEXTS, Usage};
 use rust_decimal::Decimal;
 
 /// What a request allows.
@@ -31,8 +32,6 @@ pub enum CacheLifetime {
     Any,
 }
 
-/// Fees of a call by how much its provider searches, which is for the provider to say; one is due at most.
-const SEARCH_FEES: [&str; 3] = ["request_low_context", "request_medium_context", "request_high_context"];
 /// What a provider that searches by itself reads cannot be bounded.
 const UNBOUNDED: &str = "citation_token";
 /// Kinds of answers that have rates of their own, where a model writes more than text.
@@ -65,10 +64,10 @@ fn prompts(longest: u64, entry: &Entry) -> impl Iterator<Item = u64> {
 fn dearest_of_prompt(prompt: u64, bounds: &CallBounds<'_>, entry: &Entry, terms: &Terms<'_>) -> Option<Decimal> {
     let plain = Usage { input: prompt, output: bounds.answer, ..Usage::default() };
     let rates = Effective::for_usage(entry, &plain, terms);
-    if !rates.prices_tier() || rates.unit(UNBOUNDED).is_some() {
+    if !rates.prices_tier() || rates.unit(UNBOUNDED).is_some_and(|rate| !rate.is_zero()) {
         return None;
     }
-    let fee = SEARCH_FEES.into_iter().filter_map(|name| rates.unit(name)).max().unwrap_or_default();
+    let fee = SEARCH_CONTEXTS.into_iter().filter_map(|name| rates.unit(name)).max().unwrap_or_default();
     let tokens = match rates.calculate {
         Some(formulas) if formulas.is_linear() => by_formula(&plain, bounds, entry, terms)?,
         Some(_) => return None,
@@ -90,7 +89,7 @@ fn count(tokens: u64, rate: impl FnOnce() -> Option<Decimal>) -> Option<Decimal>
 fn dearest_read(rates: &Effective<'_>, cache: CacheLifetime) -> Option<Decimal> {
     let mut dearest = text(rates)?.max(cache_read(rates)?);
     for (lifetime, rate) in [
-        (CacheLifetime::FiveMinutes, written(rates)),
+        (CacheLifetime::FiveMinutes, cache_write(rates)),
         (CacheLifetime::OneHour, rates.unit("cache_write_1h")),
         (CacheLifetime::Any, rates.unit("cache_write_12h")),
     ] {
@@ -116,13 +115,15 @@ fn by_formula(plain: &Usage, bounds: &CallBounds<'_>, entry: &Entry, terms: &Ter
         (CacheLifetime::OneHour, Usage { cache_write_1h: prompt, ..kept.clone() }),
         (CacheLifetime::Any, Usage { cache_write_12h: prompt, ..kept }),
     ];
+    // What a formula does not count is nothing that its model does, beside plain text.
+    cost(plain, entry, terms).ok().filter(|found| found.is_complete)?;
     let mut most = Decimal::ZERO;
     for (_, read) in reads.into_iter().filter(|(lifetime, _)| *lifetime <= bounds.cache) {
         let reasoned = Usage { reasoning: answer, ..read.clone() };
         let spoken = Usage { output: 0, audio_output: answer, ..read.clone() };
         for usage in [read, reasoned, spoken] {
             let found = cost(&usage, entry, terms).ok()?;
-            most = most.max(found.is_complete.then(|| found.request + found.response + found.units)?);
+            most = most.max(found.request + found.response + found.units);
         }
     }
     Some(most)
@@ -219,7 +220,7 @@ mod tests {
                 let half = Usage { input: prompt - prompt / 2, ..plain.clone() };
                 let fee =
                     |name: &str| Usage { units: [(name.to_owned(), 1.into())].into(), input: prompt, ..plain.clone() };
-                found.extend(SEARCH_FEES.map(|name| (Nothing, fee(name))));
+                found.extend(SEARCH_CONTEXTS.map(|name| (Nothing, fee(name))));
                 found.extend([
                     (Nothing, Usage { input: prompt, ..plain.clone() }),
                     (Nothing, Usage { cache_read: prompt / 2, reasoning: output, ..half.clone() }),
@@ -254,7 +255,11 @@ mod tests {
                 for (_, usage) in usages.iter().filter(|(needs, _)| *needs <= cache) {
                     let bill = bill(usage, entry, &Terms { mode: chosen, ..Terms::default() });
                     let spent = bill.cents.and_then(in_nano_cents).unwrap_or(0);
-                    assert!(bill.is_complete && spent <= most, "{name} {chosen:?} {cache:?} {usage:?} {bill:?}");
+                    // Of other kinds a list need not have rates.
+                    let is_text =
+                        usage.units.is_empty() && usage.cache_write == 0 && usage.completion_tokens() == usage.output;
+                    let is_known = bill.is_complete || !is_text || entry.pricing_config.calculate.is_some();
+                    assert!(is_known && spent <= most, "{name} {chosen:?} {cache:?} {usage:?} {bill:?}");
                     compared += 1;
                 }
             }
@@ -281,15 +286,16 @@ mod tests {
         let product = |one: Value, other: Value| json!({ "operation": "multiply", "operands": [one, other] });
         let sum = |one: Value, other: Value| json!({ "operation": "sum", "operands": [one, other] });
         let entry = |request: Value| {
-            json!({ "pricing_config": { "pay_as_you_go": { "request_token": { "price": 2 }, "cache_read_input_token": { "price": 1 } },
-                "calculate": { "request": request } } })
+            json!({ "pricing_config": { "pay_as_you_go": { "request_token": { "price": 2 }, "cache_read_input_token": { "price": 1 },
+                "response_token": { "price": 1 } }, "calculate": { "request": request } } })
         };
         let read = || product(value("input_tokens"), value("rates.request_token"));
         let cached = || product(value("cache_read_tokens"), value("rates.cache_read_input_token"));
         for (request, expected) in [
-            (read(), Some(20)),
-            (sum(read(), cached()), Some(20)),
-            (product(sum(read(), cached()), value("3")), Some(60)),
+            (read(), Some(21)),
+            (sum(read(), cached()), Some(21)),
+            (product(sum(read(), cached()), value("3")), Some(61)),
+            (product(value("input_tokens"), value("rates.unheard_of")), None),
             (product(value("input_tokens"), value("cache_read_tokens")), None),
             (product(read(), sum(value("1"), cached())), None),
             (sum(read(), value("-1")), None),

@@ -1,10 +1,11 @@
 //! What text costs by a price that depends on nothing but how many tokens there are, in whole numbers. Nearly all prices
 //! are of this kind and nearly all calls are text, and limits ask for every call, before it and after it.
 
+use super::cost;
 use super::pricing::{CustomPricing, Entry};
 use super::rates::{Effective, PriceMode, Terms};
+use super::token_kinds::{cache_read, own_cache_write, response_text, text, thinking};
 use super::usage::Usage;
-use super::{cost, response_text, text, thinking, written};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
@@ -56,8 +57,8 @@ impl Flat {
         };
         Some(Self {
             input: whole(text(&rates))?,
-            cache_read: whole(super::cache_read(&rates))?,
-            cache_write: whole(written(&rates))?,
+            cache_read: whole(cache_read(&rates))?,
+            cache_write: whole(own_cache_write(&rates))?,
             output: whole(response_text(&rates))?,
             reasoning: whole(thinking(&rates))?,
             max_prompt,
@@ -239,7 +240,7 @@ mod tests {
             (Usage { output: 1, ..Usage::default() }, None, false),
             (units("pages"), Some(2), true),
             (units("audio_seconds"), None, false),
-            (units("request_low_context"), Some(0), true),
+            (units("request_low_context"), None, false),
             (Usage { input: 1, ..units("web_search") }, Some(2), false),
         ] {
             let found = bill(&usage, &price, &Terms::default());
@@ -275,8 +276,8 @@ mod tests {
             (text(), &plain, Batch, None, None, Some(23), true),
             (text(), &plain, Flex, None, None, Some(23), false),
             (text(), &plain, Priority, None, None, Some(23), false),
-            (text(), &by_formula, Standard, None, None, Some(20), true),
-            (text(), &by_formula, Priority, None, None, Some(20), false),
+            (text(), &by_formula, Standard, None, None, Some(23), true),
+            (text(), &by_formula, Priority, None, None, Some(23), false),
             (searching(), &plain, Priority, None, None, Some(30), false),
             (Usage { units: units("pages"), ..text() }, &plain, Priority, None, None, Some(24), false),
             (Usage { cache_write: 1, cache_write_1h: 1, ..text() }, &plain, Fast, None, None, Some(28), false),

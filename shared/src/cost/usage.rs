@@ -10,7 +10,7 @@ mod reported;
 mod skim;
 mod words;
 
-pub use counts::{Counts, TOOL_UNITS};
+pub use counts::{Counts, SEARCH_CONTEXTS, TOOL_UNITS};
 pub use reported::ReportedUsage;
 
 use rust_decimal::Decimal;
@@ -44,6 +44,16 @@ pub struct Usage {
     pub images: Option<Images>,
     /// Searches, seconds and the like, by the name the price list has for them.
     pub units: BTreeMap<String, Decimal>,
+}
+
+/// How units begin that are the seconds of a video of some resolution.
+const RESOLUTIONS: &str = "video_seconds_";
+
+/// Every unit that usage may hold beside tokens and images, by the name that price lists have for it; those of resolutions are
+/// one.
+pub fn unit_names() -> impl Iterator<Item = &'static str> {
+    let others = ["citation_token", "image_pixels", "input_image", "video_seconds"];
+    TOOL_UNITS.into_iter().chain(SEARCH_CONTEXTS).chain(pieces::UNITS.map(|(_, unit)| unit)).chain(others)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,9 +119,15 @@ impl Usage {
 
     fn count(mut self, name: &str, count: u64) -> Self {
         if count > 0 {
-            self.units.insert(name.to_owned(), count.into());
+            self.put_unit(name.to_owned(), count.into());
         }
         self
+    }
+
+    /// Every unit of a report comes by here, so that none is forgotten where units are listed.
+    fn put_unit(&mut self, name: String, amount: Decimal) {
+        debug_assert!(unit_names().any(|unit| name == unit || name.starts_with(RESOLUTIONS)), "{name} is not listed");
+        self.units.insert(name, amount);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The prices of one provider's models, and which of them a model's name means: the name itself, else the longest known
-//! name that it continues, else the provider's default.
+//! name of which it is a release, else the provider's default. What is another model has no price of its relatives.
 
+use super::release::{JOINTS, continues_as_release};
 use crate::cost::Entry;
 use crate::providers::AWS_REGION_GROUPS;
 use chrono::NaiveDate;
@@ -27,15 +28,13 @@ pub struct ListedPrice<'l> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Matched {
     Name,
+    /// It is a release of a listed model: `gpt-4-0613` of `gpt-4`, and never `gpt-4-turbo`.
     Prefix,
     /// The provider's default: a guess, which strict budgets do not accept.
     Default,
 }
 
 const DEFAULT: &str = "default";
-
-/// Where a name can end and a continuation begin: `gpt-4` goes on as `gpt-4-0613`, never as `gpt-4.1`.
-const JOINTS: [char; 5] = ['-', ':', '@', '/', '_'];
 
 /// Publishers that Vertex puts before a model.
 const VERTEX: [&str; 4] = ["google.", "anthropic.", "meta.", "mistralai."];
@@ -122,7 +121,7 @@ impl PriceList {
     }
 
     fn longest_prefix(&self, name: &str) -> Option<ListedPrice<'_>> {
-        let joints = name.rmatch_indices(JOINTS);
+        let joints = name.rmatch_indices(JOINTS).filter(|(at, _)| continues_as_release(name, *at));
         joints.into_iter().find_map(|(at, _)| self.get(&name[..at], Matched::Prefix))
     }
 }
@@ -159,25 +158,29 @@ mod tests {
     }"#;
 
     #[test]
-    fn a_model_is_found_by_its_name_then_by_the_longest_it_continues_then_by_default() {
+    fn a_model_is_found_by_its_name_then_as_a_release_of_another_then_by_default() {
         let list = PriceList::parse(LIST).unwrap();
         for (provider, model, expected, by) in [
             ("openai", "gpt-4", "gpt-4", Matched::Name),
             ("openai", "gpt-4-0613", "gpt-4", Matched::Prefix),
-            ("openai", "gpt-4-mini-2030", "gpt-4-mini", Matched::Prefix),
-            ("openai", "gpt-4-minimal", "gpt-4", Matched::Prefix),
+            ("openai", "gpt-4-mini-2030-01-31", "gpt-4-mini", Matched::Prefix),
+            ("openai", "gpt-4-minimal", "default", Matched::Default),
+            ("openai", "gpt-4-turbo", "default", Matched::Default),
+            ("openai", "gpt-4-turbo-0613", "default", Matched::Default),
+            ("openai", "gpt-4-0613-preview", "default", Matched::Default),
             ("openai", "gpt-4.1", "default", Matched::Default),
             ("openai", "gpt-40", "default", Matched::Default),
             ("openai", "gpt", "default", Matched::Default),
             ("openai", "", "default", Matched::Default),
             ("openai", "odd", "default", Matched::Default),
-            ("bedrock", "us.anthropic.claude-v2:1", "anthropic.claude", Matched::Prefix),
+            ("bedrock", "us.anthropic.claude-20250929-v1:0", "anthropic.claude", Matched::Prefix),
             (
                 "bedrock",
                 "arn:aws:bedrock:eu:1:inference-profile/eu.anthropic.claude",
                 "anthropic.claude",
                 Matched::Name,
             ),
+            ("bedrock", "us.anthropic.claude-v2:1", "default", Matched::Default),
             ("openai", "us.anthropic.claude", "default", Matched::Default),
             ("vertex-ai", "google.gpt-4", "gpt-4", Matched::Name),
             ("openai", "é-東京-🌍", "default", Matched::Default),
@@ -189,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn of_several_names_a_listed_one_comes_before_one_that_continues_another() {
+    fn of_several_names_a_listed_one_comes_before_a_release_of_another() {
         let list = PriceList::parse(LIST).unwrap();
         for (names, expected) in [
             (&["gpt-4-0613", "gpt-4-mini"][..], Some("gpt-4-mini")),
             (&["gpt-4", "gpt-4-mini"], Some("gpt-4")),
-            (&["unknown", "gpt-4-mini-1", "gpt-4-0613"], Some("gpt-4-mini")),
+            (&["unknown", "gpt-4-mini-001", "gpt-4-0613"], Some("gpt-4-mini")),
             (&["unknown", "other"], Some("default")),
             (&[], None),
         ] {
@@ -227,6 +230,34 @@ mod tests {
             let priced = list.find_any(provider, answered.into_iter().chain([asked])).unwrap();
             let found = list.deprecation_date(provider, Some(asked), &priced).map(|date| date.to_string());
             assert_eq!(found.as_deref(), date, "{provider} {asked} {answered:?}");
+        }
+    }
+
+    #[test]
+    fn another_model_has_no_price_of_a_bundled_relative() {
+        for (provider, model, expected) in [
+            ("openai", "gpt-4o-2030-01-31", Some("gpt-4o")),
+            ("openai", "o1-2030-01-31", Some("o1")),
+            ("openai", "ft:gpt-4o-mini-2024-07-18:acme::AbC1", Some("ft:gpt-4o-mini-2024-07-18")),
+            ("openai", "gpt-4o-mini-foo", None),
+            ("openai", "gpt-4o-video-preview", None),
+            ("openai", "gpt-4o-mini-audio-preview-2", None),
+            ("openai", "o1-ultra", None),
+            ("openai", "gpt-5-quick", None),
+            ("anthropic", "claude-opus-4-9", None),
+            ("anthropic", "claude-sonnet-4-5-fast", None),
+            ("google", "gemini-2.5-flash-001", Some("gemini-2.5-flash")),
+            ("google", "gemini-2.5-flash-live", None),
+            ("vertex-ai", "gemini-2.5-pro@default", Some("gemini-2.5-pro")),
+            ("openrouter", "anthropic/claude-sonnet-4.5:online", None),
+        ] {
+            let list = crate::prices::bundled_prices(provider).unwrap();
+            let found = list.find(provider, model).filter(|found| found.by != Matched::Default);
+            assert_eq!(found.map(|found| found.model), expected, "{provider} {model}");
+        }
+        let list = crate::prices::bundled_prices("openai").unwrap();
+        for model in ["gpt-4o-audio-preview", "o1-pro"] {
+            assert_eq!(list.find("openai", model).map(|found| found.by), Some(Matched::Name), "{model}");
         }
     }
 

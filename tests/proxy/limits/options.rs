@@ -40,13 +40,30 @@ async fn a_model_without_a_price_passes_a_budget_or_not_as_the_budget_says_and_i
 async fn each_unit_without_a_rate_is_refused_though_the_model_has_others() {
     let folder = tempfile::tempdir().unwrap();
     let price = |cents: &str| json!({ "price": cents });
+    let units = [
+        "characters",
+        "web_search",
+        "search",
+        "x_search",
+        "file_search",
+        "code_execution",
+        "attachment_search",
+        "maps",
+        "image_generation",
+        "audio_seconds",
+        "cache_write_1h",
+        "cache_write_12h",
+        "request_high_context",
+        "input_image",
+    ];
+    let fees: serde_json::Map<String, Value> = units.map(|unit| (unit.to_owned(), price("0.1"))).into_iter().collect();
     let list = json!({
         "text": { "pricing_config": { "pay_as_you_go": { "request_token": price("0.1"), "response_token": price("0.1") } } },
         "prompt": { "pricing_config": { "pay_as_you_go": { "request_token": price("0.1") } } },
         "all": { "pricing_config": { "pay_as_you_go": {
-            "request_token": price("0.1"), "response_token": price("0.1"),
-            "image": { "hd": { "1024x1024": price("4") } },
-            "additional_units": { "characters": price("0.1"), "web_search": price("1"), "search": price("1") },
+            "request_token": price("0.1"), "response_token": price("0.1"), "cache_write_input_token": price("0.1"),
+            "request_audio_token": price("0.1"), "response_audio_token": price("0.1"),
+            "image": { "hd": { "1024x1024": price("4") } }, "additional_units": fees,
         } } },
     });
     std::fs::write(folder.path().join("openai.json"), list.to_string()).unwrap();
@@ -74,11 +91,36 @@ async fn each_unit_without_a_rate_is_refused_though_the_model_has_others() {
         ("all", "/images/generations", json!({ "prompt": "a", "quality": "hd", "size": "1x1" }), 412),
         ("text", "/audio/speech", json!({ "input": "Hello", "voice": "alloy" }), 412),
         ("all", "/audio/speech", json!({ "input": "Hello", "voice": "alloy" }), 200),
+        ("text", "/embeddings", json!({ "input": "Hello", "images": ["data:image/png;base64,AA=="] }), 412),
+        ("all", "/embeddings", json!({ "input": "Hello", "images": ["data:image/png;base64,AA=="] }), 200),
     ] {
         let mut body = json!({ "model": model });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let answer = wary.post(path, &body).await;
         assert_eq!(answer.status.as_u16(), status, "{model} {path} {body}: {}", answer.text());
+    }
+    let marked = |mark: Value| json!([{ "role": "user", "content": [{ "type": "text", "text": "Hello", "cache_control": mark }] }]);
+    let spoken = json!({ "type": "input_audio", "input_audio": { "data": "AA==", "format": "wav" } });
+    for (path, more) in [
+        ("/responses", json!({ "input": "Hello", "tools": [{ "type": "x_search" }] })),
+        ("/responses", json!({ "input": "Hello", "tools": [{ "type": "file_search" }] })),
+        ("/responses", json!({ "input": "Hello", "tools": [{ "type": "code_interpreter" }] })),
+        ("/responses", json!({ "input": "Hello", "tools": [{ "type": "document_search" }] })),
+        ("/responses", json!({ "input": "Hello", "tools": [{ "type": "google_maps" }] })),
+        ("/responses", json!({ "input": "Hello", "tools": [{ "type": "image_generation" }] })),
+        ("/chat/completions", json!({ "messages": messages, "web_search_options": { "search_context_size": "high" } })),
+        ("/chat/completions", json!({ "messages": messages, "modalities": ["text", "audio"] })),
+        ("/chat/completions", json!({ "messages": [{ "role": "user", "content": [spoken] }] })),
+        ("/chat/completions", json!({ "messages": marked(json!({ "type": "ephemeral" })) })),
+        ("/chat/completions", json!({ "messages": marked(json!({ "type": "ephemeral", "ttl": "1h" })) })),
+        ("/chat/completions", json!({ "messages": marked(json!({ "type": "ephemeral", "ttl": "12h" })) })),
+    ] {
+        for (model, status) in [("text", 412), ("all", 200)] {
+            let mut body = json!({ "model": model });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let answer = wary.post(path, &body).await;
+            assert_eq!(answer.status.as_u16(), status, "{model} {path} {body}: {}", answer.text());
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub enum OuterField {
     Usage,
     UsageMetadata,
     Meta,
+    /// Mistral's, of pages.
+    UsageInfo,
     Model,
     ModelVersion,
     ServiceTier,
@@ -32,6 +34,7 @@ impl OuterField {
             b"usage" => Self::Usage,
             b"usageMetadata" => Self::UsageMetadata,
             b"meta" => Self::Meta,
+            b"usage_info" => Self::UsageInfo,
             b"model" => Self::Model,
             b"modelVersion" => Self::ModelVersion,
             b"service_tier" => Self::ServiceTier,
@@ -46,7 +49,7 @@ impl OuterField {
     }
 
     fn is_object(self) -> bool {
-        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta | Self::TypedTier)
+        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta | Self::UsageInfo | Self::TypedTier)
     }
 }
 

@@ -272,3 +272,48 @@ fn a_model_of_bedrock_is_read_through_its_frames() {
     assert_eq!(framed(&llama), (Some((8, 6)), true));
     assert_eq!(framed(&llama[..1]), (None, false));
 }
+
+#[test]
+fn pages_are_counted_wherever_a_long_answer_is_cut() {
+    let pages = vec![r##"{"index":0,"markdown":"# A","usage_info":{"pages_processed":9}}"##; 60].join(",");
+    let body = format!(
+        r#"{{"pages":[{pages}],"model":"mistral-ocr-latest","usage_info":{{"pages_processed":60,"pages_processed_annotation":2,"doc_size_bytes":7}}}}"#
+    );
+    let other = r#"{"usage_info":{"disk":1},"model":"m"}"#;
+    for size in [7, 1000, body.len()] {
+        let read = |body: &str| {
+            let mut found = UsageReader::default();
+            let pieces: Vec<&[u8]> = body.as_bytes().chunks(size).collect();
+            for (place, piece) in pieces.iter().enumerate() {
+                found.plain(piece, place + 1 == pieces.len());
+            }
+            found.told().map(|usage| usage.units)
+        };
+        let units = read(&body).unwrap();
+        assert_eq!(
+            units.into_iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>(),
+            ["annotated_pages 2", "pages 60"],
+            "{size}"
+        );
+        assert_eq!(read(other), None, "{size}");
+    }
+}
+
+#[test]
+fn an_answer_that_rests_on_maps_is_one_of_them_whole_or_streamed() {
+    let chunk = |metadata: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}},"finishReason":"STOP","groundingMetadata":{metadata}}}],"usageMetadata":{{"promptTokenCount":8}},"modelVersion":"g"}}"#
+        )
+    };
+    for (metadata, maps) in [
+        (r#"{"groundingChunks":[{"maps":{"uri":"u","title":"t"}}]}"#, Some(1)),
+        (r#"{"groundingChunks":[{"web":{"uri":"u","title":"maps"}}]}"#, None),
+        ("{}", None),
+    ] {
+        let body = chunk(metadata);
+        let of =
+            |found: UsageReader| found.told().unwrap().units.get("maps").map(|count| u64::try_from(*count).unwrap());
+        assert_eq!((of(plain(&body)), of(stream(&[&body]))), (maps, maps), "{metadata}");
+    }
+}

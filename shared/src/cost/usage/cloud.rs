@@ -40,32 +40,42 @@ pub fn gemini(usage: &Words<'_>) -> Usage {
     };
     // What the gateway counted in the answer.
     let searches = at(usage, &["gateway_units", "web_search"]);
-    counted.count("web_search", searches).count("grounded_prompt", at(usage, &["gateway_units", "grounded_prompt"]))
+    let counted = counted.count("web_search", searches).count("maps", at(usage, &["gateway_units", "maps"]));
+    counted.count("grounded_prompt", at(usage, &["gateway_units", "grounded_prompt"]))
 }
 
 /// Bedrock's own form counts the prompt without the cache.
 pub fn bedrock(usage: &Words<'_>) -> Usage {
     let read = at(usage, &["cacheReadInputTokens"]).max(at(usage, &["cacheReadInputTokenCount"]));
     let written = at(usage, &["cacheWriteInputTokens"]).max(at(usage, &["cacheWriteInputTokenCount"]));
-    let details = usage.get("cacheDetails").map(Words::items).into_iter().flatten();
-    let hour = details.filter(|detail| detail.get("ttl").and_then(Words::text) == Some("1h"));
+    let kept_for = |lifetime: &str| {
+        let details = usage.get("cacheDetails").map(Words::items).into_iter().flatten();
+        let matching = details.filter(|detail| detail.get("ttl").and_then(Words::text) == Some(lifetime));
+        matching.map(|detail| at(detail, &["inputTokens"])).fold(0, u64::saturating_add)
+    };
+    let twelve_hours = kept_for("12h").min(written);
     Usage {
         input: at(usage, &["inputTokens"]),
         cache_read: read,
         cache_write: written,
-        cache_write_1h: hour.map(|detail| at(detail, &["inputTokens"])).fold(0, u64::saturating_add).min(written),
+        cache_write_1h: kept_for("1h").min(written - twelve_hours),
+        cache_write_12h: twelve_hours,
         output: at(usage, &["outputTokens"]),
         ..Usage::default()
     }
 }
 
-/// Cohere bills other counts than it reports as tokens; its rerankers are paid by the search.
+/// Cohere bills other counts than it reports as tokens; its rerankers are paid by the search, and images that are embedded by
+/// their tokens or, by older models, each.
 pub fn cohere(usage: &Words<'_>) -> Usage {
     let billed = |key: &str| {
         let value = usage.get("billed_units").and_then(|units| units.get(key));
         // They come as floats.
         value.and_then(Words::number).map_or(0, |count| count as u64)
     };
-    let counted = Usage { input: billed("input_tokens"), output: billed("output_tokens"), ..Usage::default() };
-    counted.count("search", billed("search_units"))
+    let image_input = billed("image_tokens");
+    let counted =
+        Usage { input: billed("input_tokens"), output: billed("output_tokens"), image_input, ..Usage::default() };
+    let images = if image_input == 0 { billed("images") } else { 0 };
+    counted.count("search", billed("search_units")).count("input_image", images)
 }

@@ -20,6 +20,8 @@ pub struct Counts {
     pub cache_creation: u64,
     pub search_queries: u64,
     pub citations: u64,
+    /// Of images that were embedded.
+    pub pixels: u64,
     /// The unit that a request is paid by, besides its tokens.
     pub search_context: Option<&'static str>,
     /// Of `cache_creation`: kept for twelve hours, for one, and for five minutes.
@@ -34,8 +36,19 @@ pub struct Counts {
 }
 
 /// Tools that providers run and take a fee for, by the names that price lists have for them.
-pub const TOOL_UNITS: [&str; 7] =
-    ["web_search", "x_search", "code_execution", "file_search", "attachment_search", "maps", "grounded_prompt"];
+pub const TOOL_UNITS: [&str; 8] = [
+    "web_search",
+    "x_search",
+    "code_execution",
+    "file_search",
+    "attachment_search",
+    "maps",
+    "grounded_prompt",
+    "image_generation",
+];
+
+/// What a request is paid by, by how much its search brings in.
+pub const SEARCH_CONTEXTS: [&str; 3] = ["request_low_context", "request_medium_context", "request_high_context"];
 
 /// An object that splits a count. It goes by several names; of two the first that counts anything holds.
 #[derive(Debug, Default)]
@@ -132,6 +145,7 @@ impl Counts {
             UsageKey::CacheCreation => &mut self.cache_creation,
             UsageKey::SearchQueries => &mut self.search_queries,
             UsageKey::Citations => &mut self.citations,
+            UsageKey::Pixels => &mut self.pixels,
             _ => return,
         };
         keep(place, count);
@@ -185,6 +199,7 @@ pub(super) enum UsageKey {
     CacheWrite,
     SearchQueries,
     Citations,
+    Pixels,
     SearchContext,
     Inward,
     Outward,
@@ -248,6 +263,8 @@ impl UsageKey {
             "document_search_calls" | "attachment_search_calls" | "attachment_search" => Self::Tool(4),
             "maps" => Self::Tool(5),
             "grounded_prompt" => Self::Tool(6),
+            "image_generation" => Self::Tool(7),
+            "image_pixels" => Self::Pixels,
             "cached_tokens_details" => Self::OfCached,
             "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => Self::Gemini,
             "inputTokens" | "outputTokens" => Self::Bedrock,
@@ -329,9 +346,9 @@ impl<'de> Visitor<'de> for CountPlace<'_> {
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         if self.key == UsageKey::SearchContext && self.object == Some(UsageObject::Whole) {
             self.counts.search_context = match text {
-                "low" => Some("request_low_context"),
-                "medium" => Some("request_medium_context"),
-                "high" => Some("request_high_context"),
+                "low" => Some(SEARCH_CONTEXTS[0]),
+                "medium" => Some(SEARCH_CONTEXTS[1]),
+                "high" => Some(SEARCH_CONTEXTS[2]),
                 _ => None,
             };
         }

@@ -6,11 +6,15 @@ use super::counts::Counts;
 
 pub fn usage_of(counts: &Counts) -> Usage {
     let (inward, outward) = (&counts.inward, &counts.outward);
-    let prompt = first([counts.prompt, counts.input]);
     let completion = first([counts.completion, counts.output]);
+    // Those who embed and rank may tell the total alone.
+    let is_total_alone = !counts.seen.prompt && !counts.seen.input;
+    let rest = if is_total_alone { counts.total.saturating_sub(completion) } else { 0 };
+    let prompt = first([counts.prompt, counts.input, rest]);
     let [cached_audio, cached_image] = inward.of_cached;
     let cached = first([inward.cached, counts.cached[0], counts.cached[1], counts.cache_read]);
-    let written = first([inward.cache_write, counts.cache_creation]);
+    let by_lifetime = counts.five_minutes.saturating_add(counts.hour).saturating_add(counts.twelve_hours);
+    let written = first([inward.cache_write, counts.cache_creation]).max(by_lifetime);
     let audio = inward.audio.saturating_sub(cached_audio);
     let image = inward.image.saturating_sub(cached_image);
     let reasoning = first([outward.reasoning, counts.reasoning]);
@@ -41,7 +45,7 @@ pub fn usage_of(counts: &Counts) -> Usage {
         queries => counted.count("web_search", queries),
     };
     // Perplexity's: it takes a fee for each request, by how much its search brings in.
-    let counted = counted.count("citation_token", counts.citations);
+    let counted = counted.count("citation_token", counts.citations).count("image_pixels", counts.pixels);
     match counts.search_context {
         Some(unit) => counted.count(unit, 1),
         None => counted,

@@ -2,12 +2,17 @@
 //! provider does not report it, the gateway does, from what was asked for, in the same form.
 
 use super::words::Words;
-use super::{Images, Usage};
+use super::{Images, RESOLUTIONS, Usage};
 use rust_decimal::Decimal;
 
 /// The key of a report, and the unit that price lists have for it.
-const UNITS: [(&str, &str); 4] =
-    [("seconds", "audio_seconds"), ("characters", "characters"), ("searches", "search"), ("pages_processed", "pages")];
+pub const UNITS: [(&str, &str); 5] = [
+    ("seconds", "audio_seconds"),
+    ("characters", "characters"),
+    ("searches", "search"),
+    ("pages_processed", "pages"),
+    ("pages_processed_annotation", "annotated_pages"),
+];
 
 /// Longest name of a resolution.
 const MAX_RESOLUTION: usize = 16;
@@ -16,7 +21,7 @@ pub fn usage_of(words: &Words<'_>) -> Usage {
     let mut usage = Usage { images: images(words), ..Usage::default() };
     for (key, unit) in UNITS {
         if let Some(amount) = words.get(key).and_then(amount) {
-            usage.units.insert(unit.into(), amount);
+            usage.put_unit(unit.to_owned(), amount);
         }
     }
     if let Some(video) = words.get("video")
@@ -24,10 +29,10 @@ pub fn usage_of(words: &Words<'_>) -> Usage {
     {
         let resolution = video.get("resolution").and_then(Words::text);
         let unit = match resolution.filter(|text| (1..=MAX_RESOLUTION).contains(&text.len())) {
-            Some(resolution) => format!("video_seconds_{resolution}"),
+            Some(resolution) => format!("{RESOLUTIONS}{resolution}"),
             None => "video_seconds".to_owned(),
         };
-        usage.units.insert(unit, seconds);
+        usage.put_unit(unit, seconds);
     }
     usage
 }

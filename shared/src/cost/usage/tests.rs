@@ -66,3 +66,54 @@ fn each_wire_format_is_known_by_its_keys() {
         assert_eq!((read.prompt_tokens(), read.completion_tokens()), (prompt, completion), "{usage}");
     }
 }
+
+#[test]
+fn units_beside_tokens_are_counted_as_providers_report_them() {
+    for (usage, tokens, units) in [
+        (
+            json!({ "pages_processed": 3, "pages_processed_annotation": 2, "doc_size_bytes": 4096 }),
+            0,
+            &[("annotated_pages", 2), ("pages", 3)][..],
+        ),
+        (json!({ "pages_processed": 3, "pages_processed_annotation": 0 }), 0, &[("pages", 3)]),
+        (json!({ "billed_units": { "images": 4.0 } }), 0, &[("input_image", 4)]),
+        (json!({ "billed_units": { "images": 4, "image_tokens": 700, "input_tokens": 3 } }), 703, &[]),
+        (
+            json!({ "text_tokens": 5, "image_pixels": 2_000_000, "total_tokens": 3576 }),
+            3576,
+            &[("image_pixels", 2_000_000)],
+        ),
+        (json!({ "total_tokens": 9 }), 9, &[]),
+        (
+            json!({ "promptTokenCount": 8, "gateway_units": { "maps": 1, "web_search": 2, "grounded_prompt": 1 } }),
+            8,
+            &[("grounded_prompt", 1), ("maps", 1), ("web_search", 2)],
+        ),
+        (
+            json!({ "input_tokens": 8, "output_tokens": 0, "gateway_units": { "image_generation": 1 } }),
+            8,
+            &[("image_generation", 1)],
+        ),
+    ] {
+        let read = Usage::parse(&usage).unwrap();
+        let found: Vec<_> =
+            read.units.iter().map(|(name, count)| (name.as_str(), u64::try_from(*count).unwrap())).collect();
+        assert_eq!((read.prompt_tokens(), &found[..]), (tokens, units), "{usage}");
+    }
+}
+
+#[test]
+fn every_lifetime_of_a_cache_write_is_told_in_every_spelling() {
+    for usage in [
+        json!({ "input_tokens": 5, "cache_creation_input_tokens": 9, "cache_creation": {
+            "ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 3, "ephemeral_12h_input_tokens": 2 } }),
+        json!({ "prompt_tokens": 14, "cache_creation": {
+            "ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 3, "ephemeral_12h_input_tokens": 2 } }),
+        json!({ "inputTokens": 5, "cacheWriteInputTokens": 9, "cacheDetails": [
+            { "ttl": "5m", "inputTokens": 4 }, { "ttl": "1h", "inputTokens": 3 }, { "ttl": "12h", "inputTokens": 2 }] }),
+    ] {
+        let read = Usage::parse(&usage).unwrap();
+        let kept = (read.input, read.cache_write, read.cache_write_1h, read.cache_write_12h);
+        assert_eq!(kept, (5, 9, 3, 2), "{usage}");
+    }
+}

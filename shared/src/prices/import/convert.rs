@@ -24,8 +24,8 @@ const FREE: [(&str, &str); 5] = [
 /// Whose batches cost half of everything.
 const HALF_BATCHES: [&str; 2] = ["anthropic", "claude-platform-aws"];
 
-/// Parts of the names of models that are not about text. Such a name without its date means the newest of them; else it would be
-/// taken for the model of text that it continues.
+/// Parts of the names of models that are not about text. Such a name without its date means the newest of them; else it would have
+/// no price.
 const NOT_TEXT: [&str; 14] = [
     "rerank",
     "whisper",
@@ -76,7 +76,7 @@ pub fn convert<'m>(
     by_hand::lay_over(by_hand, ours, &mut entries);
     entries.retain(|model, entry| {
         let slips = match Entry::deserialize(&*entry) {
-            Ok(entry) => sanity::slips(&entry),
+            Ok(entry) => sanity::slips(ours, model, &entry),
             Err(error) => vec![error.to_string()],
         };
         slips.iter().for_each(|slip| report(model, slip.clone()));

@@ -198,7 +198,7 @@ fn entry(row: &RawValue) -> Option<Entry> {
 fn dated_rows(provider: &str, rows: &RawRows, as_of: &str) -> (RawRows, Vec<Refusal>) {
     let (mut dated, mut refused) = (RawRows::new(), Vec::new());
     for (model, row) in rows {
-        match dated_row(model, row, as_of) {
+        match dated_row(provider, model, row, as_of) {
             Ok(row) => drop(dated.insert(model.clone(), row)),
             Err(reason) => {
                 refused.push(Refusal { provider: provider.to_owned(), model: model.clone(), reason });
@@ -208,14 +208,14 @@ fn dated_rows(provider: &str, rows: &RawRows, as_of: &str) -> (RawRows, Vec<Refu
     (dated, refused)
 }
 
-fn dated_row(model: &str, row: &RawValue, as_of: &str) -> Result<Box<RawValue>, String> {
+fn dated_row(provider: &str, model: &str, row: &RawValue, as_of: &str) -> Result<Box<RawValue>, String> {
     if !bounded_json::is_name(model) {
         return Err("the name is empty, longer than 256 bytes or has control characters".into());
     }
     let mut entry = Entry::deserialize(row).map_err(|error| error.to_string())?;
     let is_dated = entry.as_of.is_some();
     entry.as_of.get_or_insert_with(|| as_of.to_owned());
-    let slips = sanity::slips(&entry);
+    let slips = sanity::slips(provider, model, &entry);
     if !slips.is_empty() {
         return Err(slips.join("; "));
     }
