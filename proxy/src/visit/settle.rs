@@ -432,6 +432,27 @@ impl Log {
         }
     }
 
+    /// The present target has answered, and is paid whatever becomes of its answer.
+    pub fn is_answered(&mut self) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.is_paid = true;
+        }
+    }
+
+    /// All of a relayed call was sent.
+    pub fn sent_whole(&mut self) {
+        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| !attempt.is_relayed) {
+            attempt.sent_whole();
+        }
+    }
+
+    /// The provider has not worked on what it was sent.
+    pub fn not_worked_on(&mut self) {
+        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.is_unheard) {
+            attempt.not_worked_on();
+        }
+    }
+
     /// A second call of the present target was made beside it, and one of the two was overtaken: what it was sent is paid
     /// for, as far as anybody can tell. `paid` is what it answered, if it did.
     pub fn overtakes(

@@ -96,8 +96,11 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok(HeldAnswer { mut source, held, mut steps, permit, keeper, .. }) => {
+            Ok(HeldAnswer { mut source, held, mut steps, permit, keeper, is_hit, .. }) => {
                 visit.observer.keeper = keeper;
+                if let (Some(log), true) = (&mut visit.observer.log, source.head().status.is_success() && !is_hit) {
+                    log.is_answered();
+                }
                 let after = visit.request.started.elapsed();
                 visit.answer.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);

@@ -45,6 +45,8 @@ pub struct Attempt {
     pub is_unread: bool,
     /// The provider has answered and is paid, whatever became of its answer.
     pub is_paid: bool,
+    /// All of it was sent, and nothing that the provider would have answered was heard.
+    pub is_unheard: bool,
     /// Which of its paths cost something; none of what is no provider.
     pub row: Option<Arc<ProviderEntry>>,
     pub is_stream: bool,
@@ -143,6 +145,7 @@ impl Attempt {
             answered_bytes: 0,
             is_unread: false,
             is_paid: false,
+            is_unheard: false,
             row: None,
             is_stream: false,
             is_relayed: false,
@@ -171,6 +174,7 @@ impl Attempt {
             dropped: self.dropped.clone(),
             row: self.row.clone(),
             is_paid: true,
+            is_unheard: true,
             ..Self::of_service(&self.ai_org, self.model.as_deref(), &self.option)
         }
     }
@@ -179,6 +183,10 @@ impl Attempt {
     pub fn pays(&mut self, paid: &PaidAnswer) {
         // An error inside an answer is billed only if it says so.
         self.is_paid |= !paid.is_error;
+        self.is_unheard = paid.is_unheard;
+        if paid.is_unheard {
+            return;
+        }
         match paid.is_stream {
             true => {
                 self.is_stream |= !paid.is_error;
@@ -197,9 +205,20 @@ impl Attempt {
         self.unheard = entry.estimate;
     }
 
+    /// All of it was sent: it is paid for, until an answer tells otherwise.
+    pub fn sent_whole(&mut self) {
+        (self.is_unheard, self.is_paid) = (true, true);
+    }
+
+    /// The provider has not worked on it.
+    pub fn not_worked_on(&mut self) {
+        (self.is_unheard, self.is_paid) = (false, false);
+    }
+
     /// Its bytes are not ours to change; its answer begins with this head. A stream of an error is none that is paid for.
     pub fn relays(&mut self, head: &HeaderMap, is_success: bool, owner: MemoryOwner<'_>) {
         self.is_relayed = true;
+        (self.is_unheard, self.is_paid) = (false, is_success);
         let form = AnswerForm::from_headers(head);
         self.is_stream = is_success && matches!(form, AnswerForm::Events | AnswerForm::Frames);
         self.head_usage = usage::invoked::usage_of_head(head);

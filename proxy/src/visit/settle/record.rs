@@ -145,7 +145,7 @@ impl Log {
             return attempt.unheard;
         }
         let is_told = !attempt.found.usage.is_empty();
-        let is_known = is_told && (!attempt.is_stream || attempt.found.is_final);
+        let is_known = is_told && !attempt.is_unheard && (!attempt.is_stream || attempt.found.is_final);
         let row = attempt.row.clone().filter(|_| !is_known)?;
         let path = canonical(self.uri.path());
         let route = PaidRoute::find(&self.method, &path, &row);
