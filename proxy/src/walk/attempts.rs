@@ -63,6 +63,9 @@ impl Engine {
         let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);
+            if errand.form.is_some() {
+                log.uploads(&body.bytes);
+            }
         }
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.tenant());
         let completed = match errand.prompt.is_some() {
