@@ -10,6 +10,7 @@
 //! - `output`: its answers, as rows of ours
 //! - `leftovers`: its files at the provider, when it is over
 //! - `ledger`: what each row cost, in the log and in budgets
+//! - `unreported`: a guess for those that do not say what they used
 //!
 //! A step does one of these things and says when the next is due; what it learnt stands in the record, which whoever leased
 //! the batch saves. A step that is done again does no harm: rows are stored and logged once, and a provider's batch is looked
@@ -23,6 +24,7 @@ mod output;
 mod poll;
 mod start;
 mod trouble;
+mod unreported;
 mod upload;
 
 use crate::batches::record::{BatchRecord, PREFIX};

@@ -213,11 +213,13 @@ impl ProxyHttp for Gateway {
         if let (Some(piece), Some(log)) = (&body, &mut ctx.visit.observer.log) {
             log.receives(piece);
         }
-        if let Some(Relay::Provider(passage)) = &mut ctx.relay
-            && let Err(refusal) = passage.pass(body)
-        {
+        let Some(Relay::Provider(passage)) = &mut ctx.relay else { return Ok(()) };
+        if let Err(refusal) = passage.pass(body) {
             ctx.refusal = Some(refusal);
             return Err(Error::new(ErrorType::InternalError));
+        }
+        if let (true, Some(log)) = (end_of_stream, &mut ctx.visit.observer.log) {
+            log.sent_whole();
         }
         Ok(())
     }
@@ -303,6 +305,9 @@ impl ProxyHttp for Gateway {
         if *error.esource() == ErrorSource::Upstream && session.response_written().is_none() {
             let target = ctx.relay.as_ref().and_then(Relay::target);
             ctx.refusal.get_or_insert_with(|| deadline::refusal(&ctx.visit, self.relay_refusal(target, &error)));
+            if let (true, Some(log)) = (to_provider::is_unread(&error), &mut ctx.visit.observer.log) {
+                log.not_worked_on();
+            }
         }
         let mut error = error.more_context(format!("peer: {peer}"));
         let is_repeatable = to_provider::is_repeatable(session, &error, client_reused);

@@ -4,10 +4,12 @@
 
 mod events;
 pub(crate) mod frames;
+mod past_the_gateway;
 mod unfinished;
 mod websocket;
 
 pub use events::{Done, RealtimeEvent};
+pub use past_the_gateway::leads_past_the_gateway;
 pub use websocket::{SessionNeeds, Websocket};
 
 use crate::refusal::Refusal;
@@ -56,14 +58,6 @@ pub fn asking(path_and_query: &str, model: &str) -> String {
         pairs.push(&model);
     }
     format!("{path}?{}", pairs.join("&"))
-}
-
-/// Whether the provider would answer with a credential of its own, or open a session beside the gateway: what is then said
-/// there is neither counted nor limited.
-pub fn leads_past_the_gateway(path: &str) -> bool {
-    let path: Vec<u8> = percent_decode_str(path).collect();
-    let Some(rest) = path.strip_prefix(PATH.as_bytes()) else { return false };
-    rest.first() == Some(&b'/') && rest.iter().any(|byte| *byte != b'/')
 }
 
 /// However it is spelled: providers read escaped letters and a slash at the end as the same path.

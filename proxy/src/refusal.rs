@@ -250,6 +250,13 @@ impl Refusal {
         Self::invalid(Code::EndpointNotSupported, format!("`{provider}` cannot be asked for this: {why}"))
     }
 
+    /// What a provider would make, where a credential of ours or a limit is involved.
+    pub fn leads_past_the_gateway() -> Self {
+        let message = "it would hand out a credential, or open a session, that no limit and no guardrail holds for: a \
+                       stored credential or a limit on tokens or money is involved, so use /v1/realtime over a websocket";
+        Self::invalid(Code::EndpointNotSupported, message)
+    }
+
     /// A websocket that nobody can read, where what is said on it must be counted.
     pub fn upgrade_refused() -> Self {
         let message = "websockets are served at /v1/realtime alone where a stored credential or a limit is involved: \

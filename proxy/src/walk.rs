@@ -59,6 +59,7 @@ mod repair;
 mod response_steps;
 mod router;
 pub(crate) mod row_guard;
+mod sent_mark;
 mod session;
 mod translate;
 mod upgrade;

@@ -64,6 +64,48 @@ async fn an_answer_tells_what_its_log_says_that_it_cost() {
 }
 
 #[tokio::test]
+async fn an_estimate_is_told_as_one_and_the_price_of_an_account_is_the_one_that_is_told() {
+    let stack = Stack::start().await;
+    let half = json!({
+        "name": "half", "slug": "half", "ai_provider_id": "openai", "key": "sk-half", "default_provider_slug": "half",
+        "workspace_id": stack.home.workspace_id, "configurations": { "custom_host": stack.mock.url() },
+        "pricing_adjustments": { "multiplier": { "default": 0.5 } },
+    });
+    let made = stack.administrator().post("/integrations", &half).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let client = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-provider", "@half");
+    stack.until("the provider is known", async || client.get("/anything").await.status == 200).await;
+    // Half of 1000 × 2.5 + 100 × 10 dollars for a million.
+    let exact = ask(&stack, &client, "gpt-4o").await;
+    assert_eq!(cost_headers(&exact), ["0.00175", "exact"]);
+    assert_eq!(logged(&stack, &exact).await, ("0.175".parse().unwrap(), false));
+    let silent = json!({ "mock": { "no_usage": true, "words": 300 } }).to_string();
+    let mut body = chat(&silent);
+    body["model"] = json!("gpt-4o");
+    let mut told = Vec::new();
+    for client in [&client, &stack.client()] {
+        let answer = client.post("/chat/completions", &body).await;
+        let [cost, state] = cost_headers(&answer);
+        assert_eq!((answer.status.as_u16(), state.as_str()), (200, "estimated"), "{cost}");
+        told.push(cost.parse::<Decimal>().unwrap());
+        let (cents, is_estimated) = logged(&stack, &answer).await;
+        assert!(is_estimated && cents > Decimal::ZERO, "{cents}");
+    }
+    assert!(told[0] > Decimal::ZERO && told[1] == told[0] * Decimal::TWO, "{told:?}");
+}
+
+/// Its cost in cents, and whether that is an estimate, once its log is stored.
+async fn logged(stack: &Stack, answer: &Answer) -> (Decimal, bool) {
+    const ROW: &str = "SELECT cost, usage_estimated FROM request_logs WHERE id = $1";
+    let id: uuid::Uuid = answer.header("x-gateway-request-id").parse().unwrap();
+    let database = stack.database.client().await;
+    let is_stored = async || database.query_opt(ROW, &[&id]).await.unwrap().is_some();
+    stack.until("its log is stored", is_stored).await;
+    let row = database.query_one(ROW, &[&id]).await.unwrap();
+    (row.get::<_, Option<Decimal>>(0).expect("it has a price"), row.get(1))
+}
+
+#[tokio::test]
 async fn an_answer_from_the_cache_costs_nothing() {
     let stack = Stack::start().await;
     let config = target(&stack, json!({ "cache": { "mode": "simple" } })).to_string();

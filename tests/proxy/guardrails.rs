@@ -4,7 +4,7 @@ mod async_hooks;
 mod defaults;
 mod graded;
 mod inline_images;
-mod lanes;
+pub mod lanes;
 mod matrix;
 mod native_routes;
 mod relayed;

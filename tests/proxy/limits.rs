@@ -23,6 +23,7 @@ mod tenants;
 mod together;
 mod tokens;
 mod unconfirmed;
+mod unheard;
 mod verified;
 mod walk;
 

@@ -2,6 +2,7 @@
 //! sides chose.
 
 mod limits;
+mod past_the_gateway;
 mod sessions;
 
 use crate::families::{KEY, integrate};

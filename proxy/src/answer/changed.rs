@@ -10,7 +10,7 @@ use crate::visit::{PaidAnswer, Visit};
 pub fn checked(mut body: ChangedBody, steps: &mut Steps, visit: &mut Visit) -> Result<ChangedBody, Ended> {
     visit.checked(steps.told(visit.is_logged()));
     let Some(refusal) = body.denial.take() else { return Ok(body) };
-    visit.pays(&PaidAnswer { read: body.read, is_stream: false, is_error: false });
+    visit.pays(&PaidAnswer::heard(body.read, false));
     Err(Ended::Failed(AnswerFailure::new(*refusal, Some(Outcome::Answered))))
 }
 

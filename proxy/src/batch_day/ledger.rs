@@ -45,7 +45,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes what became of a row, and tells what it cost.
+    /// Notes what became of a row, and tells what it cost; `guess` is of one that does not say what it used.
     pub(super) async fn note_day_row(
         &self,
         job: &JobTarget,
@@ -53,6 +53,7 @@ impl Engine {
         custom_id: &str,
         status: u16,
         body: &Value,
+        guess: Option<(u64, u64)>,
     ) -> Option<Amount> {
         let metadata = metadata(job, batch);
         let usage = body.get("usage").filter(|usage| usage.is_object()).map(Value::to_string);
@@ -82,6 +83,7 @@ impl Engine {
             url: &batch.endpoint,
             status: if status == 0 { 500 } else { status },
             usage: usage.as_deref().into_iter().collect(),
+            estimate: guess.filter(|_| usage.is_none()),
             service_tier: Some(TIER),
             trace_id: cut(&trace_id, text_bounds::NAME),
             metadata: (said.len() <= text_bounds::METADATA).then_some(&*said),

@@ -96,7 +96,7 @@ impl<S: RowSink> Reading<'_, S> {
                 Err(LineTooLong { .. }) => {
                     let start = lines.skip_long_line();
                     if let Some(custom_id) = beginning_custom_id(&start).filter(|_| form.is_none()) {
-                        let result = self.too_long(custom_id).await;
+                        let result = self.too_long(custom_id, &start).await?;
                         self.results.push(result);
                     }
                     continue;
@@ -110,7 +110,7 @@ impl<S: RowSink> Reading<'_, S> {
             let number = usize::try_from(line.number.saturating_sub(1)).unwrap_or(usize::MAX);
             let row = form.map(|form| form.row(number, &told)).unwrap_or(told);
             let Some(custom_id) = row["custom_id"].as_str().map(str::to_owned) else { continue };
-            let result = self.result(custom_id, row).await;
+            let result = self.result(custom_id, row).await?;
             self.held += result.line.len();
             self.results.push(result);
             if self.results.len() >= TOGETHER || self.held >= TOGETHER_BYTES {
@@ -120,20 +120,26 @@ impl<S: RowSink> Reading<'_, S> {
         }
     }
 
-    /// The row of an answer that is too long to be held. What it used is not known, so it costs nothing in the log.
-    async fn too_long(&self, custom_id: String) -> RowResult {
-        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null).await;
+    /// The row of an answer that is too long to be held: what it used is guessed from its beginning.
+    async fn too_long(&self, custom_id: String, start: &[u8]) -> Result<RowResult, Trouble> {
+        let guess = Some(self.engine.guess_day_row(self.batch, &custom_id, start).await?);
+        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null, guess).await;
         let row =
             failed_row(&custom_id, "answer_too_long", "the answer is longer than a line of an output file may be");
-        RowResult { custom_id, is_answered: false, line: Bytes::from(row.to_string()), cost }
+        Ok(RowResult { custom_id, is_answered: false, line: Bytes::from(row.to_string()), cost })
     }
 
-    async fn result(&self, custom_id: String, mut row: Value) -> RowResult {
+    async fn result(&self, custom_id: String, mut row: Value) -> Result<RowResult, Trouble> {
         let status = row.pointer("/response/status_code").and_then(Value::as_u64);
         let status = status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
         let is_error = !row["error"].is_null();
         let mut is_answered = (200..300).contains(&status) && !is_error;
-        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, status, &row["response"]["body"]).await;
+        let body = &row["response"]["body"];
+        let guess = match is_answered && !body["usage"].is_object() {
+            true => Some(self.engine.guess_day_row(self.batch, &custom_id, body.to_string().as_bytes()).await?),
+            false => None,
+        };
+        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, status, body, guess).await;
         if let Some(guard) = self.guard.filter(|guard| is_answered && guard.judges_answers()) {
             let body = Bytes::from(row["response"]["body"].to_string());
             match guard.judge_answer(&body).await {
@@ -155,7 +161,7 @@ impl<S: RowSink> Reading<'_, S> {
             let message = text("message").unwrap_or_else(|| format!("the provider answered {status}"));
             row["error"] = serde_json::json!({ "code": code, "message": message });
         }
-        RowResult { custom_id, is_answered, line: Bytes::from(row.to_string()), cost }
+        Ok(RowResult { custom_id, is_answered, line: Bytes::from(row.to_string()), cost })
     }
 
     async fn finish(self) -> Result<(), Trouble> {

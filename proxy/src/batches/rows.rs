@@ -303,6 +303,26 @@ pub async fn open_ids(pool: &SmallPool, batch: Uuid, most: i64) -> Result<Vec<(i
     ids.collect::<Result<_, _>>().map_err(PostgresAway::because)
 }
 
+/// Where a row's line stands in the input file.
+#[derive(Debug, Clone, Copy)]
+pub struct LinePlace {
+    pub at: u64,
+    pub bytes: u64,
+}
+
+pub async fn place_of(pool: &SmallPool, batch: Uuid, custom_id: &str) -> Result<Option<LinePlace>, PostgresAway> {
+    const PLACE: &str = "SELECT at, bytes FROM batch_rows WHERE batch_id = $1 AND custom_id = $2";
+    let lent = pool.lend_own().await?;
+    let row = bounded(lent.client.query_opt(PLACE, &[&batch, &custom_id])).await?;
+    lent.give_back();
+    let Some(row) = row else { return Ok(None) };
+    let place = || {
+        let (at, bytes): (i64, i32) = (row.try_get(0)?, row.try_get(1)?);
+        Ok::<_, Error>(LinePlace { at: at.unsigned_abs(), bytes: u64::from(bytes.unsigned_abs()) })
+    };
+    place().map(Some).map_err(PostgresAway::because)
+}
+
 /// Of a batch that cannot be run.
 pub async fn delete_rows(pool: &SmallPool, batch: Uuid) -> Result<(), PostgresAway> {
     let lent = pool.lend_own().await?;

@@ -128,6 +128,12 @@ pub(super) fn failed_call(target: &Target, error: &Error) -> Refusal {
     }
 }
 
+/// Whether the provider has not had all of a call whose connection failed, or says that it did not work on it.
+pub(super) fn is_unread(error: &Error) -> bool {
+    let is_unwritten = matches!(error.etype(), ErrorType::WriteError | ErrorType::WriteTimedout);
+    is_unwritten || proxy::net::dial::is_unprocessed(error)
+}
+
 /// Whether a call whose connection failed is sent again: only if the provider cannot have worked on it, or may work on it
 /// twice, and all of it is still here.
 pub(super) fn is_repeatable(session: &Session, error: &Error, client_reused: bool) -> bool {

@@ -17,7 +17,7 @@ pub mod requested_units;
 mod scan;
 pub mod stream_options;
 
-pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
+pub use estimate::{AnsweredText, UncountedCall, rough_tokens, rough_tokens_of_any, rough_tokens_of_beginning};
 
 use crate::framing::end_markers;
 use crate::request::sse::events;

@@ -19,20 +19,6 @@ fn the_model_is_read_from_the_query_of_a_session_alone() {
 }
 
 #[test]
-fn only_what_is_below_a_session_leads_past_the_gateway() {
-    for (path, expected) in [
-        ("/realtime", false),
-        ("/realtime/", false),
-        ("/realtime/client_secrets", true),
-        ("/realtime//sessions", true),
-        ("/%72ealtime/sessions", true),
-        ("/realtimes/x", false),
-    ] {
-        assert_eq!(leads_past_the_gateway(path), expected, "{path}");
-    }
-}
-
-#[test]
 fn a_model_that_could_be_read_in_two_ways_is_refused() {
     for query in ["model=a&model=b", "model=a&mod%65l=b", "model=a&model", "model=%ff"] {
         let refusal = model("/realtime", Some(query)).expect_err(query);

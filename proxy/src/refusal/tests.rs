@@ -35,6 +35,7 @@ fn every() -> Vec<Refusal> {
         Refusal::invalid_custom_host("h"),
         Refusal::endpoint_not_supported("p", "w"),
         Refusal::upgrade_refused(),
+        Refusal::leads_past_the_gateway(),
         Refusal::invalid_forward_headers("f"),
         Refusal::invalid_metadata("m"),
         Refusal::invalid_header("h", "w"),

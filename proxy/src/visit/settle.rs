@@ -55,6 +55,8 @@ pub struct Log {
     /// The beginning of a relayed body, and how long it is so far: the prompt of a call that nobody counted.
     beginning: Vec<Bytes>,
     received_bytes: u64,
+    /// About how many seconds of sound were sent in a form.
+    sound: Option<f64>,
     attempts: u8,
     attempt: Option<Attempt>,
     /// What the client sent and got; none when only the row is kept.
@@ -136,6 +138,7 @@ impl Log {
             body: Bytes::new(),
             beginning: Vec::new(),
             received_bytes: 0,
+            sound: None,
             attempts: 0,
             attempt: None,
             sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
@@ -178,6 +181,11 @@ impl Log {
         if let Some(sheet) = &mut self.sheet {
             sheet.received(body);
         }
+    }
+
+    /// The client's body is this form, whose fields alone are received.
+    pub fn uploads(&mut self, form: &[u8]) {
+        self.sound = Some(usage::audio::length_of_upload(form));
     }
 
     /// A piece of the client's body passes.
@@ -429,6 +437,27 @@ impl Log {
     pub fn pays(&mut self, paid: &PaidAnswer) {
         if let Some(attempt) = &mut self.attempt {
             attempt.pays(paid);
+        }
+    }
+
+    /// The present target has answered, and is paid whatever becomes of its answer.
+    pub fn is_answered(&mut self) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.is_paid = true;
+        }
+    }
+
+    /// All of a relayed call was sent.
+    pub fn sent_whole(&mut self) {
+        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| !attempt.is_relayed) {
+            attempt.sent_whole();
+        }
+    }
+
+    /// The provider has not worked on what it was sent.
+    pub fn not_worked_on(&mut self) {
+        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.is_unheard) {
+            attempt.not_worked_on();
         }
     }
 

@@ -98,9 +98,7 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
         let wanted = self.admitter.wanted(visit, &ask.caller, &ask.metadata, family);
-        if upgrade::is_opaque(head, &ask.path) && upgrade::counts_usage(&wanted) {
-            return Err(Refusal::upgrade_refused());
-        }
+        upgrade::check_counted(head, &ask.path, &wanted)?;
         let wanted = price.asks(&wanted);
         match wanted.is_empty() {
             true => Ok(()),
@@ -148,9 +146,7 @@ impl Engine {
         let model = passage.model.as_deref();
         let wanted = self.admitter.wanted_of(visit, caller, metadata, family, &passage.target, model);
         let is_admitted = visit.observer.is_attempt_admitted();
-        if upgrade::is_opaque(head, path) && upgrade::counts_usage(&wanted) {
-            return Err(Refusal::upgrade_refused());
-        }
+        upgrade::check_counted(head, path, &wanted)?;
         let price = HeadPrice::of_call(head, path);
         let wanted = price.asks(&wanted);
         if !wanted.is_empty() {

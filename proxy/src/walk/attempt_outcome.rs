@@ -48,11 +48,9 @@ pub(super) fn held(tried: &Result<HeldAnswer, Ended>) -> Option<(&HeaderMap, &By
 /// What the provider answered and is paid for, if the client does not get it.
 pub(super) fn paid(tried: &Result<HeldAnswer, Ended>) -> Option<PaidAnswer> {
     match tried {
-        Ok(answer) if answer.source.head().status.is_success() && !answer.is_hit => Some(PaidAnswer {
-            read: answer.held.read().clone(),
-            is_stream: matches!(answer.held, HeldStart::Stream(_)),
-            is_error: false,
-        }),
+        Ok(answer) if answer.source.head().status.is_success() && !answer.is_hit => {
+            Some(PaidAnswer::heard(answer.held.read().clone(), matches!(answer.held, HeldStart::Stream(_))))
+        }
         Err(Ended::Failed(failure)) => failure.paid.as_deref().cloned(),
         _ => None,
     }

@@ -63,6 +63,9 @@ impl Engine {
         let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);
+            if errand.form.is_some() {
+                log.uploads(&body.bytes);
+            }
         }
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.tenant());
         let completed = match errand.prompt.is_some() {
@@ -96,8 +99,11 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok(HeldAnswer { mut source, held, mut steps, permit, keeper, .. }) => {
+            Ok(HeldAnswer { mut source, held, mut steps, permit, keeper, is_hit, .. }) => {
                 visit.observer.keeper = keeper;
+                if let (Some(log), true) = (&mut visit.observer.log, source.head().status.is_success() && !is_hit) {
+                    log.is_answered();
+                }
                 let after = visit.request.started.elapsed();
                 visit.answer.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);

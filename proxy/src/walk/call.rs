@@ -1,6 +1,7 @@
 //! One call of one target: connect or take a held connection, send, and read until the answer is worth passing on.
 
 use super::fair_turn::Turn;
+use super::sent_mark::SentMark;
 use super::translate::TranslatedCall;
 use crate::answer::{
     self, AnswerFailure, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside,
@@ -147,12 +148,19 @@ impl ProviderCalls {
             if let Some(log) = &mut visit.observer.log {
                 log.sends(&request, call.target, call.edited, call.asks_usage);
             }
+            let sent = SentMark::default();
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
-                None => beside(client, visit, pin!(self.call(call, request, fresh))).await?,
+                None => match beside(client, visit, pin!(self.call(call, request, fresh, &sent))).await {
+                    Ok(called) => called,
+                    Err(ended) => {
+                        given_up(visit, &sent);
+                        return Err(ended);
+                    }
+                },
                 // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
                 Some(delay) => {
-                    let first = self.call(call, request, fresh);
-                    Box::pin(self.hedged(client, visit, call, first, delay)).await
+                    let first = self.call(call, request, fresh, &sent);
+                    Box::pin(self.hedged(client, visit, call, (first, &sent), delay)).await
                 }
             };
             match called {
@@ -198,20 +206,26 @@ impl ProviderCalls {
         call: Call<'_>,
         request: UpstreamRequest,
         fresh: bool,
+        sent: &SentMark,
     ) -> Result<HeldAnswer, NotCalled> {
         let target = call.target;
         let limit = call.asked + target.timeout;
         let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
-        let called = self.send(target, request, call.body.clone(), limit, fresh).await;
+        let called = self.send(target, request, call.body.clone(), limit, fresh, sent).await;
         let is_over = || call.deadline.is_some_and(|deadline| deadline <= Instant::now());
         let upstream = called.map_err(|error| match error {
             CallError::TooLate if is_over() => out_of_time().into(),
-            CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => out_of_time().into(),
+            CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => {
+                with_unheard(out_of_time(), sent).into()
+            }
             CallError::TooLate => unreachable(call, Class::FirstByteTimeout, &"no connection in time").into(),
             CallError::Dial(error) => unreachable(call, error.class(), &error).into(),
             CallError::Upstream(error) if error.is_unread() && !fresh => NotCalled::Unread,
-            CallError::Upstream(error) => unreachable(call, error.class(), &error).into(),
+            CallError::Upstream(error) => with_unheard(unreachable(call, error.class(), &error), sent).into(),
         })?;
+        if !upstream.head().status.is_success() {
+            sent.clear();
+        }
         let waited = call.asked.elapsed();
         let is_stream = call.translated.is_some_and(|translated| translated.is_stream);
         let mut source = AnswerSource::new(upstream, call.wire, is_stream, call.room);
@@ -294,7 +308,8 @@ impl ProviderCalls {
         signed.map_err(|error| unsigned(target, &error))
     }
 
-    /// Sends the request and waits for the head of the answer.
+    /// Sends the request and waits for the head of the answer. `sent` tells of one that was sent whole, unless the provider
+    /// cannot have worked on it.
     pub(super) async fn send(
         &self,
         target: &Target,
@@ -302,6 +317,7 @@ impl ProviderCalls {
         body: Bytes,
         limit: Instant,
         fresh: bool,
+        sent: &SentMark,
     ) -> Result<Upstream, CallError> {
         let connect = with_deadline(limit, pin!(self.dialer.connect(&target.origin, fresh))).await;
         let mut upstream = connect.map_err(|_| CallError::TooLate)??;
@@ -311,8 +327,28 @@ impl ProviderCalls {
         }
         upstream.set_deadline(limit, target.stream_idle);
         upstream.send(request, body).await?;
-        upstream.read_head().await?;
+        sent.set();
+        upstream.read_head().await.inspect_err(|error| {
+            if error.is_unread() {
+                sent.clear();
+            }
+        })?;
         Ok(upstream)
+    }
+}
+
+/// Of a call that was sent whole, somebody may want to be paid although no answer came.
+fn with_unheard(mut ended: Ended, sent: &SentMark) -> Ended {
+    if let (Ended::Failed(failure), true) = (&mut ended, sent.is_set()) {
+        failure.paid = Some(Box::new(PaidAnswer::unheard()));
+    }
+    ended
+}
+
+/// Nobody waits for the call any more.
+pub(super) fn given_up(visit: &mut Visit, sent: &SentMark) {
+    if sent.is_set() {
+        visit.pays(&PaidAnswer::unheard());
     }
 }
 
@@ -322,7 +358,7 @@ fn with_paid(ended: Ended, source: &AnswerSource, read: Bytes) -> Ended {
         Ended::Failed(mut failure) if source.head().status.is_success() => {
             let is_error = failure.outcome == Some(Outcome::StreamError);
             let is_stream = answer::is_stream(source);
-            failure.paid = Some(Box::new(PaidAnswer { read, is_stream, is_error }));
+            failure.paid = Some(Box::new(PaidAnswer { is_error, ..PaidAnswer::heard(read, is_stream) }));
             Ended::Failed(failure)
         }
         ended => ended,

@@ -5,7 +5,8 @@
 //! Two calls may be paid. The one that was overtaken has a record of its own, with what it is supposed to have read; where a
 //! limit was asked for one call (a strict budget, whatever holds for the target) there is no second.
 
-use super::call::{Call, HeldAnswer, NotCalled, ProviderCalls, refused};
+use super::call::{Call, HeldAnswer, NotCalled, ProviderCalls, given_up, refused};
+use super::sent_mark::SentMark;
 use crate::answer::{Ended, beside};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
@@ -23,30 +24,30 @@ impl ProviderCalls {
         client: &mut impl Downstream,
         visit: &mut Visit,
         call: Call<'_>,
-        first: impl Future<Output = CallResult>,
+        (first, first_sent): (impl Future<Output = CallResult>, &SentMark),
         delay: Duration,
     ) -> CallResult {
         let mut first = pin!(first);
-        if let Ok(in_time) = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await? {
+        let in_time = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await;
+        if let Ok(in_time) = in_time.inspect_err(|_| given_up(visit, first_sent))? {
             return in_time;
         }
-        if !visit.observer.may_call_twice() {
-            return beside(client, visit, first).await?;
-        }
-        let permit = call.turn.map(|turn| self.take_turn_now(*turn));
-        if matches!(permit, Some(None)) || !call.leaf.budget.take(Instant::now()) {
-            return beside(client, visit, first).await?;
+        let permit = call.turn.filter(|_| visit.observer.may_call_twice()).map(|turn| self.take_turn_now(*turn));
+        let is_single = !visit.observer.may_call_twice() || matches!(permit, Some(None));
+        if is_single || !call.leaf.budget.take(Instant::now()) {
+            return beside(client, visit, first).await.inspect_err(|_| given_up(visit, first_sent))?;
         }
         let (mut head, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
         let provider = call.target.provider.number;
         visit.routing.attempts = visit.routing.attempts.saturating_add(1);
         let began = Instant::now();
+        let second_sent = SentMark::default();
         // On a connection of its own: a held one could be dead, or share what makes the first slow.
         let mut second = pin!(async {
             if let Some(credential) = unsigned {
                 self.sign(call, &credential, &mut head).await?;
             }
-            self.call(Call { asked: Instant::now(), ..call }, head, true).await
+            self.call(Call { asked: Instant::now(), ..call }, head, true, &second_sent).await
         });
         let race = async {
             let (early, was_first) = tokio::select! {
@@ -56,7 +57,8 @@ impl ProviderCalls {
             };
             if is_good(&early) {
                 self.metrics.attempt(provider, 0, Outcome::Overtaken);
-                return (early, was_first, Some(None));
+                let lost = if was_first { &second_sent } else { first_sent };
+                return (early, was_first, lost.is_set().then_some(None));
             }
             let late = if was_first { second.await } else { first.await };
             match late {
@@ -68,7 +70,17 @@ impl ProviderCalls {
                 }
             }
         };
-        let (mut called, was_first, overtaken) = beside(client, visit, pin!(race)).await?;
+        let (mut called, was_first, overtaken) = match beside(client, visit, pin!(race)).await {
+            Ok(over) => over,
+            Err(ended) => {
+                // One of the two is the attempt's own.
+                if first_sent.is_set() && second_sent.is_set() {
+                    visit.overtakes(None, began);
+                }
+                given_up(visit, if first_sent.is_set() { first_sent } else { &second_sent });
+                return Err(ended.into());
+            }
+        };
         if let Some(paid) = overtaken {
             let began = if was_first { began } else { call.asked };
             visit.overtakes(paid.as_deref(), began);

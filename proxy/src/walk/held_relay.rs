@@ -8,6 +8,7 @@ use super::call::{CallError, unreached};
 use super::judge_relay::{AnswerPlan, AnswerVerdict, JudgedRequest, RelayJudge, RelayedAnswer};
 use super::passage::Passage;
 use super::relayed_answer::{AnswerForm, MAX_JUDGED_ANSWER, TOO_LONG};
+use super::sent_mark::SentMark;
 use super::{Delivered, Engine};
 use crate::answer::{self, AnswerFailure, AnswerSource, Ended, Gathered, beside};
 use crate::metrics::Outcome;
@@ -132,8 +133,13 @@ impl Engine {
         let limit = visit.routing.deadline.map_or(limit, |deadline| limit.min(deadline));
         for fresh in [false, true] {
             let request = UpstreamRequest::from(head.clone());
-            let sending = Box::pin(calls.send(&passage.target, request, sent.clone(), limit, fresh));
-            let called = beside(client, visit, sending).await?;
+            let mark = SentMark::default();
+            let sending = Box::pin(calls.send(&passage.target, request, sent.clone(), limit, fresh, &mark));
+            let called = beside(client, visit, sending).await;
+            if mark.is_set() && !matches!(called, Ok(Ok(_))) {
+                visit.pays(&PaidAnswer::unheard());
+            }
+            let called = called?;
             let is_over = visit.routing.deadline.is_some_and(|deadline| deadline <= Instant::now());
             let target = &passage.target;
             let (refusal, class) = match called {
@@ -232,7 +238,7 @@ impl Engine {
         let gathered = match answer::gather(client, source, MAX_JUDGED_ANSWER, room, visit, &mut read).await {
             Ok(gathered) => gathered,
             Err(ended) => {
-                visit.pays(&PaidAnswer { read: read.freeze(), is_stream, is_error: false });
+                visit.pays(&PaidAnswer::heard(read.freeze(), is_stream));
                 return Err(ended);
             }
         };
@@ -253,7 +259,7 @@ impl Engine {
 
 /// The client does not get an answer that the provider is paid for.
 fn withheld(visit: &mut Visit, refusal: Refusal, read: Bytes, is_stream: bool) -> Ended {
-    visit.pays(&PaidAnswer { read, is_stream, is_error: false });
+    visit.pays(&PaidAnswer::heard(read, is_stream));
     failure(refusal, Some(Outcome::Answered))
 }
 

@@ -15,6 +15,7 @@ use crate::guardrails::{
 };
 use crate::identity::identify::Principal;
 use crate::journal::HookLog;
+use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::receive::{MemoryOwner, OwnedShare};
 use crate::runtime::heavy::heavy;
@@ -107,6 +108,9 @@ impl Router {
             return Ok(None);
         }
         let content = match content(head) {
+            _ if realtime::leads_past_the_gateway(&head.method, &ask.path) => {
+                Content::Unreadable("what is said in a session beside the gateway is not read")
+            }
             Content::Nothing if is_reading(&head.method) => return Ok(None),
             // Its answer has a length and no body, which the engine's connections do not expect.
             _ if head.method == Method::HEAD => Content::Unreadable("it asks for a head with a body"),

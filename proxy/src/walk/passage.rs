@@ -348,11 +348,11 @@ impl Router {
         let Resolved { target, model } = resolved;
         self.check_model(ask, &target)?;
         visit.routing.provider = Some(target.provider.label.clone());
-        if realtime::leads_past_the_gateway(&ask.path) && matches!(target.credential, Credential::Stored(_)) {
-            let why = "it would hand out a credential, or a session, that no limit holds for";
-            return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
+        let is_stored = matches!(target.credential, Credential::Stored(_));
+        if is_stored && realtime::leads_past_the_gateway(&head.method, &ask.path) {
+            return Err(Refusal::leads_past_the_gateway());
         }
-        if upgrade::is_opaque(head, &ask.path) && matches!(target.credential, Credential::Stored(_)) {
+        if is_stored && upgrade::is_opaque(head, &ask.path) {
             return Err(Refusal::upgrade_refused());
         }
         let row = target.provider.row.clone();

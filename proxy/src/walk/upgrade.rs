@@ -23,9 +23,17 @@ pub(super) fn is_websocket(head: &RequestHeader) -> bool {
     tokens.any(|token| token.trim_ascii().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Whether any of these limits counts what is used, and not calls alone.
-pub(super) fn counts_usage(wanted: &[ApplicableLimit]) -> bool {
-    wanted.iter().any(|wanted| wanted.limit.counter.unit() != Unit::Requests)
+/// Where any of these limits counts what is used, and not calls alone, nothing may pass that nobody here can count: a
+/// connection whose bytes nobody reads, a session beside the gateway, a credential for one.
+pub(super) fn check_counted(head: &RequestHeader, path: &str, wanted: &[ApplicableLimit]) -> Result<(), Refusal> {
+    if wanted.iter().all(|wanted| wanted.limit.counter.unit() == Unit::Requests) {
+        return Ok(());
+    }
+    match () {
+        () if is_opaque(head, path) => Err(Refusal::upgrade_refused()),
+        () if realtime::leads_past_the_gateway(&head.method, path) => Err(Refusal::leads_past_the_gateway()),
+        () => Ok(()),
+    }
 }
 
 impl Router {

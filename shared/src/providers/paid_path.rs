@@ -1,23 +1,59 @@
 //! Paths of a provider's own interface that cost something: `/threads/*/runs`. A star stands for one or more characters,
 //! and a path is meant wherever it ends in one that looks so, since a version or a project may stand before it.
 
+use super::family::BilledBy;
+use super::path_template::PathTemplate;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaidPath(Box<str>);
+pub struct PaidPath {
+    pattern: Box<str>,
+    /// What a call is billed by.
+    pub billed: BilledBy,
+}
+
+/// What stands in paths of what is billed by what it reads alone: it answers with numbers, or with images.
+const OF_PROMPTS: [&str; 6] = ["embed", "rerank", "classif", ":predict", "/images/", "/speak"];
+/// What stands in paths of jobs, whose work is in files that nobody here reads.
+const OF_JOBS: [&str; 8] = [
+    "batchPredictionJobs",
+    "tuningJobs",
+    "model-invocation-job",
+    "model-customization-jobs",
+    "/batch/jobs",
+    "/trainings",
+    "async-invo",
+    "/evals/",
+];
 
 impl PaidPath {
+    /// As a row lists it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        match text.starts_with('/') && !text.contains(['?', '#', ' ', '{']) {
-            true => Ok(Self(text.into())),
-            false => Err(format!("paid: `{text}` is no path")),
+        if !text.starts_with('/') || text.contains(['?', '#', ' ', '{']) {
+            return Err(format!("paid: `{text}` is no path"));
         }
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        let billed = match () {
+            () if has(&OF_JOBS) => BilledBy::Other,
+            () if has(&OF_PROMPTS) => BilledBy::Prompt,
+            () => BilledBy::Text,
+        };
+        Ok(Self { pattern: text.into(), billed })
+    }
+
+    /// Where a row asks for something. None of a path that says nothing.
+    pub(super) fn of_template(path: &PathTemplate, billed: BilledBy) -> Option<Self> {
+        let filled = path.fill(|_| Some("*")).ok()?.replace("%2A", "*");
+        let pattern = filled.split('?').next().unwrap_or_default();
+        let says_something = pattern.bytes().any(|byte| !matches!(byte, b'/' | b'*'));
+        says_something.then(|| Self { pattern: pattern.into(), billed })
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.pattern
     }
 
     pub fn matches(&self, path: &str) -> bool {
-        path.match_indices('/').any(|(at, _)| looks_like(&self.0, &path[at..]))
+        path.match_indices('/').any(|(at, _)| looks_like(&self.pattern, &path[at..]))
     }
 }
 

@@ -9,7 +9,7 @@ use super::path_template::PathTemplate;
 use super::repairs::Repairs;
 use super::variant::VariantRow;
 use super::wire::{CODECS, CONVERSATIONS, OBJECT_CODECS, Wire, WireRow};
-use super::{Auth, Family, FamilyOffer, ProviderEntry};
+use super::{Auth, BilledBy, Family, FamilyOffer, ProviderEntry};
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -90,6 +90,7 @@ impl Row {
             self.check_options(&offers, &wires, &job_wires)?;
         }
         let variants = self.variants.iter().map(|variant| variant.variant(&self, slug)).collect::<Result<_, _>>()?;
+        let paid = self.paid(&offers, &wires, &object_wires)?;
         let base_url = self.base_url()?.map(Into::into);
         let address = self
             .base_url
@@ -115,9 +116,44 @@ impl Row {
             default_models: self.default_models,
             has_stream_usage: self.stream_usage,
             repairs: self.repairs,
-            paid: self.paid.iter().map(|path| PaidPath::parse(path)).collect::<Result<_, _>>()?,
+            paid,
             name: self.name.into(),
         })
+    }
+
+    /// What the row lists, and wherever it is asked for something that costs something: whoever calls these places as they are
+    /// pays for it too.
+    fn paid(
+        &self,
+        offers: &[FamilyOffer],
+        wires: &[Wire],
+        object_wires: &[(Family, Wire)],
+    ) -> Result<Vec<PaidPath>, String> {
+        let mut paid: Vec<PaidPath> = self.paid.iter().map(|path| PaidPath::parse(path)).collect::<Result<_, _>>()?;
+        let places = |wire: &'_ Wire, billed: BilledBy| {
+            let paths = [Some(&wire.path), wire.stream_path.as_ref(), wire.own_base_path.as_ref()];
+            paths.into_iter().flatten().filter_map(|path| PaidPath::of_template(path, billed)).collect::<Vec<_>>()
+        };
+        let billed_by = |family: Family| family.billed_by(&http::Method::POST, "");
+        let mut more: Vec<PaidPath> = wires.iter().flat_map(|wire| places(wire, BilledBy::Text)).collect();
+        for (family, wire) in object_wires {
+            more.extend(billed_by(*family).into_iter().flat_map(|billed| places(wire, billed)));
+        }
+        for (family, offer) in Family::ALL.into_iter().zip(offers) {
+            let template = match offer {
+                FamilyOffer::Placed(template) => Some(template.clone()),
+                FamilyOffer::Native(path) => PathTemplate::parse(path).ok(),
+                _ => None,
+            };
+            let billed = billed_by(family).filter(|_| family != Family::Batches);
+            more.extend(template.zip(billed).and_then(|(template, billed)| PaidPath::of_template(&template, billed)));
+        }
+        for one in more {
+            if paid.iter().all(|known| known.as_str() != one.as_str()) {
+                paid.push(one);
+            }
+        }
+        Ok(paid)
     }
 
     /// The address with its options filled in; none while an option has no default.

@@ -60,6 +60,39 @@ async fn a_provider_runs_the_rows_and_each_is_priced_as_a_batch() {
 }
 
 #[tokio::test]
+async fn rows_that_do_not_say_what_they_used_are_estimated_and_charged() {
+    let stack = patient().await;
+    let (key, _) = limited_key(&stack, json!({ "usage_limits": { "credit_limit": 5 } })).await;
+    let silent = json!({ "mock": { "no_usage": true, "words": 60 } }).to_string();
+    let rows = [row("a", "gpt-4o-mini", &silent), row("b", "gpt-4o-mini", "Hello")];
+    let client = stack.anonymous().with_key(&key);
+    let mut asked = asked(&upload(&application(&stack), &jsonl(&rows)).await, "24h");
+    asked["gateway_options"] = options(&stack);
+    let made = client.post("/batches", &asked).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let batch = made.json();
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    let logs = logged(&stack, id(&batch), rows.len()).await;
+    let cost: Decimal = logs.iter().filter_map(|(_, cost)| *cost).sum();
+    assert!(logs.iter().all(|(_, cost)| cost.is_some_and(|cost| cost > Decimal::ZERO)), "{logs:?}");
+    assert_eq!(cost.normalize(), decimal(&over["cost"]).normalize(), "{over}");
+    const GUESSED: &str = "SELECT usage_estimated, req_units, res_units FROM request_logs
+        WHERE metadata->>'_batch_id' = $1 ORDER BY usage_estimated DESC";
+    let database = stack.database.client().await;
+    let found = database.query(GUESSED, &[&id(&batch)]).await.unwrap();
+    assert!(found[0].get::<_, bool>(0) && !found[1].get::<_, bool>(0), "one of them says it itself");
+    let (prompt, completion): (i64, i64) = (found[0].get(1), found[0].get(2));
+    assert!((5..60).contains(&prompt) && (30..200).contains(&completion), "{prompt} {completion}");
+    const CHARGED: &str =
+        "SELECT coalesce(sum(value), 0) FROM usage_counters c WHERE c.unit = 'cost' AND c.period = 'total'
+        AND c.starts_at > '-infinity'
+        AND c.scope_id = (SELECT min(api_key_id::text) FROM request_logs WHERE metadata->>'_batch_id' = $1)";
+    let is_charged = async || database.query_one(CHARGED, &[&id(&batch)]).await.unwrap().get::<_, Decimal>(0) == cost;
+    stack.until("what the rows cost is charged", is_charged).await;
+}
+
+#[tokio::test]
 async fn a_batch_price_is_charged_where_there_is_one() {
     let rates =
         |read: f64, written: f64| json!({ "request_token": { "price": read }, "response_token": { "price": written } });

@@ -88,6 +88,39 @@ async fn a_recording_costs_by_the_length_its_sender_says_when_the_answer_does_no
 }
 
 #[tokio::test]
+async fn a_recording_of_which_nobody_says_how_long_it_is_costs_by_what_its_answer_shows_or_by_its_size() {
+    let stack = Stack::start().await;
+    // A second and a half at 128 kbit/s.
+    let sound = "x".repeat(24_000);
+    let form = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.mp3\"\r\n\r\n{sound}\r\n\
+         --b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nwhisper-1\r\n--b--\r\n"
+    );
+    let cases = [
+        ("application/json", r#"{"text":"Hello"}"#, 1.4..1.6, true),
+        ("application/json", r#"{"task":"transcribe","duration":8.47,"text":"Hello"}"#, 8.46..8.48, false),
+        ("text/plain; charset=utf-8", "Hello", 1.4..1.6, true),
+        ("text/plain; charset=utf-8", "1\n00:00:00,000 --> 00:01:03,500\nHello\n", 63.4..63.6, false),
+        ("text/vtt", "WEBVTT\n\n00:00.000 --> 00:03.250\nHello\n", 3.2..3.3, false),
+    ];
+    for (kind, body, _, _) in &cases {
+        stack.mock.script(json!([{ "body": body, "content_type": kind }])).unwrap();
+        let request = stack.client().request(Method::POST, "/audio/transcriptions");
+        let request = request.header("content-type", "multipart/form-data; boundary=b").body(form.clone());
+        let answer = whole(request).await;
+        assert_eq!((answer.status.as_u16(), &*answer.text()), (200, *body));
+    }
+    let rows = rows(&stack, cases.len()).await;
+    for (row, (kind, body, seconds, is_guessed)) in rows.iter().zip(&cases) {
+        let found = row.get::<_, Value>("usage")["seconds"].as_f64();
+        assert!(found.is_some_and(|found| seconds.contains(&found)), "{kind} {body}: {found:?}");
+        assert_eq!(row.get::<_, bool>("usage_estimated"), *is_guessed, "{kind} {body}");
+        let cost: Option<rust_decimal::Decimal> = row.get("cost");
+        assert!(cost.is_some_and(|cost| cost > 0.into()), "{kind} {body}: {cost:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_gateways_own_time_is_shown_in_parts() {
     let stack = Stack::start().await;
     let answer = stack.client().post("/chat/completions", &chat("Hello")).await;

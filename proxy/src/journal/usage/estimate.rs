@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Where texts stand, in the dialects of chat, completions, embeddings, messages and responses.
+/// Where texts stand, in the dialects of chat, completions, embeddings, messages and responses, and in vendors' own.
 const TEXTS: &[&str] = &[
     "content",
     "text",
@@ -25,6 +25,20 @@ const TEXTS: &[&str] = &[
     "reasoning_content",
     "thinking",
     "refusal",
+    "completion",
+    "documents",
+    "generated_text",
+    "generation",
+    "inputText",
+    "inputs",
+    "message",
+    "output",
+    "outputText",
+    "query",
+    "response",
+    "text_input",
+    "text_output",
+    "texts",
 ];
 /// Counted of one text or body; beyond it the same density is supposed.
 const MOST_COUNTED: usize = 1 << 20;
@@ -61,26 +75,59 @@ impl UncountedCall {
     /// Prompt and completion tokens. Takes milliseconds for a long text.
     pub fn tokens(&self) -> (u64, u64) {
         let mut counter = TokenCounter::new(self.model.as_deref().unwrap_or_default());
-        let prompt = counter.body(&self.asked);
+        let prompt = counter.whole(&self.asked);
         let completion = match &self.answered {
             AnsweredText::Stream(text, length) => {
                 let said = scan::unescaped(text).unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
                 scaled(counter.text(&said), text.len() as u64, *length)
             }
-            AnsweredText::Plain(body) => TokenCounter { roles: None, ..counter }.body(body),
+            AnsweredText::Plain(body) => TokenCounter { roles: None, ..counter }.whole(body),
         };
         (prompt, completion)
     }
 }
 
-/// The same from the number of characters, at once.
+/// The same of one body from the number of characters, at once: of the texts that are known by their names, else of whatever
+/// is made of words, else of what is no JSON and text all the same.
+pub fn rough_tokens_of_any(body: &[u8]) -> u64 {
+    let named = rough_tokens(body);
+    if named > 0 {
+        return named;
+    }
+    match body.trim_ascii_start().first() {
+        None => 0,
+        Some(b'{' | b'[') => scan::texts(body).filter(|text| has_words(text)).map(tokens_of).sum(),
+        Some(_) => str::from_utf8(body).map_or(0, |text| (text.chars().count() as u64).div_ceil(CHARACTERS_PER_TOKEN)),
+    }
+}
+
+/// Of a body of which only the beginning is here: a text that does not end counts as far as it goes, and the rest is supposed
+/// to be alike.
+pub fn rough_tokens_of_beginning(beginning: &[u8], whole: u64) -> u64 {
+    // Of these one ends a text that was cut, also in the middle of an escape; elsewhere they are an empty text.
+    let closed = [beginning, b"\"\""].concat();
+    scaled(rough_tokens_of_any(&closed), beginning.len() as u64, whole)
+}
+
+/// Ids, addresses and bytes in base64 have none.
+fn has_words(text: &[u8]) -> bool {
+    text.iter().any(|byte| *byte == b' ' || !byte.is_ascii())
+}
+
+const CHARACTERS_PER_TOKEN: u64 = 4;
+
+fn tokens_of(text: &[u8]) -> u64 {
+    scan::characters(text).div_ceil(CHARACTERS_PER_TOKEN)
+}
+
+/// Of the texts that are known by their names.
 pub fn rough_tokens(body: &[u8]) -> u64 {
     let mut tokens = 0;
     for (key, value) in scan::keys(body) {
         if let Written::Text(text) = value
             && TEXTS.iter().any(|name| name.as_bytes() == key)
         {
-            tokens += scan::characters(text).div_ceil(4);
+            tokens += tokens_of(text);
         }
     }
     tokens
@@ -102,6 +149,14 @@ impl TokenCounter {
 
     fn text(&self, text: &str) -> u64 {
         self.tokenizer.count(text) as u64
+    }
+
+    /// Of a form that is not known, about.
+    fn whole(&mut self, body: &[u8]) -> u64 {
+        match self.body(body) {
+            0 => rough_tokens_of_any(body),
+            counted => counted,
+        }
     }
 
     fn body(&mut self, body: &[u8]) -> u64 {
@@ -233,6 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn a_beginning_counts_for_the_whole_though_its_text_is_cut() {
+        let text = "word ".repeat(1000);
+        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]}}"#);
+        let whole = rough_tokens(body.as_bytes());
+        for cut in [200, 1000, 3000] {
+            let found = rough_tokens_of_beginning(&body.as_bytes()[..cut], body.len() as u64);
+            assert!(found.abs_diff(whole) < whole / 3, "{found} of {whole}");
+        }
+        assert_eq!(rough_tokens_of_beginning(br#"{"content":"12345678\"#, 21), 3, "in the middle of an escape");
+        assert_eq!(rough_tokens_of_beginning(br#"{"model":"m","#, 13), 0);
+    }
+
+    #[test]
     fn nested_objects_take_linear_time() {
         // Looking for the end of each of these objects would take hours.
         let deep = [r#"{"content":"#.repeat(400_000), r#""1234""#.into(), "}".repeat(400_000)].concat();
@@ -250,7 +318,9 @@ mod tests {
             (r#"{"input":[1,2,3]}"#, 3),
             (r#"{"system":"tiktoken is great!","max_tokens":9}"#, 6),
             ("", 0),
-            ("no JSON", 0),
+            ("no JSON", 2),
+            (r#"{"arguments":null,"data":["nobody knows this form","c2hvcnQgYnl0ZXM="]}"#, 6),
+            (r#"{"vector":[0.1,0.2],"id":"embedding-1"}"#, 0),
         ] {
             assert_eq!(asked("gpt-4", body), (tokens, 0), "{body}");
         }

@@ -43,6 +43,21 @@ pub fn keys(bytes: &[u8]) -> impl Iterator<Item = (&[u8], ScannedValue<'_>)> {
     })
 }
 
+/// Every text that is no key, at any depth, as it is written.
+pub fn texts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + memchr(b'"', bytes.get(at..)?)? + 1;
+            let end = start + text_end(&bytes[start..])?;
+            at = end + 1;
+            if after_colon(bytes, at).is_none() {
+                return Some(&bytes[start..end]);
+            }
+        }
+    })
+}
+
 /// A key, written with its quotes. Making one costs as much as a search: they are made once.
 pub struct ScannedKey {
     finder: memmem::Finder<'static>,

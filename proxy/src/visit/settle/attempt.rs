@@ -43,8 +43,14 @@ pub struct Attempt {
     pub answered_bytes: u64,
     /// What it would say of its usage cannot be read.
     pub is_unread: bool,
+    /// It is text of no form that is known.
+    pub is_text: bool,
     /// The provider has answered and is paid, whatever became of its answer.
     pub is_paid: bool,
+    /// All of it was sent, and nothing that the provider would have answered was heard.
+    pub is_unheard: bool,
+    /// What it used was neither told nor asked for: it is a guess by the size of what was sent.
+    pub is_guessed: bool,
     /// Which of its paths cost something; none of what is no provider.
     pub row: Option<Arc<ProviderEntry>>,
     pub is_stream: bool,
@@ -75,6 +81,8 @@ pub struct Attempt {
 pub enum Watch {
     Not,
     Plain,
+    /// What it is shows in its first piece.
+    Unknown(Splitter),
     Events(Splitter),
     /// Of AWS.
     Frames(Box<EventStream>),
@@ -86,6 +94,9 @@ enum AnswerForm {
     Json,
     Events,
     Frames,
+    /// Sound, pictures, archives.
+    Binary,
+    /// Nothing that is known, or nothing at all.
     Other,
 }
 
@@ -98,8 +109,28 @@ impl AnswerForm {
             b"application/vnd.amazon.eventstream" => Self::Frames,
             b"application/json" | b"application/x-ndjson" => Self::Json,
             other if other.ends_with(b"+json") => Self::Json,
+            other if is_binary(other) => Self::Binary,
             _ => Self::Other,
         }
+    }
+}
+
+fn is_binary(essence: &[u8]) -> bool {
+    const KINDS: [&[u8]; 4] = [b"audio/", b"image/", b"video/", b"font/"];
+    const TYPES: [&[u8]; 4] =
+        [b"application/octet-stream", b"application/pdf", b"application/zip", b"application/gzip"];
+    KINDS.iter().any(|kind| essence.starts_with(kind)) || TYPES.contains(&essence)
+}
+
+/// What an answer is that does not say it, by its first bytes.
+fn sniffed(beginning: &[u8]) -> AnswerForm {
+    let beginning = beginning.trim_ascii_start();
+    let is_event = |field: &&[u8]| beginning.starts_with(field);
+    match beginning.first() {
+        Some(b'{' | b'[') => AnswerForm::Json,
+        _ if [&b"data:"[..], b"event:", b"id:", b": "].iter().any(is_event) => AnswerForm::Events,
+        _ if beginning.iter().take(512).any(|byte| *byte == 0) => AnswerForm::Binary,
+        _ => AnswerForm::Other,
     }
 }
 
@@ -142,7 +173,10 @@ impl Attempt {
             silent: Bytes::new(),
             answered_bytes: 0,
             is_unread: false,
+            is_text: false,
             is_paid: false,
+            is_unheard: false,
+            is_guessed: false,
             row: None,
             is_stream: false,
             is_relayed: false,
@@ -171,6 +205,7 @@ impl Attempt {
             dropped: self.dropped.clone(),
             row: self.row.clone(),
             is_paid: true,
+            is_unheard: true,
             ..Self::of_service(&self.ai_org, self.model.as_deref(), &self.option)
         }
     }
@@ -179,6 +214,10 @@ impl Attempt {
     pub fn pays(&mut self, paid: &PaidAnswer) {
         // An error inside an answer is billed only if it says so.
         self.is_paid |= !paid.is_error;
+        self.is_unheard = paid.is_unheard;
+        if paid.is_unheard {
+            return;
+        }
         match paid.is_stream {
             true => {
                 self.is_stream |= !paid.is_error;
@@ -197,9 +236,20 @@ impl Attempt {
         self.unheard = entry.estimate;
     }
 
+    /// All of it was sent: it is paid for, until an answer tells otherwise.
+    pub fn sent_whole(&mut self) {
+        (self.is_unheard, self.is_paid) = (true, true);
+    }
+
+    /// The provider has not worked on it.
+    pub fn not_worked_on(&mut self) {
+        (self.is_unheard, self.is_paid) = (false, false);
+    }
+
     /// Its bytes are not ours to change; its answer begins with this head. A stream of an error is none that is paid for.
     pub fn relays(&mut self, head: &HeaderMap, is_success: bool, owner: MemoryOwner<'_>) {
         self.is_relayed = true;
+        (self.is_unheard, self.is_paid) = (false, is_success);
         let form = AnswerForm::from_headers(head);
         self.is_stream = is_success && matches!(form, AnswerForm::Events | AnswerForm::Frames);
         self.head_usage = usage::invoked::usage_of_head(head);
@@ -208,7 +258,8 @@ impl Attempt {
             AnswerForm::Events => Watch::Events(Splitter::new(owner)),
             AnswerForm::Frames => Watch::Frames(Box::new(EventStream::new(owner))),
             AnswerForm::Json => Watch::Plain,
-            AnswerForm::Other => return,
+            AnswerForm::Other if is_success => Watch::Unknown(Splitter::new(owner)),
+            AnswerForm::Binary | AnswerForm::Other => return,
         };
         match AnswerEncoding::from_headers(head) {
             Ok(encoding) => {
@@ -227,9 +278,12 @@ impl Attempt {
                 Err(_) => return self.stop_reading(),
             },
         };
+        if matches!(self.watch, Watch::Unknown(_)) && !plain.trim_ascii_start().is_empty() {
+            self.recognises(&plain);
+        }
         match &mut self.watch {
-            Watch::Not if self.is_unread => self.answered_bytes += piece.len() as u64,
-            Watch::Not => {}
+            Watch::Not if self.is_unread || self.is_text => self.answered_bytes += piece.len() as u64,
+            Watch::Not | Watch::Unknown(_) => {}
             Watch::Plain => self.reads(&plain, is_last),
             Watch::Events(splitter) => match splitter.push(plain) {
                 Ok(whole) => {
@@ -249,6 +303,19 @@ impl Attempt {
                 Err(_) => self.stop_reading(),
             },
         }
+    }
+
+    /// It did not say what it is, and begins so.
+    fn recognises(&mut self, beginning: &[u8]) {
+        let form = sniffed(beginning);
+        self.is_stream = form == AnswerForm::Events;
+        self.is_text = form == AnswerForm::Other;
+        let unknown = std::mem::replace(&mut self.watch, Watch::Not);
+        self.watch = match (form, unknown) {
+            (AnswerForm::Json, _) => Watch::Plain,
+            (AnswerForm::Events, Watch::Unknown(splitter)) => Watch::Events(splitter),
+            _ => Watch::Not,
+        };
     }
 
     /// What it would still say of its usage cannot be read.
@@ -292,5 +359,41 @@ impl Attempt {
         };
         let priced = self.priced.filter(|(_, of)| *of == guess).map(|(nano_cents, _)| nano_cents);
         Used { found: &self.found, guess, item, own_price, priced }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_what_it_says_or_what_it_begins_with() {
+        let form = |kind: Option<&'static str>| {
+            let mut head = HeaderMap::new();
+            kind.into_iter().for_each(|kind| drop(head.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind))));
+            AnswerForm::from_headers(&head)
+        };
+        for (kind, expected) in [
+            (Some("application/json; charset=utf-8"), AnswerForm::Json),
+            (Some("application/stream+json"), AnswerForm::Json),
+            (Some("Text/Event-Stream"), AnswerForm::Events),
+            (Some("audio/mpeg"), AnswerForm::Binary),
+            (Some("application/octet-stream"), AnswerForm::Binary),
+            (Some("text/plain"), AnswerForm::Other),
+            (Some("application/x-something"), AnswerForm::Other),
+            (None, AnswerForm::Other),
+        ] {
+            assert_eq!(form(kind), expected, "{kind:?}");
+        }
+        for (beginning, expected) in [
+            (&b" {\"a\":1}"[..], AnswerForm::Json),
+            (b"[1]", AnswerForm::Json),
+            (b"data: {}", AnswerForm::Events),
+            (b"event: x", AnswerForm::Events),
+            (b"words", AnswerForm::Other),
+            (b"RIFF\0\0", AnswerForm::Binary),
+        ] {
+            assert_eq!(sniffed(beginning), expected, "{beginning:?}");
+        }
     }
 }

@@ -31,9 +31,12 @@ impl<'r> PaidRoute<'r> {
         if rest.starts_with("/prompts/") && rest.ends_with("/completions") {
             return Self::Paid(Family::Complete.path(), BilledBy::Text);
         }
-        match row.paid.iter().find(|paid| paid.matches(rest)) {
-            Some(paid) => Self::Paid(paid.as_str(), BilledBy::Text),
-            None if is_count(rest) || is_upload(rest) || is_stop(rest) => Self::Free,
+        if is_count(rest) || is_upload(rest) || is_stop(rest) {
+            return Self::Free;
+        }
+        // The whole path too: a vendor's own version may look like the gateway's.
+        match row.paid.iter().find(|paid| paid.matches(rest) || paid.matches(path)) {
+            Some(paid) => Self::Paid(paid.as_str(), paid.billed),
             None => Self::Unpriced,
         }
     }
@@ -72,7 +75,9 @@ impl PaidRoute<'_> {
 
 /// Questions how long something would be, which nobody is billed for.
 fn is_count(path: &str) -> bool {
-    ["/count_tokens", "/count-tokens", ":countTokens", "/input_tokens"].iter().any(|ending| path.ends_with(ending))
+    const ENDINGS: [&str; 5] =
+        ["/count_tokens", "/count-tokens", "/count-tokens:rawPredict", ":countTokens", "/input_tokens"];
+    ENDINGS.iter().any(|ending| path.ends_with(ending))
 }
 
 fn within_version(path: &str) -> &str {
@@ -179,8 +184,31 @@ mod tests {
                 "google",
                 &post,
                 "/v1beta/models/g:embedContent",
-                PaidRoute::Paid("/models/*:embedContent", BilledBy::Text),
+                PaidRoute::Paid("/models/*:embedContent", BilledBy::Prompt),
             ),
+            (
+                "vertex-ai",
+                &post,
+                "/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict",
+                PaidRoute::Free,
+            ),
+            (
+                "vertex-ai",
+                &post,
+                "/v1/projects/p/locations/l/publishers/anthropic/models/m:streamRawPredict",
+                PaidRoute::Paid("/models/*:streamRawPredict", BilledBy::Text),
+            ),
+            ("vertex-ai", &post, "/v1/projects/p/tuningJobs", PaidRoute::Paid("/tuningJobs", BilledBy::Other)),
+            ("triton", &post, "/v1/generate_stream", PaidRoute::Paid("/generate_stream", BilledBy::Text)),
+            ("huggingface", &post, "/v1/generate", PaidRoute::Paid("/generate", BilledBy::Text)),
+            ("reka-ai", &post, "/v1/chat", PaidRoute::Paid("/chat", BilledBy::Text)),
+            ("cohere", &post, "/v1/v1/chat", PaidRoute::Paid("/v1/chat", BilledBy::Text)),
+            ("cohere", &post, "/v1/chat", PaidRoute::Paid("/v1/chat", BilledBy::Text)),
+            ("cohere", &post, "/v1/v2/embed", PaidRoute::Paid("/v2/embed", BilledBy::Prompt)),
+            ("oracle", &post, "/v1/20231130/actions/chat", PaidRoute::Paid("/*/actions/chat", BilledBy::Text)),
+            ("ollama", &post, "/v1/api/embed", PaidRoute::Paid("/api/embed", BilledBy::Prompt)),
+            ("workers-ai", &post, "/v1/run/@cf/meta/llama", PaidRoute::Paid("/run/*", BilledBy::Text)),
+            ("groq", &post, "/v1/elsewhere", PaidRoute::Unpriced),
             ("qdrant", &Method::PUT, "/v1/proxy/collections/c", PaidRoute::Unpriced),
         ] {
             let row = providers.get(provider).unwrap();

@@ -136,6 +136,14 @@ impl Log {
         found.extend(usage::requested_units::of_speech(path, &self.body));
         found.extend(usage::requested_units::of_rerank(&attempt.ai_org, path, &self.body));
         found.extend(usage::requested_units::of_video(path, &attempt.silent));
+        if found.is_empty() {
+            found.extend(usage::audio::shown(path, &attempt.silent));
+        }
+        if found.is_empty() {
+            let seconds = self.sound.unwrap_or_else(|| usage::audio::length_of_bytes(self.received_bytes));
+            found.extend(usage::audio::guessed(path, seconds));
+            attempt.is_guessed = !found.is_empty();
+        }
     }
 
     /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
@@ -145,7 +153,8 @@ impl Log {
             return attempt.unheard;
         }
         let is_told = !attempt.found.usage.is_empty();
-        let is_known = is_told && (!attempt.is_stream || attempt.found.is_final);
+        let is_known =
+            is_told && !attempt.is_unheard && !attempt.is_guessed && (!attempt.is_stream || attempt.found.is_final);
         let row = attempt.row.clone().filter(|_| !is_known)?;
         let path = canonical(self.uri.path());
         let route = PaidRoute::find(&self.method, &path, &row);
@@ -174,7 +183,7 @@ impl Log {
                     BilledBy::Text if body.is_empty() => {
                         (attempt.answered_bytes / BYTES_PER_TOKEN, AnsweredText::Plain(body))
                     }
-                    BilledBy::Text => (usage::rough_tokens(&body), AnsweredText::Plain(body)),
+                    BilledBy::Text => (usage::rough_tokens_of_any(&body), AnsweredText::Plain(body)),
                     BilledBy::Prompt | BilledBy::Other => (0, AnsweredText::Plain(Bytes::new())),
                 }
             }
@@ -200,18 +209,16 @@ impl Log {
             false => self.body.clone(),
         };
         if !asked.is_empty() || self.beginning.is_empty() {
-            let tokens = usage::rough_tokens(&asked);
+            let tokens = usage::rough_tokens_of_any(&asked);
             return (asked, tokens);
         }
         let beginning = Bytes::from(self.beginning.concat());
-        let kept = beginning.len() as u64;
-        let tokens = usage::rough_tokens(&beginning);
-        match kept >= self.received_bytes {
-            true => (beginning, tokens),
-            false => {
-                let all = u128::from(tokens) * u128::from(self.received_bytes) / u128::from(kept.max(1));
-                (Bytes::new(), u64::try_from(all).unwrap_or(u64::MAX))
+        match beginning.len() as u64 >= self.received_bytes {
+            true => {
+                let tokens = usage::rough_tokens_of_any(&beginning);
+                (beginning, tokens)
             }
+            false => (Bytes::new(), usage::rough_tokens_of_beginning(&beginning, self.received_bytes)),
         }
     }
 

@@ -52,12 +52,12 @@ impl Log {
         let path = canonical(self.uri.path());
         let route = attempt.row.clone().map(|row| PaidRoute::find(&self.method, &path, &row).billed_by());
         let cost = match (attempt.found.usage.is_empty(), route.flatten()) {
-            (false, _) => Some(attempt.price(None, tariff)),
+            (false, _) => Some(attempt.price(attempt.is_guessed.then_some((0, 0)), tariff)),
             (true, None) => None,
             (true, Some(BilledBy::Other)) => Some(AnswerCost::UNKNOWN),
             (true, Some(billed)) => {
-                let answered = if billed == BilledBy::Text { usage::rough_tokens(read) } else { 0 };
-                Some(attempt.price(Some((usage::rough_tokens(&self.body), answered)), tariff))
+                let answered = if billed == BilledBy::Text { usage::rough_tokens_of_any(read) } else { 0 };
+                Some(attempt.price(Some((usage::rough_tokens_of_any(&self.body), answered)), tariff))
             }
         };
         self.attempt = Some(attempt);
