@@ -4,6 +4,7 @@ mod attacks;
 pub mod browser;
 mod flood;
 mod links;
+mod methods;
 mod oidc;
 pub mod provider;
 mod provider_peer;

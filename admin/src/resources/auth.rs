@@ -8,6 +8,7 @@ mod docs;
 pub mod finish;
 mod link;
 mod login;
+mod methods;
 mod of_person;
 mod owner_links;
 pub mod place;
@@ -17,6 +18,7 @@ use crate::crud::Routes;
 
 pub fn routes() -> Routes {
     Routes::default()
+        .get("/auth/methods", methods::list)
         .get("/auth/login", login::login)
         .get("/auth/callback/{organisationId}", callback::callback)
         .post("/auth/backchannel-logout/{organisationId}", backchannel::logout)

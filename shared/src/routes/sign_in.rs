@@ -8,6 +8,7 @@ const PUBLIC: Access = Access::Public;
 const SAML_BODY: usize = 400 << 10;
 
 pub(super) static AUTH: &[Operation] = &[
+    get(0, "/auth/methods", PUBLIC, &[]),
     // What begins well is in the trail when it ends; what cannot begin, at once.
     get(0, "/auth/login", PUBLIC, &[]).audited("sessions", "create"),
     get(0, "/auth/callback/{organisationId}", PUBLIC, &[]).audited("sessions", "create"),

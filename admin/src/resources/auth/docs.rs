@@ -3,10 +3,18 @@
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
-pub fn docs() -> [Doc; 12] {
+pub fn docs() -> [Doc; 13] {
     let email = || schema::email().says("Where the person gets mail.");
     let organisation = || schema::uuid().says("The organisation to sign in to.");
     [
+        Doc::get("/auth/methods", "List how people of a mail domain sign in")
+            .details(
+                "For sign-in pages. The domain of the address alone decides: the answer is the same for everybody of it, \
+                 whether there is such a person or not.",
+            )
+            .filter("email", email().says("Whose domain is asked about."))
+            .answer(methods())
+            .also(429),
         Doc::get("/auth/login", "Sign in at the identity provider")
             .details(
                 "For browsers: answers with a redirect to the identity provider of the organisation, which is named by its \
@@ -96,6 +104,24 @@ pub fn docs() -> [Doc; 12] {
                     .need("ended_sessions", schema::whole(0..=i64::MAX).eg(2).says("How many sessions there were.")),
             ),
     ]
+}
+
+fn methods() -> Schema {
+    schema::object("SignInMethods")
+        .need("object", schema::fixed("sign_in_methods"))
+        .need(
+            "methods",
+            schema::list(schema::choice(&["oidc", "saml", "link"])).says(
+                "Where `GET /auth/login` leads to (`oidc`, `saml`), and whether `POST /auth/link` mails links. None of \
+                 them: by the link of an operator.",
+            ),
+        )
+        .need(
+            "public_url",
+            schema::any_text()
+                .eg("https://gateway.example.com")
+                .says("The address that the gateway has for browsers; from another one sign-in fails."),
+        )
 }
 
 fn return_to() -> Schema {
