@@ -3,9 +3,10 @@
 //! and on others when they name all workspaces (`x-gateway-workspace: *`). Each call looks session and role up, so that
 //! what ends a session, or changes a role, counts for the next call.
 //!
-//! The token changes while it is used: a stolen one is worth something only until its owner's next call, and when a
-//! replaced one comes back after the overlap, two have it, and the session has to end for both: who is told so here
-//! (`AuthFailure::replayed`) ends it and leaves a row in the audit trail.
+//! The token changes while it is used. An answer can be lost on its way, and with it the new token, so the one before
+//! counts until the new one was used, and a minute more for calls that are under way. When it comes back after that, two
+//! people have one, and the session has to end for both: who is told so here (`AuthFailure::replayed`) ends it and leaves
+//! a row in the audit trail.
 
 use crate::http::{ApiError, RECENT_MINUTES};
 use crate::identity::Caller;
@@ -71,6 +72,9 @@ struct FoundSession {
     user_id: Uuid,
     csrf_token: String,
     is_current: bool,
+    /// The newest token was used.
+    is_confirmed: bool,
+    /// The token before the newest still counts.
     is_in_overlap: bool,
     is_live: bool,
     is_due: bool,
@@ -132,7 +136,8 @@ pub async fn effective_scopes(
 
 async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSession>, ApiError> {
     const FIND: &str = "SELECT s.id, s.organisation_id, s.user_id, s.csrf_token, s.hash = $1 AS is_current,
-            s.rotated_at > now() - interval '1 minute' AS is_in_overlap,
+            s.confirmed_at IS NOT NULL AS is_confirmed,
+            s.confirmed_at IS NULL OR greatest(s.rotated_at, s.confirmed_at) > now() - interval '1 minute' AS is_in_overlap,
             s.rotated_at < now() - interval '15 minutes' AS is_due,
             s.last_used_at < now() - interval '1 minute' AS is_stale,
             s.created_at > now() - make_interval(mins => $2) AS is_recent,
@@ -157,6 +162,7 @@ impl FoundSession {
             user_id: row.try_get("user_id")?,
             csrf_token: row.try_get("csrf_token")?,
             is_current: row.try_get("is_current")?,
+            is_confirmed: row.try_get("is_confirmed")?,
             is_in_overlap: row.try_get("is_in_overlap")?,
             is_live: row.try_get("is_live")?,
             is_due: row.try_get("is_due")?,
@@ -181,25 +187,34 @@ async fn end(found: &FoundSession, db: &impl GenericClient) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Replaces the token when it is due; of two calls at once, one does it, and the other goes on with the one before.
+/// Replaces the token when it is due, also one that counts because its successor was never used. Of two calls at once,
+/// one does it, and the other goes on with the token that it has.
 async fn renew(
     cookies: CookieNames,
     found: &FoundSession,
     hash: &KeyHash,
     db: &impl GenericClient,
 ) -> Result<Option<HeaderValue>, ApiError> {
-    const ROTATE: &str = "UPDATE sessions SET previous_hash = hash, hash = $2, rotated_at = now(), last_used_at = now()
-        WHERE id = $1 AND hash = $3";
+    const CONFIRM: &str = "UPDATE sessions SET confirmed_at = now(), last_used_at = now()
+        WHERE id = $1 AND hash = $2 AND confirmed_at IS NULL";
+    const ROTATE: &str = "UPDATE sessions SET previous_hash = $3, hash = $2, rotated_at = now(), confirmed_at = NULL,
+            last_used_at = now()
+        WHERE id = $1 AND (hash = $3 OR previous_hash = $3 AND confirmed_at IS NULL)
+          AND rotated_at < now() - interval '15 minutes'";
     const TOUCH: &str = "UPDATE sessions SET last_used_at = now() WHERE id = $1";
-    if found.is_current && found.is_due {
+    let sent = hash.0.as_slice();
+    // No successor is replaced sooner: an answer that is slow may still bring it.
+    if found.is_due && (found.is_current || !found.is_confirmed) {
         let token = api_key::generate("");
         let new = KeyHash::from_key(token.as_bytes());
-        let rotated = db.execute(ROTATE, &[&found.id, &new.0.as_slice(), &hash.0.as_slice()]).await?;
+        let rotated = db.execute(ROTATE, &[&found.id, &new.0.as_slice(), &sent]).await?;
         let mut line = cookies.set(Cookie::Session, &token, SameSite::Lax, None);
         line.set_sensitive(true);
         return Ok((rotated == 1).then_some(line));
     }
-    if found.is_stale {
+    if found.is_current && !found.is_confirmed {
+        db.execute(CONFIRM, &[&found.id, &sent]).await?;
+    } else if found.is_stale {
         db.execute(TOUCH, &[&found.id]).await?;
     }
     Ok(None)
