@@ -24,8 +24,18 @@ pub struct Caller {
     pub token: Option<Arc<VerifiedToken>>,
     /// The session of a person who came with a cookie; `key` is then what the session stands for, and stored nowhere.
     pub session: Option<Arc<CallerSession>>,
+    /// The workspaces of a person who acts in all of theirs at once: no workspace is named then, and the person does not
+    /// act for the organisation.
+    pub own_workspaces: Option<Arc<[OwnWorkspace]>>,
     /// The scopes that count: those of the key, for a person's key narrowed by role and security settings.
     pub scopes: Arc<[String]>,
+}
+
+/// A workspace of a person, and what they are there.
+#[derive(Debug, Clone)]
+pub struct OwnWorkspace {
+    pub id: Uuid,
+    pub standing: Standing,
 }
 
 impl Caller {
@@ -34,14 +44,21 @@ impl Caller {
             Some(standing) => access::effective_scopes(&key.scopes, standing),
             None => key.scopes.to_vec(),
         };
-        Self { key: Arc::new(key), standing: standing.map(Arc::new), token: None, session: None, scopes: scopes.into() }
+        Self {
+            key: Arc::new(key),
+            standing: standing.map(Arc::new),
+            token: None,
+            session: None,
+            own_workspaces: None,
+            scopes: scopes.into(),
+        }
     }
 
     pub fn organisation_id(&self) -> Uuid {
         self.key.organisation_id.uuid()
     }
 
-    /// The workspace that the caller is bound to; none for admin keys.
+    /// The workspace that the caller is bound to; none for admin keys, and for `own_workspaces`.
     pub fn workspace_id(&self) -> Option<Uuid> {
         self.key.workspace_id.map(Id::uuid)
     }
@@ -97,6 +114,17 @@ impl Caller {
             Some(standing) => standing.is_organisation_admin(),
             None => self.workspace_id().is_none(),
         }
+    }
+
+    /// Of a person who acts in all their workspaces: which these are.
+    pub fn own_workspace_ids(&self) -> Option<Vec<Uuid>> {
+        self.own_workspaces.as_deref().map(|own| own.iter().map(|one| one.id).collect())
+    }
+
+    /// Those of them where a scope counts.
+    pub fn own_workspaces_with(&self, scope: &str) -> Option<Vec<Uuid>> {
+        let own = self.own_workspaces.as_deref()?.iter();
+        Some(own.filter(|one| one.standing.allows(scope)).map(|one| one.id).collect())
     }
 }
 
