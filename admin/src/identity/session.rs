@@ -29,7 +29,7 @@ const WORKSPACE: &str = "workspace";
 /// Instead of a workspace: the organisation with all of them.
 const EVERYWHERE: &str = "*";
 /// What somebody does in all their workspaces at once: look at what happened there.
-const IN_OWN_WORKSPACES: [&str; 4] = ["analytics.view", "logs.export", "logs.list", "logs.view"];
+const IN_OWN_WORKSPACES: [&str; 5] = ["audit_logs.list", "analytics.view", "logs.export", "logs.list", "logs.view"];
 /// Workspaces that somebody can look at at once.
 const MOST_WORKSPACES: i64 = 1000;
 const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");

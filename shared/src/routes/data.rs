@@ -74,7 +74,9 @@ pub(super) static LOGS: &[Operation] = &[
 
 pub(super) static CACHE: &[Operation] = &[delete(0, "/cache", ANY, &["cache.delete"]).audited("cache", "delete")];
 
-pub(super) static AUDIT_LOGS: &[Operation] =
-    &[get(195, "/audit-logs", A, &["audit_logs.list"]).when(Feature::AuditLogs)];
+pub(super) static AUDIT_LOGS: &[Operation] = &[get(195, "/audit-logs", A, &["audit_logs.list"])
+    .by_workspace_session()
+    .in_own_workspaces()
+    .when(Feature::AuditLogs)];
 
 pub(super) static OPENAPI: &[Operation] = &[get(0, "/openapi.json", Access::Public, &[])];

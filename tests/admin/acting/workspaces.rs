@@ -93,6 +93,14 @@ async fn logs_and_figures_are_of_all_own_workspaces_and_of_no_other() {
             named["workspaces"].as_array().unwrap().iter().map(|one| one["slug"].as_str().unwrap()).collect();
         assert_eq!(named.len(), 2, "{named:?}");
     }
+    // Saved filters too are of their workspaces.
+    for (workspace, status) in [(second, 200), (out, 404)] {
+        let saved = json!({ "name": "f", "filters": { "status_code": 200 }, "workspace_id": workspace });
+        let saved = service.administrator().post("/analytics/saved-filters", &saved).await.json();
+        let path = format!("/analytics/groups/workspaces?saved_filter_id={}&{}", saved["id"].as_str().unwrap(), span());
+        let answer = by_link(&service, person).await.get(&path).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
     // Where a workspace is named, it is that one.
     let mut one = by_link(&service, person).await.with("x-gateway-workspace", "second");
     assert_eq!(seen(&mut one, "").await, [there]);
