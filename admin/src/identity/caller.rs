@@ -54,6 +54,12 @@ impl Caller {
         }
     }
 
+    /// Nothing but what the key itself holds: a session's key makes no keys, whatever its person's role says.
+    fn without_rights_of_role(self) -> Self {
+        let held = self.scopes.iter().filter(|scope| self.key.scopes.contains(scope)).cloned().collect();
+        Self { scopes: held, ..self }
+    }
+
     pub fn organisation_id(&self) -> Uuid {
         self.key.organisation_id.uuid()
     }
@@ -156,7 +162,7 @@ impl<E: Into<ApiError>> From<E> for AuthFailure {
 /// Finds the caller behind an API key; refuses what is unknown, archived, expired or belongs to an archived workspace.
 pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, AuthFailure> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
-               k.suspended_at IS NOT NULL AS is_suspended, k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
+               k.suspended_at IS NOT NULL AS is_suspended, k.session_id IS NOT NULL AS is_of_session, k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
                w.security_settings AS workspace_settings,
                CASE WHEN u.status = 'active' THEN u.role END AS organisation_role, m.role AS member_role,
                o.security_settings AS organisation_settings, o.settings -> 'workspace_overrides' AS overrides
@@ -181,7 +187,10 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
         }
         None => {
             let standing = key.user_id.map(|_| standing(&row)).transpose()?;
-            Ok(Caller::new(key, standing))
+            match row.try_get("is_of_session")? {
+                true => Ok(Caller::new(key, standing).without_rights_of_role()),
+                false => Ok(Caller::new(key, standing)),
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ pub(super) static AUTH: &[Operation] = &[
     get(0, "/auth/sessions", Access::Session, &[]),
     delete(0, "/auth/sessions/{sessionId}", Access::Session, &[]).audited("sessions", "delete"),
     get(0, "/auth/session", Access::Session, &[]),
+    post(0, "/auth/session/key", Access::Session, &[]).audited("session_keys", "create"),
     post(0, "/auth/logout", Access::Session, &[]).audited("sessions", "delete"),
     post(0, "/auth/owner-links", Access::Session, &[]).audited("owner_links", "create").after_recent_sign_in(),
 ];

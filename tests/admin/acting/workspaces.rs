@@ -95,7 +95,7 @@ async fn logs_and_figures_are_of_all_own_workspaces_and_of_no_other() {
     }
     // Saved filters too are of their workspaces.
     for (workspace, status) in [(second, 200), (out, 404)] {
-        let saved = json!({ "name": "f", "filters": { "status_code": 200 }, "workspace_id": workspace });
+        let saved = json!({ "name": "f", "filters": { "status_code": [200] }, "workspace_id": workspace });
         let saved = service.administrator().post("/analytics/saved-filters", &saved).await.json();
         let path = format!("/analytics/groups/workspaces?saved_filter_id={}&{}", saved["id"].as_str().unwrap(), span());
         let answer = by_link(&service, person).await.get(&path).await;
