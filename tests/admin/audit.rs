@@ -4,6 +4,7 @@
 mod chain;
 mod command;
 mod listing;
+mod people;
 
 use crate::service::Service;
 use crate::teaching::{ALIAS, foreign};

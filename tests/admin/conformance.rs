@@ -104,6 +104,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
     ("PUT", "/integrations/{slug}/models", 400),
     ("PUT", "/integrations/{slug}/integration-models", 400),
     ("DELETE", "/integrations/{slug}/models", 400),
+    ("GET", "/auth/methods", 400),
     ("GET", "/auth/login", 400),
     ("GET", "/auth/callback/{organisationId}", 400),
     ("POST", "/auth/backchannel-logout/{organisationId}", 400),

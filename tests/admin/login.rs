@@ -4,10 +4,12 @@ mod attacks;
 pub mod browser;
 mod flood;
 mod links;
+mod methods;
 mod oidc;
 pub mod provider;
 mod provider_peer;
 mod provisioning;
+mod session_keys;
 mod sessions;
 mod tenancy;
 

@@ -342,6 +342,7 @@ pub static FURTHER: &[&str] = &[
     "/auth/link",
     "/auth/sessions",
     "/auth/sessions/{sessionId}",
+    "/auth/session/key",
     "/auth/logout",
     "/auth/owner-links",
     "/auth/backchannel-logout/{organisationId}",

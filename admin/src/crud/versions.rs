@@ -44,10 +44,12 @@ pub struct Version {
     pub id: Uuid,
     pub number: i32,
     pub content: Value,
+    /// The person or key that made it.
+    pub created_by: Option<Uuid>,
     pub created_at: Time,
 }
 
-const COLUMNS: &str = "id, number, content, created_at";
+const COLUMNS: &str = "id, number, content, created_by, created_at";
 
 /// Notes the resource's current version, unless it is known. The row is new or locked, so numbers do not collide.
 pub async fn keep<R: Versioned>(resource: &R, action: &Action<'_>) -> Result<(), ApiError> {

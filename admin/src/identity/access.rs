@@ -177,6 +177,7 @@ static RULES: &[ScopeRule] = &[
     rule("workspace_agent_integrations", [Always, Never], [Always, If("managersWriteWsIntegrations")]),
     rule("mcp_servers", [Always, Never], [Always, If("managersWriteMcpServers")]),
     rule("agent_servers", [Always, Never], [Always, If("managersWriteMcpServers")]),
+    rule("audit_logs", [Never, Never], [Always, Never]),
     rule("analytics", [If("membersViewAnalytics"), Never], [If("managersViewAnalytics"), Never]),
     rule("logs", [If("membersViewLogs"), Never], [If("managersViewLogs"), Never]),
 ];

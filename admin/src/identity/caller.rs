@@ -24,8 +24,18 @@ pub struct Caller {
     pub token: Option<Arc<VerifiedToken>>,
     /// The session of a person who came with a cookie; `key` is then what the session stands for, and stored nowhere.
     pub session: Option<Arc<CallerSession>>,
+    /// The workspaces of a person who acts in all of theirs at once: no workspace is named then, and the person does not
+    /// act for the organisation.
+    pub own_workspaces: Option<Arc<[OwnWorkspace]>>,
     /// The scopes that count: those of the key, for a person's key narrowed by role and security settings.
     pub scopes: Arc<[String]>,
+}
+
+/// A workspace of a person, and what they are there.
+#[derive(Debug, Clone)]
+pub struct OwnWorkspace {
+    pub id: Uuid,
+    pub standing: Standing,
 }
 
 impl Caller {
@@ -34,14 +44,27 @@ impl Caller {
             Some(standing) => access::effective_scopes(&key.scopes, standing),
             None => key.scopes.to_vec(),
         };
-        Self { key: Arc::new(key), standing: standing.map(Arc::new), token: None, session: None, scopes: scopes.into() }
+        Self {
+            key: Arc::new(key),
+            standing: standing.map(Arc::new),
+            token: None,
+            session: None,
+            own_workspaces: None,
+            scopes: scopes.into(),
+        }
+    }
+
+    /// Nothing but what the key itself holds: a session's key makes no keys, whatever its person's role says.
+    fn without_rights_of_role(self) -> Self {
+        let held = self.scopes.iter().filter(|scope| self.key.scopes.contains(scope)).cloned().collect();
+        Self { scopes: held, ..self }
     }
 
     pub fn organisation_id(&self) -> Uuid {
         self.key.organisation_id.uuid()
     }
 
-    /// The workspace that the caller is bound to; none for admin keys.
+    /// The workspace that the caller is bound to; none for admin keys, and for `own_workspaces`.
     pub fn workspace_id(&self) -> Option<Uuid> {
         self.key.workspace_id.map(Id::uuid)
     }
@@ -98,6 +121,17 @@ impl Caller {
             None => self.workspace_id().is_none(),
         }
     }
+
+    /// Of a person who acts in all their workspaces: which these are.
+    pub fn own_workspace_ids(&self) -> Option<Vec<Uuid>> {
+        self.own_workspaces.as_deref().map(|own| own.iter().map(|one| one.id).collect())
+    }
+
+    /// Those of them where a scope counts.
+    pub fn own_workspaces_with(&self, scope: &str) -> Option<Vec<Uuid>> {
+        let own = self.own_workspaces.as_deref()?.iter();
+        Some(own.filter(|one| one.standing.allows(scope)).map(|one| one.id).collect())
+    }
 }
 
 /// Why nobody was found, and whose key it was, if it is known: the audit trail names its organisation.
@@ -128,7 +162,7 @@ impl<E: Into<ApiError>> From<E> for AuthFailure {
 /// Finds the caller behind an API key; refuses what is unknown, archived, expired or belongs to an archived workspace.
 pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, AuthFailure> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
-               k.suspended_at IS NOT NULL AS is_suspended, k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
+               k.suspended_at IS NOT NULL AS is_suspended, k.session_id IS NOT NULL AS is_of_session, k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
                w.security_settings AS workspace_settings,
                CASE WHEN u.status = 'active' THEN u.role END AS organisation_role, m.role AS member_role,
                o.security_settings AS organisation_settings, o.settings -> 'workspace_overrides' AS overrides
@@ -153,7 +187,10 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
         }
         None => {
             let standing = key.user_id.map(|_| standing(&row)).transpose()?;
-            Ok(Caller::new(key, standing))
+            match row.try_get("is_of_session")? {
+                true => Ok(Caller::new(key, standing).without_rights_of_role()),
+                false => Ok(Caller::new(key, standing)),
+            }
         }
     }
 }

@@ -3,14 +3,15 @@
 //! and on others when they name all workspaces (`x-gateway-workspace: *`). Each call looks session and role up, so that
 //! what ends a session, or changes a role, counts for the next call.
 //!
-//! The token changes while it is used: a stolen one is worth something only until its owner's next call, and when a
-//! replaced one comes back after the overlap, two have it, and the session has to end for both: who is told so here
-//! (`AuthFailure::replayed`) ends it and leaves a row in the audit trail.
+//! The token changes while it is used. An answer can be lost on its way, and with it the new token, so the one before
+//! counts until the new one was used, and a minute more for calls that are under way. When it comes back after that, two
+//! people have one, and the session has to end for both: who is told so here (`AuthFailure::replayed`) ends it and leaves
+//! a row in the audit trail.
 
 use crate::http::{ApiError, RECENT_MINUTES};
 use crate::identity::Caller;
 use crate::identity::access::{self, Standing};
-use crate::identity::caller::{AuthFailure, ReplayedSession, standing};
+use crate::identity::caller::{AuthFailure, OwnWorkspace, ReplayedSession, standing as standing_of};
 use crate::identity::cookies::{CallerSession, Cookie, CookieNames, SameSite};
 use crate::identity::csrf;
 use axum::http::{HeaderMap, HeaderValue};
@@ -27,6 +28,10 @@ use uuid::Uuid;
 const WORKSPACE: &str = "workspace";
 /// Instead of a workspace: the organisation with all of them.
 const EVERYWHERE: &str = "*";
+/// What somebody does in all their workspaces at once: look at what happened there.
+const IN_OWN_WORKSPACES: [&str; 5] = ["audit_logs.list", "analytics.view", "logs.export", "logs.list", "logs.view"];
+/// Workspaces that somebody can look at at once.
+const MOST_WORKSPACES: i64 = 1000;
 const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");
 const NO_SUCH_WORKSPACE: ApiError = ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)");
 const NOT_FOR_ORGANISATION: ApiError =
@@ -61,8 +66,19 @@ pub struct SessionPerson {
 struct ActingRights {
     kind: KeyKind,
     workspace_id: Option<Uuid>,
+    /// Where they act in all their workspaces.
+    own_workspaces: Option<Vec<OwnWorkspace>>,
     scopes: Vec<&'static str>,
     standing: Standing,
+}
+
+impl ActingRights {
+    /// Those of the scopes that count: in several workspaces those that count in one of them.
+    fn effective_scopes(&self) -> Vec<String> {
+        let held: Vec<String> = self.scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        let Some(own) = &self.own_workspaces else { return access::effective_scopes(&held, &self.standing) };
+        held.into_iter().filter(|scope| own.iter().any(|one| one.standing.allows(scope))).collect()
+    }
 }
 
 struct FoundSession {
@@ -71,6 +87,9 @@ struct FoundSession {
     user_id: Uuid,
     csrf_token: String,
     is_current: bool,
+    /// The newest token was used.
+    is_confirmed: bool,
+    /// The token before the newest still counts.
     is_in_overlap: bool,
     is_live: bool,
     is_due: bool,
@@ -120,11 +139,12 @@ pub async fn effective_scopes(
     workspace: Option<&str>,
     db: &impl GenericClient,
 ) -> Result<Option<(Option<Uuid>, Vec<String>)>, ApiError> {
-    match rights(person, SessionReach::WorkspaceOrOrganisation, workspace, db).await {
-        Ok(rights) => {
-            let held: Vec<String> = rights.scopes.iter().map(|scope| (*scope).to_owned()).collect();
-            Ok(Some((rights.workspace_id, access::effective_scopes(&held, &rights.standing))))
-        }
+    let reach = match workspace {
+        Some(EVERYWHERE) => SessionReach::WorkspacesOrOrganisation,
+        _ => SessionReach::WorkspaceOrOrganisation,
+    };
+    match rights(person, reach, workspace, db).await {
+        Ok(rights) => Ok(Some((rights.workspace_id, rights.effective_scopes()))),
         Err(ApiError::Forbidden(_)) => Ok(None),
         Err(error) => Err(error),
     }
@@ -132,7 +152,8 @@ pub async fn effective_scopes(
 
 async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSession>, ApiError> {
     const FIND: &str = "SELECT s.id, s.organisation_id, s.user_id, s.csrf_token, s.hash = $1 AS is_current,
-            s.rotated_at > now() - interval '1 minute' AS is_in_overlap,
+            s.confirmed_at IS NOT NULL AS is_confirmed,
+            s.confirmed_at IS NULL OR greatest(s.rotated_at, s.confirmed_at) > now() - interval '1 minute' AS is_in_overlap,
             s.rotated_at < now() - interval '15 minutes' AS is_due,
             s.last_used_at < now() - interval '1 minute' AS is_stale,
             s.created_at > now() - make_interval(mins => $2) AS is_recent,
@@ -157,6 +178,7 @@ impl FoundSession {
             user_id: row.try_get("user_id")?,
             csrf_token: row.try_get("csrf_token")?,
             is_current: row.try_get("is_current")?,
+            is_confirmed: row.try_get("is_confirmed")?,
             is_in_overlap: row.try_get("is_in_overlap")?,
             is_live: row.try_get("is_live")?,
             is_due: row.try_get("is_due")?,
@@ -181,25 +203,34 @@ async fn end(found: &FoundSession, db: &impl GenericClient) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Replaces the token when it is due; of two calls at once, one does it, and the other goes on with the one before.
+/// Replaces the token when it is due, also one that counts because its successor was never used. Of two calls at once,
+/// one does it, and the other goes on with the token that it has.
 async fn renew(
     cookies: CookieNames,
     found: &FoundSession,
     hash: &KeyHash,
     db: &impl GenericClient,
 ) -> Result<Option<HeaderValue>, ApiError> {
-    const ROTATE: &str = "UPDATE sessions SET previous_hash = hash, hash = $2, rotated_at = now(), last_used_at = now()
-        WHERE id = $1 AND hash = $3";
+    const CONFIRM: &str = "UPDATE sessions SET confirmed_at = now(), last_used_at = now()
+        WHERE id = $1 AND hash = $2 AND confirmed_at IS NULL";
+    const ROTATE: &str = "UPDATE sessions SET previous_hash = $3, hash = $2, rotated_at = now(), confirmed_at = NULL,
+            last_used_at = now()
+        WHERE id = $1 AND (hash = $3 OR previous_hash = $3 AND confirmed_at IS NULL)
+          AND rotated_at < now() - interval '15 minutes'";
     const TOUCH: &str = "UPDATE sessions SET last_used_at = now() WHERE id = $1";
-    if found.is_current && found.is_due {
+    let sent = hash.0.as_slice();
+    // No successor is replaced sooner: an answer that is slow may still bring it.
+    if found.is_due && (found.is_current || !found.is_confirmed) {
         let token = api_key::generate("");
         let new = KeyHash::from_key(token.as_bytes());
-        let rotated = db.execute(ROTATE, &[&found.id, &new.0.as_slice(), &hash.0.as_slice()]).await?;
+        let rotated = db.execute(ROTATE, &[&found.id, &new.0.as_slice(), &sent]).await?;
         let mut line = cookies.set(Cookie::Session, &token, SameSite::Lax, None);
         line.set_sensitive(true);
         return Ok((rotated == 1).then_some(line));
     }
-    if found.is_stale {
+    if found.is_current && !found.is_confirmed {
+        db.execute(CONFIRM, &[&found.id, &sent]).await?;
+    } else if found.is_stale {
         db.execute(TOUCH, &[&found.id]).await?;
     }
     Ok(None)
@@ -221,8 +252,17 @@ async fn rights(
         (SessionReach::WorkspaceOrOrganisation, Some(EVERYWHERE)) => {
             for_organisation(in_organisation(person, db).await?).map_err(|_| NOT_FOR_ORGANISATION)
         }
+        (SessionReach::WorkspacesOrOrganisation, None | Some(EVERYWHERE)) => {
+            match for_organisation(in_organisation(person, db).await?) {
+                Ok(rights) => Ok(rights),
+                Err(standing) => in_own_workspaces(person, standing, db).await,
+            }
+        }
         (SessionReach::Workspace, Some(EVERYWHERE)) => Err(NOT_EVERYWHERE),
-        (SessionReach::Workspace | SessionReach::WorkspaceOrOrganisation, name) => in_workspace(person, name, db).await,
+        (
+            SessionReach::Workspace | SessionReach::WorkspaceOrOrganisation | SessionReach::WorkspacesOrOrganisation,
+            name,
+        ) => in_workspace(person, name, db).await,
     }
 }
 
@@ -232,12 +272,39 @@ fn for_organisation(standing: Standing) -> Result<ActingRights, Standing> {
         return Err(standing);
     }
     let kind = KeyKind::OrganisationService;
-    Ok(ActingRights { kind, workspace_id: None, scopes: scopes::all_for(kind), standing })
+    Ok(ActingRights { kind, workspace_id: None, own_workspaces: None, scopes: scopes::all_for(kind), standing })
 }
 
 /// None: what is about the person alone asks for no scope, and what asks for one is not for them.
 const fn of_person(standing: Standing) -> ActingRights {
-    ActingRights { kind: KeyKind::WorkspaceUser, workspace_id: None, scopes: Vec::new(), standing }
+    let kind = KeyKind::WorkspaceUser;
+    ActingRights { kind, workspace_id: None, own_workspaces: None, scopes: Vec::new(), standing }
+}
+
+/// In all workspaces that the person is a member of, with what they may look at in each.
+async fn in_own_workspaces(
+    person: SessionPerson,
+    standing: Standing,
+    db: &impl GenericClient,
+) -> Result<ActingRights, ApiError> {
+    const FIND: &str = "SELECT w.id AS workspace_id, w.security_settings AS workspace_settings,
+            u.role AS organisation_role, m.role AS member_role, o.security_settings AS organisation_settings,
+            o.settings -> 'workspace_overrides' AS overrides
+        FROM users u
+        JOIN organisations o ON o.id = u.organisation_id
+        JOIN workspace_members m ON m.user_id = u.id
+        JOIN workspaces w ON w.id = m.workspace_id AND w.organisation_id = u.organisation_id AND w.status = 'active'
+        WHERE u.id = $1 AND u.organisation_id = $2 AND u.status = 'active'
+        ORDER BY w.is_default DESC, m.created_at, w.id LIMIT $3";
+    let rows = db.query(FIND, &[&person.user_id, &person.organisation_id, &MOST_WORKSPACES]).await?;
+    let own = |row: &Row| Ok(OwnWorkspace { id: row.try_get("workspace_id")?, standing: standing_of(row)? });
+    let own = rows.iter().map(own).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
+    if own.is_empty() {
+        return Err(NO_SUCH_WORKSPACE);
+    }
+    let kind = KeyKind::WorkspaceUser;
+    let scopes = IN_OWN_WORKSPACES.to_vec();
+    Ok(ActingRights { kind, workspace_id: None, own_workspaces: Some(own), scopes, standing })
 }
 
 /// In the workspace that is named, else in the default one, else in the one they joined first.
@@ -261,7 +328,8 @@ async fn in_workspace(
     let row = row.ok_or(NO_SUCH_WORKSPACE)?;
     let kind = KeyKind::WorkspaceUser;
     let workspace_id = Some(row.try_get("workspace_id")?);
-    Ok(ActingRights { kind, workspace_id, scopes: scopes::all_for_session(), standing: standing(&row)? })
+    let (scopes, standing) = (scopes::all_for_session(), standing_of(&row)?);
+    Ok(ActingRights { kind, workspace_id, own_workspaces: None, scopes, standing })
 }
 
 /// Their standing as it is now, by the organisation's own settings.
@@ -272,11 +340,12 @@ async fn in_organisation(person: SessionPerson, db: &impl GenericClient) -> Resu
         FROM users u JOIN organisations o ON o.id = u.organisation_id
         WHERE u.id = $1 AND u.organisation_id = $2 AND u.status = 'active'";
     let row = db.query_opt(FIND, &[&person.user_id, &person.organisation_id]).await?;
-    Ok(standing(&row.ok_or(OVER)?)?)
+    Ok(standing_of(&row.ok_or(OVER)?)?)
 }
 
 /// The key that the session stands for is stored nowhere.
 fn caller(found: &FoundSession, hash: KeyHash, rights: ActingRights) -> Caller {
+    let scopes = rights.effective_scopes().into();
     let key = ApiKey {
         id: found.id.into(),
         organisation_id: found.organisation_id.into(),
@@ -291,5 +360,6 @@ fn caller(found: &FoundSession, hash: KeyHash, rights: ActingRights) -> Caller {
         limits: None,
         defaults: None,
     };
-    Caller::new(key, Some(rights.standing))
+    let own_workspaces = rights.own_workspaces.map(Into::into);
+    Caller { scopes, own_workspaces, ..Caller::new(key, Some(rights.standing)) }
 }

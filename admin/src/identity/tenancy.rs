@@ -10,11 +10,24 @@ use uuid::Uuid;
 /// The rows of a table that the caller may see. `workspace` narrows an organisation's view to one workspace.
 pub fn visible(table: &Table, caller: &Caller, workspace: Option<Uuid>) -> Filter {
     let filter = Filter::default().equals("organisation_id", caller.organisation_id());
+    let filter = match caller.own_workspace_ids() {
+        Some(own) => among(table, filter, own),
+        None => filter,
+    };
     let workspace = caller.workspace_id().or(workspace);
     match (table.tenancy, workspace) {
         (Tenancy::Organisation, _) | (_, None) => filter,
         (Tenancy::Workspace(column), Some(id)) => filter.equals(column, id),
         (Tenancy::Either, Some(id)) => filter.and("(workspace_id = ? OR workspace_id IS NULL)", id),
+    }
+}
+
+/// For somebody who acts in all their workspaces: rows of these, and of no other.
+fn among(table: &Table, filter: Filter, own: Vec<Uuid>) -> Filter {
+    match table.tenancy {
+        Tenancy::Organisation => filter,
+        Tenancy::Workspace(column) => filter.one_of(column, own),
+        Tenancy::Either => filter.and("(workspace_id = ANY(?) OR workspace_id IS NULL)", own),
     }
 }
 
@@ -49,8 +62,8 @@ pub async fn asked(db: &impl GenericClient, caller: &Caller, name: Option<&str>)
                 Err(OTHER)
             }
         }
-        (None, Some(found)) => Ok(Some(found)),
-        (None, None) => Err(ApiError::no_such("workspace_id", "workspace")),
+        (None, Some(found)) if caller.own_workspace_ids().is_none_or(|own| own.contains(&found)) => Ok(Some(found)),
+        (None, _) => Err(ApiError::no_such("workspace_id", "workspace")),
     }
 }
 

@@ -12,7 +12,7 @@ pub const JOB: Job =
 const AT_ONCE: u64 = 10_000;
 
 async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
-    const EXPIRE: [&str; 6] = [
+    const EXPIRE: [&str; 7] = [
         "DELETE FROM sessions WHERE id IN (
             SELECT s.id FROM sessions s JOIN organisations o ON o.id = s.organisation_id
             WHERE s.created_at < now() - make_interval(secs =>
@@ -29,6 +29,8 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
             SELECT user_id, issuer FROM owner_links WHERE expires_at < now() LIMIT 10000)",
         "DELETE FROM feedback_days WHERE (workspace_id, day) IN (
             SELECT workspace_id, day FROM feedback_days WHERE day < current_date - 2 LIMIT 10000)",
+        "DELETE FROM api_keys WHERE id IN (
+            SELECT id FROM api_keys WHERE session_id IS NOT NULL AND expires_at < now() LIMIT 10000)",
         "DELETE FROM login_replays WHERE hash IN (
             SELECT hash FROM login_replays WHERE expires_at < now() - interval '1 hour' LIMIT 10000)",
     ];

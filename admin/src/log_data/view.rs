@@ -43,27 +43,48 @@ impl LogView {
     /// The same for figures, which people may see who may not see logs. Refuses people whose role may not see figures,
     /// whichever scope led them here.
     pub async fn counted(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
-        if !caller.standing.as_deref().is_none_or(may_count) {
-            return Err(ApiError::Forbidden("Your role may not see analytics"));
-        }
-        Ok(Self::of(caller, VisibleWorkspaces::asked(db, caller, names).await?))
+        let workspaces = VisibleWorkspaces::asked(db, caller, names).await?;
+        Self::where_allowed(caller, workspaces, may_count).ok_or(ApiError::Forbidden("Your role may not see analytics"))
     }
 
     /// The caller's view of workspaces that it was found to have a right to. Refuses people whose role may not see logs at
     /// all: one can reach a log by the scopes of an application, too.
     pub fn for_caller(caller: &Caller, workspaces: VisibleWorkspaces) -> Result<Self, ApiError> {
-        if !may(caller, "ViewLogs") {
-            return Err(ApiError::Forbidden("Your role may not see logs"));
-        }
-        Ok(Self::of(caller, workspaces))
+        let may = |standing: &Standing| allows(standing, "ViewLogs");
+        Self::where_allowed(caller, workspaces, may).ok_or(ApiError::Forbidden("Your role may not see logs"))
     }
 
-    fn of(caller: &Caller, workspaces: VisibleWorkspaces) -> Self {
+    /// What lets the caller see some of the workspaces. Who acts in all of theirs sees all those that let them, and none
+    /// that they named and that does not.
+    fn where_allowed(caller: &Caller, workspaces: VisibleWorkspaces, may: impl Fn(&Standing) -> bool) -> Option<Self> {
+        let Some(own) = caller.own_workspaces.as_deref() else {
+            let standings: Vec<&Standing> = caller.standing.as_deref().into_iter().collect();
+            return standings.iter().all(|one| may(one)).then(|| Self::of(caller, workspaces, &standings));
+        };
+        let named: Option<Vec<Uuid>> = match workspaces {
+            VisibleWorkspaces::All => None,
+            VisibleWorkspaces::One(id) => Some(vec![id]),
+            VisibleWorkspaces::Some(ids) => Some(ids),
+        };
+        let is_meant = |id: Uuid| named.as_ref().is_none_or(|named| named.contains(&id));
+        let seen: Vec<_> = own.iter().filter(|one| is_meant(one.id) && may(&one.standing)).collect();
+        let are_all_seen = named.as_ref().is_none_or(|named| named.len() == seen.len());
+        let standings: Vec<&Standing> = seen.iter().map(|one| &one.standing).collect();
+        let workspaces = match seen.as_slice() {
+            [one] => VisibleWorkspaces::One(one.id),
+            several => VisibleWorkspaces::Some(several.iter().map(|one| one.id).collect()),
+        };
+        (are_all_seen && !seen.is_empty()).then(|| Self::of(caller, workspaces, &standings))
+    }
+
+    /// Of several workspaces the narrowest decides: whose calls are seen, and whether with metadata.
+    fn of(caller: &Caller, workspaces: VisibleWorkspaces, standings: &[&Standing]) -> Self {
+        let may = |what: &str| standings.iter().all(|standing| allows(standing, what));
         Self {
             organisation_id: caller.organisation_id(),
             workspaces,
-            user_id: if may(caller, "ViewAllData") { None } else { caller.user_id().or(Some(Uuid::nil())) },
-            shows_metadata: may(caller, "ViewLogMetadata"),
+            user_id: if may("ViewAllData") { None } else { caller.user_id().or(Some(Uuid::nil())) },
+            shows_metadata: may("ViewLogMetadata"),
         }
     }
 
@@ -110,14 +131,9 @@ impl VisibleWorkspaces {
             (Some(own), _) => Self::One(own),
             // Sums that silently lack every team but one are worse than long ones.
             (None, None | Some("*")) => Self::All,
-            (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
+            (None, Some(names)) => named(db, caller, names).await?,
         })
     }
-}
-
-/// Keys without a person do what their scopes say.
-fn may(caller: &Caller, what: &str) -> bool {
-    caller.standing.as_deref().is_none_or(|standing| allows(standing, what))
 }
 
 /// Whether the security settings let this person do something with logs.
@@ -147,16 +163,18 @@ fn may_count(standing: &Standing) -> bool {
     standing.is_organisation_admin() || allows(standing, "ViewAnalytics")
 }
 
-/// Workspaces by slug or id. Archived ones too: their logs outlive them.
-async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Result<VisibleWorkspaces, ApiError> {
+/// Workspaces by slug or id. Archived ones too: their logs outlive them. For who acts in all of theirs, no others exist.
+async fn named(db: &impl GenericClient, caller: &Caller, names: &str) -> Result<VisibleWorkspaces, ApiError> {
     const FIND: &str = "SELECT id, slug FROM workspaces
-                        WHERE organisation_id = $1 AND (id = ANY($2) OR slug = ANY($3)) LIMIT 200";
+                        WHERE organisation_id = $1 AND (id = ANY($2) OR slug = ANY($3))
+                          AND ($4::uuid[] IS NULL OR id = ANY($4)) LIMIT 200";
     let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     if names.len() > MOST_NAMES {
         return Err(ApiError::field("workspace_slug", format!("must name at most {MOST_NAMES} workspaces")));
     }
     let ids: Vec<Uuid> = names.iter().filter_map(|name| tenancy::id(name)).collect();
-    let rows = db.query(FIND, &[&organisation, &ids, &names]).await?;
+    let own = caller.own_workspace_ids();
+    let rows = db.query(FIND, &[&caller.organisation_id(), &ids, &names, &own]).await?;
     let mut found: Vec<(Uuid, String)> = Vec::with_capacity(rows.len());
     for row in &rows {
         found.push((row.try_get("id")?, row.try_get("slug")?));

@@ -132,6 +132,10 @@ fn by_session(operation: &Operation) -> Option<String> {
             "By a session: in the workspace that `x-gateway-workspace` names; for owners and admins of the organisation \
              in all of it, with `x-gateway-workspace: *`."
         }
+        SessionReach::WorkspacesOrOrganisation => {
+            "By a session: in the workspace that `x-gateway-workspace` names; without it or with `*` in all workspaces of \
+             the person, and for owners and admins of the organisation in all of it."
+        }
         SessionReach::Organisation if operation.is_of_sign_in() => "By a session: for owners of the organisation.",
         SessionReach::Organisation => "By a session: for owners and admins of the organisation.",
     };

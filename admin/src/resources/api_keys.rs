@@ -151,6 +151,10 @@ impl Resource for ApiKeyRow {
         lookup::filter(call)
     }
 
+    fn named(_: &Call, _: &str) -> Result<Filter, ApiError> {
+        Ok(lookup::listed())
+    }
+
     fn may_read(&self, call: &Call) -> Result<(), ApiError> {
         lookup::require(&call.caller, self, "read")
     }

@@ -8,15 +8,18 @@ mod docs;
 pub mod finish;
 mod link;
 mod login;
+mod methods;
 mod of_person;
 mod owner_links;
 pub mod place;
 mod session;
+mod session_key;
 
 use crate::crud::Routes;
 
 pub fn routes() -> Routes {
     Routes::default()
+        .get("/auth/methods", methods::list)
         .get("/auth/login", login::login)
         .get("/auth/callback/{organisationId}", callback::callback)
         .post("/auth/backchannel-logout/{organisationId}", backchannel::logout)
@@ -25,6 +28,7 @@ pub fn routes() -> Routes {
         .get("/auth/sessions", session::list)
         .delete("/auth/sessions/{sessionId}", session::end)
         .get("/auth/session", session::read)
+        .post("/auth/session/key", session_key::create)
         .post("/auth/logout", session::logout)
         .post("/auth/owner-links", owner_links::create)
         .get("/admin/users/{userId}/sessions", of_person::list)

@@ -220,6 +220,7 @@ impl Versioned for Config {
     fn shown_version(&self, _: &Call, version: &Version) -> Value {
         let mut shown = self.whole(version.id, &version.content);
         shown["created_at"] = json!(version.created_at);
+        shown["created_by"] = json!(version.created_by);
         shown["version"] = version.number.into();
         shown
     }

@@ -24,6 +24,8 @@ use status::ExportStatus;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
+const SCOPE: &str = "logs.export";
+
 pub fn routes() -> Routes {
     Routes::default()
         .get("/logs/exports", crud::list::<LogExport>)
@@ -172,11 +174,17 @@ impl Resource for LogExport {
 
     fn filter(call: &Call) -> Result<Filter, ApiError> {
         let own = is_person(&call.caller).then(|| Filter::default().equals("created_by", call.caller.actor_id()));
-        Ok(own.unwrap_or_default())
+        let own = own.unwrap_or_default();
+        Ok(match call.caller.own_workspaces_with(SCOPE) {
+            Some(workspaces) => own.one_of("workspace_id", workspaces),
+            None => own,
+        })
     }
 
     fn may_read(&self, call: &Call) -> Result<(), ApiError> {
-        match is_person(&call.caller) && self.created_by != call.caller.actor_id() {
+        let is_anothers = is_person(&call.caller) && self.created_by != call.caller.actor_id();
+        let workspaces = call.caller.own_workspaces_with(SCOPE);
+        match is_anothers || workspaces.is_some_and(|own| !own.contains(&self.workspace_id)) {
             true => Err(ApiError::NotFound(Self::OBJECT)),
             false => Ok(()),
         }

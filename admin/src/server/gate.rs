@@ -248,7 +248,8 @@ fn permit_key(operation: &Operation, kinds: KeySet, caller: &Caller, flags: &Fea
     if operation.is_of_sign_in() && caller.session.is_some() && !caller.is_owner() {
         return Err(NOT_AN_OWNER);
     }
-    let is_session_here = operation.workspace_sessions && caller.session.is_some() && caller.workspace_id().is_some();
+    let is_in_workspaces = caller.workspace_id().is_some() || caller.own_workspaces.is_some();
+    let is_session_here = operation.workspace_sessions && caller.session.is_some() && is_in_workspaces;
     if !kinds.contains(caller.key.kind) && !is_session_here {
         return Err(ApiError::WrongKeyKind);
     }

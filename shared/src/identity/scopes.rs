@@ -76,7 +76,7 @@ pub static SCOPES: &[Scope] = &[
     scope("organisation_guardrails.list", ADMIN),
     scope("organisation_exclusions.list", ADMIN),
     scope("organisation_exclusions.update", ADMIN),
-    scope("audit_logs.list", ADMIN),
+    scope("audit_logs.list", ADMIN | SESSION),
     scope("plugins.create", ADMIN),
     scope("plugins.update", ADMIN),
     scope("plugins.list", ADMIN),

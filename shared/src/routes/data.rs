@@ -10,31 +10,35 @@ pub(super) static FEEDBACK: &[Operation] =
 
 const VIEW: &[&str] = &["analytics.view"];
 
+const fn figures(number: u16, path: &'static str) -> Operation {
+    get(number, path, ANY, VIEW).in_own_workspaces()
+}
+
 pub(super) static ANALYTICS: &[Operation] = &[
-    get(160, "/analytics/graphs/requests", ANY, VIEW),
-    get(161, "/analytics/graphs/cost", ANY, VIEW),
-    get(162, "/analytics/graphs/latency", ANY, VIEW),
-    get(163, "/analytics/graphs/tokens", ANY, VIEW),
-    get(164, "/analytics/graphs/users", ANY, VIEW),
-    get(165, "/analytics/graphs/users/requests", ANY, VIEW),
-    get(166, "/analytics/graphs/errors", ANY, VIEW),
-    get(167, "/analytics/graphs/errors/rate", ANY, VIEW),
-    get(168, "/analytics/graphs/errors/stacks", ANY, VIEW),
-    get(169, "/analytics/graphs/errors/status-codes", ANY, VIEW),
-    get(170, "/analytics/graphs/requests/rescued", ANY, VIEW),
-    get(171, "/analytics/graphs/cache/hit-rate", ANY, VIEW),
-    get(172, "/analytics/graphs/cache/latency", ANY, VIEW),
-    get(173, "/analytics/graphs/feedbacks", ANY, VIEW),
-    get(174, "/analytics/graphs/feedbacks/scores", ANY, VIEW),
-    get(175, "/analytics/graphs/feedbacks/weighted", ANY, VIEW),
-    get(176, "/analytics/graphs/feedbacks/ai-models", ANY, VIEW),
-    get(177, "/analytics/summary/cache", ANY, VIEW),
-    get(178, "/analytics/groups/users", ANY, VIEW),
-    get(179, "/analytics/groups/ai-models", ANY, VIEW),
-    get(180, "/analytics/groups/workspaces", ANY, VIEW),
-    get(181, "/analytics/groups/metadata/{metadataKey}", ANY, VIEW),
-    get(182, "/analytics/groups/{groupBy}", ANY, VIEW),
-    get(0, "/analytics/budgets", ANY, VIEW),
+    figures(160, "/analytics/graphs/requests"),
+    figures(161, "/analytics/graphs/cost"),
+    figures(162, "/analytics/graphs/latency"),
+    figures(163, "/analytics/graphs/tokens"),
+    figures(164, "/analytics/graphs/users"),
+    figures(165, "/analytics/graphs/users/requests"),
+    figures(166, "/analytics/graphs/errors"),
+    figures(167, "/analytics/graphs/errors/rate"),
+    figures(168, "/analytics/graphs/errors/stacks"),
+    figures(169, "/analytics/graphs/errors/status-codes"),
+    figures(170, "/analytics/graphs/requests/rescued"),
+    figures(171, "/analytics/graphs/cache/hit-rate"),
+    figures(172, "/analytics/graphs/cache/latency"),
+    figures(173, "/analytics/graphs/feedbacks"),
+    figures(174, "/analytics/graphs/feedbacks/scores"),
+    figures(175, "/analytics/graphs/feedbacks/weighted"),
+    figures(176, "/analytics/graphs/feedbacks/ai-models"),
+    figures(177, "/analytics/summary/cache"),
+    figures(178, "/analytics/groups/users"),
+    figures(179, "/analytics/groups/ai-models"),
+    figures(180, "/analytics/groups/workspaces"),
+    figures(181, "/analytics/groups/metadata/{metadataKey}"),
+    figures(182, "/analytics/groups/{groupBy}"),
+    figures(0, "/analytics/budgets"),
     post(210, "/analytics/saved-filters", ANY, VIEW).audited("saved_filters", "create"),
     get(211, "/analytics/saved-filters", ANY, VIEW),
     put(212, "/analytics/saved-filters/{id}", ANY, VIEW).audited("saved_filters", "update"),
@@ -45,13 +49,13 @@ pub(super) static ANALYTICS: &[Operation] = &[
 const LOG_BODY: usize = 20 << 20;
 
 pub(super) static LOGS: &[Operation] = &[
-    get(183, "/logs/groups/{groupBy}", ANY, &["logs.list", "analytics.view"]),
+    get(183, "/logs/groups/{groupBy}", ANY, &["logs.list", "analytics.view"]).in_own_workspaces(),
     post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes().body_up_to(LOG_BODY),
-    get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]),
-    get(186, "/logs", ANY, &["logs.list"]),
+    get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]).in_own_workspaces(),
+    get(186, "/logs", ANY, &["logs.list"]).in_own_workspaces(),
     post(187, "/logs/exports", ANY, &["logs.export"]).audited("log_exports", "create").when(Feature::DataExports),
-    get(188, "/logs/exports", ANY, &["logs.export"]).when(Feature::DataExports),
-    get(189, "/logs/exports/{exportId}", ANY, &["logs.export"]).when(Feature::DataExports),
+    get(188, "/logs/exports", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),
+    get(189, "/logs/exports/{exportId}", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),
     put(190, "/logs/exports/{exportId}", ANY, &["logs.export"])
         .audited("log_exports", "update")
         .when(Feature::DataExports),
@@ -61,7 +65,7 @@ pub(super) static LOGS: &[Operation] = &[
     post(192, "/logs/exports/{exportId}/cancel", ANY, &["logs.export"])
         .audited("log_exports", "manage")
         .when(Feature::DataExports),
-    get(193, "/logs/exports/{exportId}/download", ANY, &["logs.export"]).when(Feature::DataExports),
+    get(193, "/logs/exports/{exportId}/download", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),
     get(194, "/logs/exports/field-restrictions", ANY, &["logs.export"]).when(Feature::DataExports),
     // The link that a download gives out is the credential.
     get(0, "/logs/exports/{exportId}/files/{number}", Access::Public, &[]).when(Feature::DataExports),
@@ -70,7 +74,9 @@ pub(super) static LOGS: &[Operation] = &[
 
 pub(super) static CACHE: &[Operation] = &[delete(0, "/cache", ANY, &["cache.delete"]).audited("cache", "delete")];
 
-pub(super) static AUDIT_LOGS: &[Operation] =
-    &[get(195, "/audit-logs", A, &["audit_logs.list"]).when(Feature::AuditLogs)];
+pub(super) static AUDIT_LOGS: &[Operation] = &[get(195, "/audit-logs", A, &["audit_logs.list"])
+    .by_workspace_session()
+    .in_own_workspaces()
+    .when(Feature::AuditLogs)];
 
 pub(super) static OPENAPI: &[Operation] = &[get(0, "/openapi.json", Access::Public, &[])];

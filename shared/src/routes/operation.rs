@@ -18,6 +18,8 @@ pub struct Operation {
     pub body_limit: usize,
     /// Whether sessions that act in a workspace may call it where user keys may not.
     pub workspace_sessions: bool,
+    /// Whether sessions may call it for all workspaces of their person at once.
+    pub own_workspaces: bool,
     /// Whether a session must have begun a short while ago.
     pub recent_sign_in: bool,
     /// How the audit trail names it. None for reads, and for use: rendering a prompt, sending feedback.
@@ -82,6 +84,9 @@ pub enum SessionReach {
     Workspace,
     /// In the workspace that the request names; for owners and admins who name all of them (`*`), in the organisation.
     WorkspaceOrOrganisation,
+    /// In the workspace that the request names; without one, or with `*`, in all workspaces of the person, and for owners
+    /// and admins in the organisation.
+    WorkspacesOrOrganisation,
     /// In the organisation, whatever workspace the request names: for owners and admins.
     Organisation,
 }
@@ -94,6 +99,7 @@ impl SessionReach {
             Self::Person => "person",
             Self::Workspace => "workspace",
             Self::WorkspaceOrOrganisation => "workspace-or-organisation",
+            Self::WorkspacesOrOrganisation => "workspaces-or-organisation",
             Self::Organisation => "organisation",
         }
     }
@@ -223,6 +229,7 @@ pub(super) const fn get(number: u16, path: &'static str, access: Access, any_sco
         feature: None,
         body_limit,
         workspace_sessions: false,
+        own_workspaces: false,
         recent_sign_in: false,
         audit: None,
     }
@@ -257,6 +264,7 @@ impl Operation {
             Access::Session => SessionReach::Person,
             Access::Keys(kinds) => {
                 match (kinds.workspace_user || self.workspace_sessions, kinds.organisation_service) {
+                    (true, true) if self.own_workspaces => SessionReach::WorkspacesOrOrganisation,
                     (true, true) => SessionReach::WorkspaceOrOrganisation,
                     (true, false) => SessionReach::Workspace,
                     (false, true) => SessionReach::Organisation,
@@ -323,6 +331,11 @@ impl Operation {
     /// By sessions in a workspace, too: what a person may do and no key of theirs.
     pub(super) const fn by_workspace_session(self) -> Self {
         Self { workspace_sessions: true, ..self }
+    }
+
+    /// By sessions for all workspaces of their person, too. Its handler keeps to `Caller::own_workspaces`.
+    pub(super) const fn in_own_workspaces(self) -> Self {
+        Self { own_workspaces: true, ..self }
     }
 
     /// By a session only where its person signed in a short while ago.

@@ -8,6 +8,7 @@ const PUBLIC: Access = Access::Public;
 const SAML_BODY: usize = 400 << 10;
 
 pub(super) static AUTH: &[Operation] = &[
+    get(0, "/auth/methods", PUBLIC, &[]),
     // What begins well is in the trail when it ends; what cannot begin, at once.
     get(0, "/auth/login", PUBLIC, &[]).audited("sessions", "create"),
     get(0, "/auth/callback/{organisationId}", PUBLIC, &[]).audited("sessions", "create"),
@@ -22,6 +23,7 @@ pub(super) static AUTH: &[Operation] = &[
     get(0, "/auth/sessions", Access::Session, &[]),
     delete(0, "/auth/sessions/{sessionId}", Access::Session, &[]).audited("sessions", "delete"),
     get(0, "/auth/session", Access::Session, &[]),
+    post(0, "/auth/session/key", Access::Session, &[]).audited("session_keys", "create"),
     post(0, "/auth/logout", Access::Session, &[]).audited("sessions", "delete"),
     post(0, "/auth/owner-links", Access::Session, &[]).audited("owner_links", "create").after_recent_sign_in(),
 ];

@@ -43,6 +43,7 @@ async fn another_content_makes_a_version_and_the_same_content_does_not() {
     let mut expected = client.get(&format!("{}?version={second}", path(&made))).await.json();
     assert_eq!(expected["data"]["config"], two);
     (expected["version"], expected["created_at"]) = (json!(2), listed[1]["created_at"].clone());
+    expected["created_by"] = client.get("/api-keys/self").await.json()["id"].clone();
     assert_eq!(listed[1], expected, "a version is listed as it is read");
     assert_eq!(client.get(&path(&made)).await.json()["version_id"], third);
     let page = client.get(&format!("{}/versions?page_size=1&current_page=1", path(&made))).await.json();

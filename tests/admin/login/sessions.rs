@@ -148,6 +148,67 @@ async fn a_token_changes_with_use_and_the_one_before_works_for_a_moment() {
 }
 
 #[tokio::test]
+async fn a_lost_answer_with_a_new_token_ends_no_session() {
+    let service = Service::start().await;
+    let mut browser = owner(&service).await;
+    let first = browser.session().unwrap().clone();
+    // Each answer that brings a token is lost, hours long.
+    let mut lost = Vec::new();
+    for _ in 0..3 {
+        service.sql("UPDATE sessions SET rotated_at = rotated_at - interval '16 minutes'").await;
+        let mut answered = Browser::new(&service);
+        answered.cookies = browser.cookies.clone();
+        assert_eq!(answered.get("/labels").await.status, 200);
+        let token = answered.session().unwrap().clone();
+        assert_ne!(token, first, "a due token is replaced again");
+        lost.push(token);
+        service.sql("UPDATE sessions SET rotated_at = rotated_at - interval '5 minutes'").await;
+        let body = json!({ "name": format!("label-{}", lost.len()) });
+        assert_eq!(browser.post("/labels", &body).await.status, 200);
+        assert_eq!(browser.session().unwrap(), &first, "no token is replaced before its time");
+    }
+    // The answer that is not lost brings one that counts, and those that were lost are nothing any more.
+    service.sql("UPDATE sessions SET rotated_at = rotated_at - interval '16 minutes'").await;
+    assert_eq!(browser.get("/labels").await.status, 200);
+    let newest = browser.session().unwrap().clone();
+    assert!(newest != first && !lost.contains(&newest));
+    for token in lost {
+        let mut stranger = Browser::new(&service);
+        stranger.cookies.insert("gateway_session".into(), token);
+        assert_eq!(stranger.get("/labels").await.status, 401);
+    }
+    assert_eq!(browser.get("/labels").await.status, 200);
+    assert_eq!(super::trail(&service).await.iter().filter(|row| row["action"] == "delete").count(), 0);
+}
+
+#[tokio::test]
+async fn a_token_whose_successor_was_not_used_is_held_to_the_end_of_the_session() {
+    let service = Service::start().await;
+    let mut browser = owner(&service).await;
+    service.sql("UPDATE sessions SET rotated_at = now() - interval '16 minutes'").await;
+    let mut answered = Browser::new(&service);
+    answered.cookies = browser.cookies.clone();
+    assert_eq!(answered.get("/labels").await.status, 200);
+    service.sql("UPDATE sessions SET last_used_at = now() - interval '7 hours'").await;
+    assert_eq!(browser.get("/labels").await.status, 200);
+    service.sql("UPDATE sessions SET last_used_at = now() - interval '9 hours'").await;
+    assert_eq!(browser.get("/labels").await.status, 401);
+    assert_eq!(answered.get("/labels").await.status, 401, "its successor too");
+}
+
+/// An earlier release runs beside this one during an upgrade, and knows nothing of tokens that were not used yet.
+#[tokio::test]
+async fn a_token_that_an_earlier_release_replaced_counts_for_a_minute() {
+    let service = Service::start().await;
+    let mut browser = owner(&service).await;
+    let replaced = "UPDATE sessions SET previous_hash = hash, hash = sha256('new'), rotated_at = now()";
+    service.sql(&format!("{replaced}, confirmed_at = now() - interval '1 hour'")).await;
+    assert_eq!(browser.get("/labels").await.status, 200);
+    service.sql("UPDATE sessions SET rotated_at = now() - interval '2 minutes'").await;
+    assert_eq!(browser.get("/labels").await.status, 401);
+}
+
+#[tokio::test]
 async fn session_token_replay_ends_the_session_for_both_and_is_in_the_trail() {
     let service = Service::start().await;
     let mut browser = owner(&service).await;
@@ -155,7 +216,10 @@ async fn session_token_replay_ends_the_session_for_both_and_is_in_the_trail() {
     thief.cookies = browser.cookies.clone();
     service.sql("UPDATE sessions SET rotated_at = now() - interval '16 minutes'").await;
     assert_eq!(thief.get("/labels").await.status, 200);
-    service.sql("UPDATE sessions SET rotated_at = now() - interval '2 minutes'").await;
+    // The thief goes on with the new token; calls that were under way meanwhile still pass.
+    assert_eq!(thief.get("/labels").await.status, 200);
+    assert_eq!(browser.get("/labels").await.status, 200);
+    service.sql("UPDATE sessions SET confirmed_at = now() - interval '2 minutes', rotated_at = now() - interval '3 minutes'").await;
     assert_eq!(browser.get("/labels").await.status, 401, "the owner's token was replaced by the thief's call");
     assert_eq!(thief.get("/labels").await.status, 401);
     assert_eq!(browser.get("/labels").await.status, 401);

@@ -121,9 +121,10 @@ fn known(id: &str) -> Result<Uuid, ApiError> {
 /// Those that the caller may use and change.
 fn visible(caller: &Caller) -> Filter {
     let filter = Filter::default().equals("organisation_id", caller.organisation_id());
-    match caller.workspace_id() {
-        Some(workspace) => filter.equals("workspace_id", workspace),
-        None => filter,
+    match (caller.workspace_id(), caller.own_workspace_ids()) {
+        (Some(workspace), _) => filter.equals("workspace_id", workspace),
+        (None, Some(own)) => filter.one_of("workspace_id", own),
+        (None, None) => filter,
     }
 }
 

@@ -67,13 +67,6 @@ pub async fn for_joiner(
     }
     let now = Utc::now();
     let expiry = expiry::promised(promise.expiry, place.lifetimes, now);
-    let mut defaults = Map::new();
-    if !metadata.is_empty() {
-        defaults.insert("metadata".into(), metadata.into());
-    }
-    if let Some(config) = place.user_config {
-        defaults.insert("config_id".into(), config.into());
-    }
     let columns = Columns::default()
         .set("organisation_id", joiner.organisation)
         .set("workspace_id", joiner.workspace)
@@ -82,7 +75,7 @@ pub async fn for_joiner(
         .set("name", promise.name.unwrap_or_else(|| "Key upon joining".into()))
         .set("scopes", promise.scopes)
         .set("creation_mode", "auto")
-        .set("defaults", Value::Object(defaults))
+        .set("defaults", defaults(metadata, place.user_config))
         .set("expires_at", expiry.at)
         .set("expiry_enforced", expiry.is_enforced)
         .set("rotation_policy", place.rotation_days.map(|days| rotation_policy::every(days, now)))
@@ -90,6 +83,67 @@ pub async fn for_joiner(
         .set("created_by", joiner.by);
     let (made, secret) = issue(tx, prefix, columns).await?;
     Ok(Some((made.id, secret)))
+}
+
+/// A key that is a session's.
+pub struct NewSessionKey {
+    pub organisation: Uuid,
+    pub workspace: Uuid,
+    pub user: Uuid,
+    pub session: Uuid,
+    pub scopes: Vec<String>,
+    pub ends_at: DateTime<Utc>,
+}
+
+/// Such keys of one person at once; for one more the oldest ends.
+const MOST_OF_SESSIONS: i64 = 3;
+
+/// With the config and the metadata that keys of people have in this workspace, and no longer than these may live: calls by
+/// it are held to what calls by other keys are. It takes no place among the keys that a workspace may have.
+pub async fn for_session(
+    tx: &Transaction<'_>,
+    prefix: &str,
+    new: NewSessionKey,
+) -> Result<(Uuid, String, DateTime<Utc>), ApiError> {
+    const MAKE_ROOM: &str = "DELETE FROM api_keys WHERE id IN (
+            SELECT id FROM api_keys WHERE user_id = $1 AND organisation_id = $2 AND session_id IS NOT NULL
+            ORDER BY created_at DESC, id OFFSET $3)";
+    let place = KeySettings::held(tx, new.organisation, new.workspace).await?;
+    let place = place.ok_or(ApiError::NotFound("workspace"))?;
+    let metadata = place.metadata(None);
+    if !conforms(tx, new.organisation, &metadata).await? {
+        return Err(ApiError::Conflict(
+            "Keys need metadata here that the workspace does not give them; make a key by hand".into(),
+        ));
+    }
+    let expiry = expiry::promised(Some(new.ends_at), place.lifetimes, Utc::now()).at.unwrap_or(new.ends_at);
+    let columns = Columns::default()
+        .set("organisation_id", new.organisation)
+        .set("workspace_id", new.workspace)
+        .set("user_id", new.user)
+        .set("session_id", new.session)
+        .set("kind", KeyKind::WorkspaceUser.as_str())
+        .set("name", "Session key")
+        .set("scopes", new.scopes)
+        .set("creation_mode", "auto")
+        .set("defaults", defaults(metadata, place.user_config))
+        .set("expires_at", expiry)
+        .set("expiry_enforced", true)
+        .set("created_by", new.user);
+    tx.execute(MAKE_ROOM, &[&new.user, &new.organisation, &(MOST_OF_SESSIONS - 1)]).await?;
+    let (made, secret) = issue(tx, prefix, columns).await?;
+    Ok((made.id, secret, expiry))
+}
+
+fn defaults(metadata: Map<String, Value>, config: Option<String>) -> Value {
+    let mut defaults = Map::new();
+    if !metadata.is_empty() {
+        defaults.insert("metadata".into(), metadata.into());
+    }
+    if let Some(config) = config {
+        defaults.insert("config_id".into(), config.into());
+    }
+    defaults.into()
 }
 
 /// What a key is able to do that an organisation gives to everybody who joins.

@@ -32,7 +32,7 @@ impl KeySettings {
     pub async fn held(tx: &Transaction<'_>, organisation: Uuid, workspace: Uuid) -> Result<Option<Self>, ApiError> {
         const COUNT: &str = "SELECT count(*) FROM api_keys
                              WHERE organisation_id = $1 AND workspace_id = $2 AND kind = 'workspace-user'
-                               AND status <> 'archived'";
+                               AND status <> 'archived' AND session_id IS NULL";
         let Some(mut place) = Self::load(tx, organisation, workspace, "FOR NO KEY UPDATE OF w").await? else {
             return Ok(None);
         };

@@ -91,6 +91,11 @@ pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
 /// What a key can be, as lists show it.
 pub const STATUSES: [&str; 5] = ["active", "exhausted", "expired", "archived", "suspended"];
 
+/// All but keys of sessions, which come and go with these and are managed by nobody.
+pub fn listed() -> Filter {
+    Filter::default().holds("session_id IS NULL")
+}
+
 /// `type`, `status` and `ids`, within the kinds that the caller may list.
 pub fn filter(call: &Call) -> Result<Filter, ApiError> {
     let query = call.query();
@@ -105,6 +110,7 @@ pub fn filter(call: &Call) -> Result<Filter, ApiError> {
     if let Some(user) = call.caller.user_id().filter(|_| is_asked && holds_for_own(&call.caller, "list")) {
         filter = Filter::any([filter, Filter::default().equals("user_id", user)]);
     }
+    filter = filter.join(listed());
     const STATUS: &str =
         "(CASE WHEN status <> 'archived' AND suspended_at IS NOT NULL THEN 'suspended' ELSE status END)";
     let statuses = query.choices("status", &STATUSES)?;

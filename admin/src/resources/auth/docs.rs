@@ -3,10 +3,18 @@
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
-pub fn docs() -> [Doc; 12] {
+pub fn docs() -> [Doc; 14] {
     let email = || schema::email().says("Where the person gets mail.");
     let organisation = || schema::uuid().says("The organisation to sign in to.");
     [
+        Doc::get("/auth/methods", "List how people of a mail domain sign in")
+            .details(
+                "For sign-in pages. The domain of the address alone decides: the answer is the same for everybody of it, \
+                 whether there is such a person or not.",
+            )
+            .filter("email", email().says("Whose domain is asked about."))
+            .answer(methods())
+            .also(429),
         Doc::get("/auth/login", "Sign in at the identity provider")
             .details(
                 "For browsers: answers with a redirect to the identity provider of the organisation, which is named by its \
@@ -65,6 +73,21 @@ pub fn docs() -> [Doc; 12] {
         Doc::get("/auth/session", "Read who is signed in")
             .details("With the token that calls which change something repeat in `x-gateway-csrf-token`.")
             .answer(session()),
+        Doc::post("/auth/session/key", "Get a key that calls models for the session")
+            .details(
+                "For pages: inference takes no cookie. The key acts for the person in one workspace, calls models and MCP \
+                 tools and renders prompts as far as they may, and does nothing else. It ends after a quarter of an hour \
+                 and with the session; a person has three at once, and a fourth ends the oldest. It is in no list of keys.",
+            )
+            .body(schema::object("NewSessionKey").may(
+                "workspace_id",
+                schema::any_text()
+                    .eg("ws-market-3f9a01")
+                    .or_null()
+                    .says("Id or slug; without it the one that `x-gateway-workspace` names, else the default one."),
+            ))
+            .answer(session_key())
+            .also(403),
         Doc::post("/auth/logout", "Sign out")
             .details("Ends the session at once.")
             .answer(schema::object("LoggedOut").need(
@@ -96,6 +119,24 @@ pub fn docs() -> [Doc; 12] {
                     .need("ended_sessions", schema::whole(0..=i64::MAX).eg(2).says("How many sessions there were.")),
             ),
     ]
+}
+
+fn methods() -> Schema {
+    schema::object("SignInMethods")
+        .need("object", schema::fixed("sign_in_methods"))
+        .need(
+            "methods",
+            schema::list(schema::choice(&["oidc", "saml", "link"])).says(
+                "Where `GET /auth/login` leads to (`oidc`, `saml`), and whether `POST /auth/link` mails links. None of \
+                 them: by the link of an operator.",
+            ),
+        )
+        .need(
+            "public_url",
+            schema::any_text()
+                .eg("https://gateway.example.com")
+                .says("The address that the gateway has for browsers; from another one sign-in fails."),
+        )
 }
 
 fn return_to() -> Schema {
@@ -134,6 +175,14 @@ fn session() -> Schema {
         .need("expires_at", schema::time().says("When it ends in any case."))
         .need("csrf_token", schema::any_text().eg("Yq3…").says("For `x-gateway-csrf-token`."))
         .need("workspaces", schema::list(workspace).says("Where the person may act, by `x-gateway-workspace`."))
+}
+
+fn session_key() -> Schema {
+    schema::shown("SessionKey", "session_key")
+        .need("key", schema::any_text().eg("pk-3f9a…").says("The secret, which is shown once."))
+        .need("workspace_id", schema::uuid())
+        .need("scopes", schema::list(schema::any_text().eg("completions.write")))
+        .need("expires_at", schema::time())
 }
 
 fn listed() -> Schema {

@@ -19,7 +19,7 @@ use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// Of the person's session; the gate let nobody else in.
-fn own(call: &Call) -> Result<(&CallerSession, Uuid), ApiError> {
+pub(super) fn own(call: &Call) -> Result<(&CallerSession, Uuid), ApiError> {
     match (&call.caller.session, call.caller.user_id()) {
         (Some(session), Some(user)) => Ok((&**session, user)),
         _ => Err(ApiError::Unauthenticated("No session was sent")),

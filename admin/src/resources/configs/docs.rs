@@ -96,7 +96,10 @@ fn whole(item: &Schema) -> Schema {
 }
 
 fn numbered(whole: &Schema) -> Schema {
-    schema::object("ConfigVersion").with(whole).need("version", schema::whole(1..=i64::MAX))
+    schema::object("ConfigVersion")
+        .with(whole)
+        .need("version", schema::whole(1..=i64::MAX))
+        .need("created_by", schema::uuid().or_null())
 }
 
 fn listed(item: &Schema) -> Schema {

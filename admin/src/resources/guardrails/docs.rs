@@ -160,7 +160,10 @@ fn whole(item: &Schema) -> Schema {
 }
 
 fn versions(whole: &Schema) -> Schema {
-    let version = schema::object("GuardrailVersion").with(whole).need("version", schema::whole(1..=i64::MAX));
+    let version = schema::object("GuardrailVersion")
+        .with(whole)
+        .need("version", schema::whole(1..=i64::MAX))
+        .need("created_by", schema::uuid().or_null());
     schema::object("")
         .need("success", schema::fixed(true))
         .need("object", schema::fixed("list"))

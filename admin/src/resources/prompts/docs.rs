@@ -256,6 +256,7 @@ fn listed() -> Schema {
         .need("label_id", schema::uuid().or_null().says("The first of its labels; null for none."))
         .need("labels", labels())
         .need("status", status())
+        .need("created_by", schema::uuid().or_null())
         .need("created_at", schema::time())
 }
 

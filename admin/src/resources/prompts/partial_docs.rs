@@ -95,6 +95,7 @@ fn listed() -> Schema {
         .need("string", string())
         .need("description", note())
         .need("prompt_version_status", status())
+        .need("created_by", schema::uuid().or_null())
         .need("created_at", schema::time())
         .need("object", schema::fixed("partial"))
 }

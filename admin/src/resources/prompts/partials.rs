@@ -54,10 +54,11 @@ pub struct PartialVersion {
     number: i32,
     pub template: String,
     description: Option<String>,
+    created_by: Option<Uuid>,
     created_at: Time,
 }
 
-const COLUMNS: &str = "id, number, template, description, created_at";
+const COLUMNS: &str = "id, number, template, description, created_by, created_at";
 
 #[derive(Deserialize)]
 pub struct NewPartial {
@@ -275,6 +276,7 @@ async fn list_versions(State(app): State<App>, call: Call, Path(name): Path<Stri
             "string": version.template,
             "description": version.description,
             "prompt_version_status": partial.version_status(version.id),
+            "created_by": version.created_by,
             "created_at": version.created_at,
             "object": Partial::OBJECT,
         }))

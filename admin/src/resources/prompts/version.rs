@@ -34,12 +34,13 @@ pub struct PromptVersion {
     pub declared_variables: Option<Vec<DeclaredVariable>>,
     /// `[{id, name}]`, by name, with a `weight` where a label points to other versions too.
     labels: Vec<Value>,
+    created_by: Option<Uuid>,
     created_at: Time,
 }
 
 const COLUMNS: &str =
     "v.id, v.number, v.template, v.parameters, v.model, v.virtual_key, v.functions, v.tools, v.tool_choice,
-    v.template_metadata, v.is_raw, v.description, v.declared_variables, v.created_at,
+    v.template_metadata, v.is_raw, v.description, v.declared_variables, v.created_by, v.created_at,
     (SELECT coalesce(json_agg(json_strip_nulls(json_build_object('id', l.id, 'name', l.name,
         'weight', a.split_weights[array_position(a.split_versions, v.id)])) ORDER BY l.name), '[]')
      FROM prompt_version_labels a JOIN labels l ON l.id = a.label_id
@@ -149,6 +150,7 @@ impl PromptVersion {
             "label_id": self.label("id"),
             "labels": self.labels,
             "status": self.status(prompt.prompt_version_id),
+            "created_by": self.created_by,
             "created_at": self.created_at,
             "object": "prompt",
         })
