@@ -140,8 +140,9 @@ async fn each_workspace_says_for_itself_what_its_people_see() {
     assert_eq!(seen(&mut all, "workspace_slug=second").await, [] as [Uuid; 0]);
     let home_alone = format!("workspace_slug={}", service.home.workspace_id);
     assert_eq!(seen(&mut all, &home_alone).await, sorted([home, own]));
-    assert_eq!(all.get("/logs?metadata={\"_user\":\"ada\"}").await.status, 403);
-    assert_eq!(all.get(&format!("/logs?{home_alone}&metadata={{\"_user\":\"ada\"}}")).await.status, 200);
+    let by_metadata = "metadata=%7B%22_user%22%3A%22ada%22%7D";
+    assert_eq!(all.get(&format!("/logs?{by_metadata}")).await.status, 403);
+    assert_eq!(all.get(&format!("/logs?{home_alone}&{by_metadata}")).await.status, 200);
 }
 
 #[tokio::test]
