@@ -29,8 +29,8 @@ pub fn shown(path: &str, answer: &[u8]) -> Option<String> {
         return None;
     }
     if answer.trim_ascii_start().starts_with(b"{") {
-        let told = serde_json::from_slice::<Verbose>(answer).ok()?.duration?;
-        return duration(told.as_f64().or_else(|| told.as_str()?.parse().ok())?);
+        let length = serde_json::from_slice::<Verbose>(answer).ok()?.duration?;
+        return duration(length.as_f64().or_else(|| length.as_str()?.parse().ok())?);
     }
     const ARROW: &[u8] = b"-->";
     let last = memmem::rfind(answer, ARROW)?;
