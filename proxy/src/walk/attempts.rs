@@ -63,7 +63,7 @@ impl Engine {
         let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);
-            if takes_forms {
+            if errand.form.is_some() {
                 log.uploads(&body.bytes);
             }
         }
