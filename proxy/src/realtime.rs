@@ -4,12 +4,10 @@
 
 mod events;
 pub(crate) mod frames;
-mod past_the_gateway;
 mod unfinished;
 mod websocket;
 
 pub use events::{Done, RealtimeEvent};
-pub use past_the_gateway::leads_past_the_gateway;
 pub use websocket::{SessionNeeds, Websocket};
 
 use crate::refusal::Refusal;

@@ -4,6 +4,7 @@
 use super::input::TOGETHER;
 use super::start::asked;
 use super::trouble::Trouble;
+use super::unreported::guessed_use;
 use super::{RowResult, RowSink, family, public_id};
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::{JobVerb, LONGEST_LINE, failed_row};
@@ -122,7 +123,7 @@ impl<S: RowSink> Reading<'_, S> {
 
     /// The row of an answer that is too long to be held: what it used is guessed from its beginning.
     async fn too_long(&self, custom_id: String, start: &[u8]) -> Result<RowResult, Trouble> {
-        let guess = Some(self.engine.guess_day_row(self.batch, &custom_id, start).await?);
+        let guess = Some(guessed_use(self.engine, self.batch, &custom_id, start).await?);
         let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null, guess).await;
         let row =
             failed_row(&custom_id, "answer_too_long", "the answer is longer than a line of an output file may be");
@@ -136,7 +137,7 @@ impl<S: RowSink> Reading<'_, S> {
         let mut is_answered = (200..300).contains(&status) && !is_error;
         let body = &row["response"]["body"];
         let guess = match is_answered && !body["usage"].is_object() {
-            true => Some(self.engine.guess_day_row(self.batch, &custom_id, body.to_string().as_bytes()).await?),
+            true => Some(guessed_use(self.engine, self.batch, &custom_id, body.to_string().as_bytes()).await?),
             false => None,
         };
         let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, status, body, guess).await;

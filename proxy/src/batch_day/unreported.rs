@@ -15,36 +15,34 @@ const MAX_READ: u64 = 64 << 10;
 /// Of text in JSON, about: of a row that is not there any more.
 const BYTES_PER_TOKEN: u64 = 4;
 
-impl Engine {
-    /// Prompt and completion tokens.
-    pub(super) async fn guess_day_row(
-        &self,
-        batch: &BatchRecord,
-        custom_id: &str,
-        answered: &[u8],
-    ) -> Result<(u64, u64), PostgresAway> {
-        let place = rows::place_of(&self.batches.pool, batch.id, custom_id).await?;
-        let prompt = match place {
-            None => 0,
-            Some(place) => match self.beginning_of_line(batch, &place).await {
-                Some(line) => rough_tokens_of_beginning(&line, place.bytes),
-                None => place.bytes / BYTES_PER_TOKEN,
-            },
-        };
-        let completion = if family(batch) == Family::Embed { 0 } else { rough_tokens_of_any(answered) };
-        Ok((prompt, completion))
-    }
+/// Prompt and completion tokens.
+pub(super) async fn guessed_use(
+    engine: &Engine,
+    batch: &BatchRecord,
+    custom_id: &str,
+    answered: &[u8],
+) -> Result<(u64, u64), PostgresAway> {
+    let place = rows::place_of(&engine.batches.pool, batch.id, custom_id).await?;
+    let prompt = match place {
+        None => 0,
+        Some(place) => match beginning_of_line(engine, batch, &place).await {
+            Some(line) => rough_tokens_of_beginning(&line, place.bytes),
+            None => place.bytes / BYTES_PER_TOKEN,
+        },
+    };
+    let completion = if family(batch) == Family::Embed { 0 } else { rough_tokens_of_any(answered) };
+    Ok((prompt, completion))
+}
 
-    /// None when the input was deleted, or cannot be read now.
-    async fn beginning_of_line(&self, batch: &BatchRecord, place: &LinePlace) -> Option<Vec<u8>> {
-        let files = self.files.as_ref()?;
-        let input = files.rows.find(batch.owner, batch.input_file).await.ok()??;
-        let range = place.at..place.at.saturating_add(place.bytes.min(MAX_READ));
-        let mut reader = FileReader::new(&files.store, batch.owner, &input, &range);
-        let mut line = Vec::new();
-        while let Some(piece) = reader.next_piece().await.ok()? {
-            line.extend_from_slice(&piece);
-        }
-        Some(line)
+/// None when the input was deleted, or cannot be read now.
+async fn beginning_of_line(engine: &Engine, batch: &BatchRecord, place: &LinePlace) -> Option<Vec<u8>> {
+    let files = engine.files.as_ref()?;
+    let input = files.rows.find(batch.owner, batch.input_file).await.ok()??;
+    let range = place.at..place.at.saturating_add(place.bytes.min(MAX_READ));
+    let mut reader = FileReader::new(&files.store, batch.owner, &input, &range);
+    let mut line = Vec::new();
+    while let Some(piece) = reader.next_piece().await.ok()? {
+        line.extend_from_slice(&piece);
     }
+    Some(line)
 }

@@ -42,8 +42,9 @@ impl Engine {
         visit: &mut Visit,
         errand: &mut EngineRequest,
     ) -> Ended {
+        let takes_forms = errand.endpoint.takes_forms();
         let most = match () {
-            () if errand.endpoint.takes_forms() => MAX_HELD,
+            () if takes_forms => MAX_HELD,
             () if errand.prompt.is_some() => prompt_call::LARGEST,
             () => usize::MAX,
         };
@@ -54,12 +55,11 @@ impl Engine {
             Err(NotReceived::Gone) => return Ended::ClientGone,
             Err(NotReceived::Refused(refusal)) => return refused(refusal),
         };
-        errand.form =
-            match errand.endpoint.takes_forms().then(|| Form::from_request(&client.head().headers, &body.bytes)) {
-                None => None,
-                Some(Ok(form)) => form,
-                Some(Err(refusal)) => return refused(refusal),
-            };
+        errand.form = match takes_forms.then(|| Form::from_request(&client.head().headers, &body.bytes)) {
+            None => None,
+            Some(Ok(form)) => form,
+            Some(Err(refusal)) => return refused(refusal),
+        };
         let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);

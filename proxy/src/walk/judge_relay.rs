@@ -15,8 +15,8 @@ use crate::guardrails::{
 };
 use crate::identity::identify::Principal;
 use crate::journal::HookLog;
-use crate::realtime;
 use crate::refusal::Refusal;
+use crate::request::past_the_gateway::leads_past_the_gateway;
 use crate::request::receive::{MemoryOwner, OwnedShare};
 use crate::runtime::heavy::heavy;
 use crate::visit::Visit;
@@ -108,7 +108,7 @@ impl Router {
             return Ok(None);
         }
         let content = match content(head) {
-            _ if realtime::leads_past_the_gateway(&head.method, &ask.path) => {
+            _ if leads_past_the_gateway(&head.method, &ask.path) => {
                 Content::Unreadable("what is said in a session beside the gateway is not read")
             }
             Content::Nothing if is_reading(&head.method) => return Ok(None),

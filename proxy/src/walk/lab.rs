@@ -28,6 +28,7 @@ use crate::runtime::settings::Settings;
 use crate::signing::Signing;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
+use crate::visit::settle::RecordCopies;
 use clap::Parser as _;
 use serde_json::Value;
 use shared::identity::api_key::KeyHash;
@@ -37,6 +38,7 @@ use shared::seal::{MasterKeys, Sealer};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 const KEY: &str = "pk_lab";
@@ -146,6 +148,24 @@ pub async fn ask_text(engine: &Engine, path: &str, body: &str, config: &str) -> 
     };
     lab::soon(engine.run(&mut client, &mut visit, &mut errand)).await;
     client
+}
+
+/// Asks for a chat of these words, and answers what was noted of each call. Its client leaves when it is told to.
+pub async fn noted(engine: &Engine, words: &str, config: &Value, leaving: Option<Arc<Notify>>) -> Vec<Vec<u8>> {
+    let body = serde_json::json!({ "model": "m", "messages": [{ "role": "user", "content": words }] }).to_string();
+    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config.to_string())];
+    let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
+    client.leaving = leaving;
+    let mut visit = Visit::begin();
+    let mut errand = match engine.open(client.head(), None, &mut visit).await {
+        Ok(NextStep::Engine(errand)) => errand,
+        other => panic!("{other:?}"),
+    };
+    let copies = Arc::<RecordCopies>::default();
+    visit.observer.log.as_mut().expect("it is logged").copy_to(&copies);
+    lab::soon(engine.run(&mut client, &mut visit, &mut errand)).await;
+    visit.settle(&engine.metrics);
+    copies.take()
 }
 
 fn workspace() -> Workspace {

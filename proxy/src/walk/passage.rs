@@ -15,6 +15,7 @@ use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::{Aliases, GatewayHeaders};
+use crate::request::past_the_gateway::leads_past_the_gateway;
 use crate::routing::plan::{Leaf, Plan};
 use crate::routing::{AfterAttempt, AttemptResult, Course, RequestFacts, Speaker, Way};
 use crate::signing::{AccountCredential, Signing};
@@ -349,7 +350,7 @@ impl Router {
         self.check_model(ask, &target)?;
         visit.routing.provider = Some(target.provider.label.clone());
         let is_stored = matches!(target.credential, Credential::Stored(_));
-        if is_stored && realtime::leads_past_the_gateway(&head.method, &ask.path) {
+        if is_stored && leads_past_the_gateway(&head.method, &ask.path) {
             return Err(Refusal::leads_past_the_gateway());
         }
         if is_stored && upgrade::is_opaque(head, &ask.path) {

@@ -21,3 +21,6 @@ impl SentMark {
         self.0.load(Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests;

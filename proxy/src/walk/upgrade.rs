@@ -8,6 +8,7 @@ use crate::limits::Unit;
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::request::past_the_gateway::leads_past_the_gateway;
 use http::header;
 use pingora_http::RequestHeader;
 
@@ -31,7 +32,7 @@ pub(super) fn check_counted(head: &RequestHeader, path: &str, wanted: &[Applicab
     }
     match () {
         () if is_opaque(head, path) => Err(Refusal::upgrade_refused()),
-        () if realtime::leads_past_the_gateway(&head.method, path) => Err(Refusal::leads_past_the_gateway()),
+        () if leads_past_the_gateway(&head.method, path) => Err(Refusal::leads_past_the_gateway()),
         () => Ok(()),
     }
 }

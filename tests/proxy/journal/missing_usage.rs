@@ -159,6 +159,7 @@ fn own_calls() -> Vec<OwnCall> {
         ("azure-openai", "/v1/openai/deployments/d/chat/completions", chat.clone(), JSON, choices.to_string()),
         ("azure-openai", "/v1/openai/deployments/d/chat/completions", chat.clone(), EVENTS, event(delta.clone())),
         // What no table knows, in forms that nobody told.
+        ("openai", "/v1/chat/completions", chat.clone(), "application/x-unheard-of", said.clone()),
         ("openai", "/v1/threads/t/runs", chat.clone(), "text/plain", said.clone()),
         ("openai", "/v1/threads/t/runs", chat.clone(), "application/x-unheard-of", said.clone()),
         ("openai", "/v1/threads/t/runs", chat.clone(), "text/html", choices.to_string()),
@@ -199,6 +200,7 @@ async fn every_providers_own_path_is_a_paid_one_and_silence_on_it_is_estimated_a
         ("reka-ai", "/chat", 1.0),
         ("azure-openai", "/deployments/*/chat/completions", 2.0),
         ("openai", "/threads/*/runs", 4.0),
+        ("openai", "/chat/completions", 1.0),
     ] {
         let name = format!(r#"gateway_usage_missing_total{{path="{path}",provider="{provider}"}}"#);
         stack.until_metric(&name, count).await;

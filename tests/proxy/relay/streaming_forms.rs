@@ -40,6 +40,9 @@ fn forms(model: &str) -> Vec<Form> {
     const FRAMES: &str = "application/vnd.amazon.eventstream";
     const INVOKE: &str = "/model/MODEL/invoke-with-response-stream";
     const PLAIN: &str = "/own/stream";
+    const VERTEX_CLAUDE: &str = "/projects/p/locations/l/publishers/anthropic/models/MODEL:streamRawPredict";
+    const VERTEX_GEMINI: &str = "/projects/p/locations/l/publishers/google/models/MODEL:streamGenerateContent";
+    const DEPLOYMENT: &str = "/openai/deployments/MODEL/chat/completions";
     let usage = json!({ "prompt_tokens": PROMPT, "completion_tokens": COMPLETION });
     let spoken = json!({ "input_tokens": PROMPT, "output_tokens": COMPLETION });
     let metrics = json!({ "inputTokenCount": PROMPT, "outputTokenCount": COMPLETION });
@@ -94,6 +97,10 @@ fn forms(model: &str) -> Vec<Form> {
         ("failed responses", EVENTS, PLAIN, response("response.failed")),
         ("cancelled responses", EVENTS, PLAIN, response("response.cancelled")),
         ("gemini", EVENTS, PLAIN, events(&gemini)),
+        ("messages at Vertex", EVENTS, VERTEX_CLAUDE, events(&messages)),
+        ("gemini at Vertex", EVENTS, VERTEX_GEMINI, events(&gemini)),
+        ("chat at a deployment", EVENTS, DEPLOYMENT, [events(&chat), b"data: [DONE]\n\n".to_vec()].concat()),
+        ("chat of no type", "text/plain", DEPLOYMENT, [events(&chat), b"data: [DONE]\n\n".to_vec()].concat()),
         ("gemini as a list", "application/json", PLAIN, json!(gemini).to_string().into_bytes()),
         ("converse", FRAMES, PLAIN, converse),
         ("an invoked Claude", FRAMES, INVOKE, invoked(&claude)),

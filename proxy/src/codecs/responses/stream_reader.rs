@@ -53,7 +53,9 @@ impl StreamReader for ResponsesStreamReader {
             "response.function_call_arguments.done" => self.arguments(fields, "arguments", deltas),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => self.thought(fields, deltas),
             "response.reasoning_summary_part.added" => self.next_summary(fields, deltas),
-            "response.completed" | "response.incomplete" => self.completed(fields.inner("response"), deltas),
+            "response.completed" | "response.incomplete" | "response.cancelled" => {
+                self.completed(fields.inner("response"), deltas)
+            }
             "response.failed" => {
                 let error = fields.inner("response").inner("error").rest();
                 self.fail(error, event.data, deltas)
@@ -208,7 +210,10 @@ impl ResponsesStreamReader {
         self.is_done = true;
         let reason = response.inner("incomplete_details").string("reason")?;
         let status = response.string("status")?;
-        if let Some(finish) = finish(status.as_deref(), reason, self.parts.has_calls(0)) {
+        // One that was stopped has not come to its end, and is not kept for others.
+        if status.as_deref() != Some("cancelled")
+            && let Some(finish) = finish(status.as_deref(), reason, self.parts.has_calls(0))
+        {
             deltas.push(Delta::Finish { choice: 0, finish, extra: Extra::default() });
         }
         deltas.extend(response.object("usage")?.map(|map| Delta::Usage(read_usage(map))));
@@ -234,5 +239,30 @@ impl ResponsesStreamReader {
 
     fn end_all(&mut self, deltas: &mut Vec<Delta>) {
         deltas.extend(self.open.drain(..).map(|open| Delta::PartEnds { choice: 0, part: open.part }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framing::end_markers;
+
+    #[test]
+    fn every_end_that_a_stream_may_have_ends_it() {
+        for kind in end_markers::RESPONSES {
+            let mut reader = ResponsesStreamReader::default();
+            let status = kind.trim_start_matches("response.");
+            let usage = r#"{"input_tokens":10,"output_tokens":3}"#;
+            let data =
+                format!(r#"{{"type":"{kind}","response":{{"status":"{status}","usage":{usage},"error":{{}}}}}}"#);
+            let mut deltas = Vec::new();
+            reader.push(&WireEvent { name: Some(kind), data: data.as_bytes() }, &mut deltas).unwrap();
+            assert!(reader.has_ended() && reader.finish(&mut Vec::new()).is_ok(), "{kind}");
+            let is_failed = deltas.iter().any(|delta| matches!(delta, Delta::Error(_)));
+            let is_counted = deltas.iter().any(|delta| matches!(delta, Delta::Usage(_)));
+            assert!(is_failed || is_counted, "{kind}: {deltas:?}");
+            let is_finished = deltas.iter().any(|delta| matches!(delta, Delta::Finish { .. }));
+            assert_eq!(is_finished, matches!(status, "completed" | "incomplete"), "{kind}");
+        }
     }
 }

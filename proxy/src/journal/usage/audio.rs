@@ -29,8 +29,8 @@ pub fn shown(path: &str, answer: &[u8]) -> Option<String> {
         return None;
     }
     if answer.trim_ascii_start().starts_with(b"{") {
-        let told = serde_json::from_slice::<Verbose>(answer).ok()?.duration?;
-        return duration(told.as_f64().or_else(|| told.as_str()?.parse().ok())?);
+        let length = serde_json::from_slice::<Verbose>(answer).ok()?.duration?;
+        return duration(length.as_f64().or_else(|| length.as_str()?.parse().ok())?);
     }
     const ARROW: &[u8] = b"-->";
     let last = memmem::rfind(answer, ARROW)?;
@@ -41,6 +41,9 @@ pub fn shown(path: &str, answer: &[u8]) -> Option<String> {
 /// `01:02:03,450`, of WebVTT also without hours and with a point.
 fn clock(text: &str) -> Option<f64> {
     let text = text.replace(',', ".");
+    if !text.contains(':') {
+        return None;
+    }
     text.split(':').try_fold(0.0, |seconds, part| Some(seconds * 60.0 + part.parse::<f64>().ok()?))
 }
 
@@ -107,6 +110,7 @@ mod tests {
             ("1\n00:00:00,000 --> 00:00:03,320\nHello\n\n2\n00:00:03,320 --> 01:00:04,500\nyou\n", said(3604.5)),
             ("WEBVTT\n\n00:00.000 --> 00:03.250 align:start\nHello\n", said(3.25)),
             ("Hello --> you", None),
+            ("say --> 5", None),
             ("Hello", None),
             ("", None),
         ] {

@@ -4,6 +4,8 @@ use super::{ClientGone, Downstream};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::{RequestHeader, ResponseHeader};
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 pub struct LabClient {
     head: RequestHeader,
@@ -12,6 +14,8 @@ pub struct LabClient {
     /// What was written, piece by piece.
     pub pieces: Vec<Bytes>,
     pub is_ended: bool,
+    /// When it leaves.
+    pub leaving: Option<Arc<Notify>>,
 }
 
 impl LabClient {
@@ -23,7 +27,7 @@ impl LabClient {
             head.insert_header(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()).unwrap();
         }
         let body = Some(Bytes::copy_from_slice(body.as_bytes()));
-        Self { head, body, answer: None, pieces: Vec::new(), is_ended: false }
+        Self { head, body, answer: None, pieces: Vec::new(), is_ended: false, leaving: None }
     }
 
     pub fn status(&self) -> u16 {
@@ -72,6 +76,9 @@ impl Downstream for LabClient {
     }
 
     async fn gone(&mut self) {
-        std::future::pending().await
+        match &self.leaving {
+            Some(leaving) => leaving.notified().await,
+            None => std::future::pending().await,
+        }
     }
 }

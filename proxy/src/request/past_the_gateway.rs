@@ -2,7 +2,7 @@
 //! what is said there is neither counted, nor limited, nor judged by anybody here. Told by the path as the most forgiving
 //! reader takes it, whoever's the interface is.
 
-use crate::request::path_spelling::loosest;
+use super::path_spelling::loosest;
 use http::Method;
 
 /// A session stands at the first of these; what is below them makes keys for one, or opens it another way. The second is
