@@ -9,7 +9,9 @@
 mod adjust;
 mod bound;
 mod flat;
+mod flat_rates;
 mod formula;
+mod formula_value;
 mod own_prices;
 mod price;
 mod pricing;
@@ -158,8 +160,9 @@ fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
 
 /// Tokens that a formula does not count have no price in it.
 fn by_formula(formula: &Expr, kinds: &[TokenKind], usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
-    let value = formula.value(usage, rates)?;
-    let is_unknown = value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula.prices(kind));
+    let value = formula_value::value(formula, usage, rates)?;
+    let is_unknown =
+        value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula_value::prices(formula, kind));
     Ok(Tally { sum: value.amount, is_known: !is_unknown || !value.amount.is_zero(), is_unknown })
 }
 
@@ -169,7 +172,7 @@ fn unpriced_tokens(usage: &Usage, rates: &Effective<'_>) -> Vec<&'static str> {
     let formulas = rates.calculate.map_or((None, None), |formulas| (formulas.request(), formulas.response()));
     let lacking = |kinds: &[TokenKind], formula: Option<&Expr>| -> Vec<&'static str> {
         let is_priced = |kind: &TokenKind| match formula {
-            Some(formula) => formula.prices(kind),
+            Some(formula) => formula_value::prices(formula, kind),
             None => matches!(kind.rate(rates), TokenRate::Known(_)),
         };
         kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect()
