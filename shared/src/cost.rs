@@ -122,13 +122,17 @@ fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
             None => write!(written, "{comma}\"{name}\":null"),
         };
     };
+    let unpriced = unpriced_tokens(usage, &rates);
     for (_, keys) in kinds.into_iter().filter(|(count, _)| *count > 0) {
-        let price = |key: &str| rates.first(&[key]).or_else(|| rates.unit(key));
+        let price = |key: &str| {
+            let rate = || rates.first(&[key]).or_else(|| rates.unit(key));
+            if unpriced.contains(&key) { None } else { rate() }
+        };
         if let Some((key, price)) = keys.iter().find_map(|key| Some((key, price(key)?))) {
             put(key, Some(price));
         }
     }
-    for name in unpriced_tokens(usage, &rates) {
+    for name in unpriced {
         put(name, None);
     }
     if let Some(images) = &usage.images {
@@ -166,16 +170,23 @@ fn by_formula(formula: &Expr, kinds: &[TokenKind], usage: &Usage, rates: &Effect
     Ok(Tally { sum: value.amount, is_known: !is_unknown || !value.amount.is_zero(), is_unknown })
 }
 
-/// The keys of the rates that are lacking of tokens that were used.
+/// The keys of the rates that are lacking of tokens that were used; that of formulas where one of them is not understood.
 fn unpriced_tokens(usage: &Usage, rates: &Effective<'_>) -> Vec<&'static str> {
     let (request, response) = (request_kinds(usage), response_kinds(usage));
     let formulas = rates.calculate.map_or((None, None), |formulas| (formulas.request(), formulas.response()));
     let lacking = |kinds: &[TokenKind], formula: Option<&Expr>| -> Vec<&'static str> {
-        let is_priced = |kind: &TokenKind| match formula {
-            Some(formula) => formula_value::prices(formula, kind),
-            None => matches!(kind.rate(rates), TokenRate::Known(_)),
+        let value = formula.and_then(|formula| formula_value::value(formula, usage, rates).ok());
+        let lacks_rate = value.is_none_or(|value| value.is_unknown);
+        let is_priced = |kind: &TokenKind| {
+            let has_rate = !lacks_rate || matches!(kind.rate(rates), TokenRate::Known(_));
+            has_rate && formula.is_none_or(|formula| formula_value::prices(formula, kind))
         };
-        kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect()
+        let mut names: Vec<_> =
+            kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect();
+        if names.is_empty() && value.is_some_and(|value| value.is_unknown) {
+            names.push("calculate");
+        }
+        names
     };
     [lacking(&request, formulas.0), lacking(&response, formulas.1)].concat()
 }
