@@ -9,7 +9,9 @@
 mod adjust;
 mod bound;
 mod flat;
+mod flat_rates;
 mod formula;
+mod formula_value;
 mod own_prices;
 mod price;
 mod pricing;
@@ -120,13 +122,17 @@ fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
             None => write!(written, "{comma}\"{name}\":null"),
         };
     };
+    let unpriced = unpriced_tokens(usage, &rates);
     for (_, keys) in kinds.into_iter().filter(|(count, _)| *count > 0) {
-        let price = |key: &str| rates.first(&[key]).or_else(|| rates.unit(key));
+        let price = |key: &str| {
+            let rate = || rates.first(&[key]).or_else(|| rates.unit(key));
+            if unpriced.contains(&key) { None } else { rate() }
+        };
         if let Some((key, price)) = keys.iter().find_map(|key| Some((key, price(key)?))) {
             put(key, Some(price));
         }
     }
-    for name in unpriced_tokens(usage, &rates) {
+    for name in unpriced {
         put(name, None);
     }
     if let Some(images) = &usage.images {
@@ -158,21 +164,29 @@ fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
 
 /// Tokens that a formula does not count have no price in it.
 fn by_formula(formula: &Expr, kinds: &[TokenKind], usage: &Usage, rates: &Effective<'_>) -> Result<Tally, TooLarge> {
-    let value = formula.value(usage, rates)?;
-    let is_unknown = value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula.prices(kind));
+    let value = formula_value::value(formula, usage, rates)?;
+    let is_unknown =
+        value.is_unknown || kinds.iter().any(|kind| kind.count > 0 && !formula_value::prices(formula, kind));
     Ok(Tally { sum: value.amount, is_known: !is_unknown || !value.amount.is_zero(), is_unknown })
 }
 
-/// The keys of the rates that are lacking of tokens that were used.
+/// The keys of the rates that are lacking of tokens that were used; that of formulas where one of them is not understood.
 fn unpriced_tokens(usage: &Usage, rates: &Effective<'_>) -> Vec<&'static str> {
     let (request, response) = (request_kinds(usage), response_kinds(usage));
     let formulas = rates.calculate.map_or((None, None), |formulas| (formulas.request(), formulas.response()));
     let lacking = |kinds: &[TokenKind], formula: Option<&Expr>| -> Vec<&'static str> {
-        let is_priced = |kind: &TokenKind| match formula {
-            Some(formula) => formula.prices(kind),
-            None => matches!(kind.rate(rates), TokenRate::Known(_)),
+        let value = formula.and_then(|formula| formula_value::value(formula, usage, rates).ok());
+        let lacks_rate = value.is_none_or(|value| value.is_unknown);
+        let is_priced = |kind: &TokenKind| {
+            let has_rate = !lacks_rate || matches!(kind.rate(rates), TokenRate::Known(_));
+            has_rate && formula.is_none_or(|formula| formula_value::prices(formula, kind))
         };
-        kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect()
+        let mut names: Vec<_> =
+            kinds.iter().filter(|kind| kind.count > 0 && !is_priced(kind)).map(|kind| kind.name).collect();
+        if names.is_empty() && value.is_some_and(|value| value.is_unknown) {
+            names.push("calculate");
+        }
+        names
     };
     [lacking(&request, formulas.0), lacking(&response, formulas.1)].concat()
 }

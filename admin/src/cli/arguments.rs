@@ -163,6 +163,7 @@ pub enum PricesCommand {
     /// Read a price list, say what it changes (new, changed, gone, refused and why), and store it with today's date in the folder
     /// of prices that services ask first (MODEL_CONFIGS_PRICING_LOG_STORE_PATH, else MODEL_CONFIGS_PRICING_LOCAL_PATH). Files that
     /// are replaced stay under `editions`; logs keep the price they have. Models that a public list does not name keep theirs.
+    /// Every organisation has the import in its audit trail.
     Import {
         /// The list. Without it, the files of MODEL_CONFIGS_PROXY_URL are fetched.
         #[arg(value_name = "FILE")]

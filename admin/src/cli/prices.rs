@@ -1,10 +1,14 @@
 //! `gateway-admin prices import`: a price list from a file or from the service that the settings name, what it changes, and the
-//! folder that it is stored in. What a list means is decided in `shared::prices::import`.
+//! folder that it is stored in. What a list means is decided in `shared::prices::import`. Every organisation pays by these prices, so
+//! each has the import in its audit trail.
 
+use crate::audit::{self, AuditRecord};
 use crate::outbound::model_configs::ModelConfigFetcher;
 use crate::settings::Settings;
 use anyhow::{Context as _, bail};
 use chrono::Utc;
+use serde_json::{Value, json};
+use shared::db;
 use shared::prices::import::{
     ImportPlan, ListFormat, MAX_FILE_BYTES, ProviderPlan, RowChange, SourceList, UnreadableList,
 };
@@ -13,6 +17,8 @@ use shared::providers::Providers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::Path;
+use tokio_postgres::Client;
+use uuid::Uuid;
 
 /// Names that are printed of many.
 const MAX_NAMES: usize = 10;
@@ -52,8 +58,16 @@ pub async fn import(
     if plan.is_empty() {
         say("nothing changes");
     } else if !is_plan {
+        // Nothing is stored that could not be recorded.
+        let mut client = db::connect(&settings.database).await.context(UNRECORDED)?;
+        let organisations = organisations(&client).await.context(UNRECORDED)?;
         let moment = now.format("%Y-%m-%dT%H-%M-%SZ").to_string();
-        let count = save(&store, &plan, &moment).await?;
+        let saved = save(&store, &plan, &moment).await;
+        let source = file.map(|file| file.display().to_string());
+        let source = source.or_else(|| settings.prices.model_configs_proxy_url.clone());
+        let trace = ImportTrace { after: shown(&plan, source, &moment), error: saved.as_ref().err() };
+        record(&mut client, &organisations, &trace).await.context("the prices were stored, and not recorded")?;
+        let count = saved?;
         say(&format!(
             "{count} files stored in {}; those they replace are in editions/{moment}. Services use them within an hour",
             store.folder()?
@@ -101,6 +115,70 @@ async fn fetch(
     Ok(SourceList::ours(&texts)?)
 }
 
+const UNRECORDED: &str =
+    "imports are recorded in the audit trail: the database of DATABASE_URL is needed, and `migrate` before the first";
+
+/// What the trail says of an import.
+struct ImportTrace<'t> {
+    after: Value,
+    error: Option<&'t anyhow::Error>,
+}
+
+/// Those that have a trail.
+async fn organisations(client: &Client) -> anyhow::Result<Vec<Uuid>> {
+    const ALL: &str = "SELECT id FROM organisations ORDER BY id";
+    Ok(client.query(ALL, &[]).await?.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+async fn record(client: &mut Client, organisations: &[Uuid], trace: &ImportTrace<'_>) -> anyhow::Result<()> {
+    let tx = client.transaction().await?;
+    for organisation in organisations {
+        let mut record = AuditRecord::by_system(*organisation, "prices", "import");
+        record.after = Some(trace.after.clone());
+        if let Some(error) = trace.error {
+            record.response_status_code = 500;
+            record.error = Some(format!("{error:#}"));
+        }
+        audit::record(&tx, &record).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// How many rows of each provider change, and under which edition the files are found that were replaced.
+fn shown(plan: &ImportPlan, source: Option<String>, moment: &str) -> Value {
+    let changed = plan.providers.iter().filter(|provider| provider.is_changed());
+    let providers = changed.map(|provider| {
+        let counts = ChangeCounts::new(&provider.changes);
+        let refused = plan.refused.iter().filter(|refusal| refusal.provider == provider.provider).count();
+        let counts = json!({ "new": counts.new, "changed": counts.changed, "gone": counts.gone,
+            "unchanged": provider.unchanged, "refused": refused });
+        (provider.provider.clone(), counts)
+    });
+    json!({ "by": "gateway-admin prices import", "source": source, "edition": moment,
+        "providers": providers.collect::<serde_json::Map<_, _>>() })
+}
+
+#[derive(Debug, Default)]
+struct ChangeCounts {
+    new: usize,
+    changed: usize,
+    gone: usize,
+}
+
+impl ChangeCounts {
+    fn new(changes: &[RowChange]) -> Self {
+        let mut counts = Self::default();
+        for change in changes {
+            match change {
+                RowChange::New { .. } => counts.new += 1,
+                RowChange::Changed { .. } => counts.changed += 1,
+                RowChange::Gone { .. } => counts.gone += 1,
+            }
+        }
+        counts
+    }
+}
+
 async fn save(store: &PriceStore, plan: &ImportPlan, moment: &str) -> anyhow::Result<usize> {
     let mut count = 0;
     for changed in plan.providers.iter().filter(|provider| provider.is_changed()) {
@@ -126,14 +204,9 @@ fn lines(plan: &ImportPlan) -> Vec<String> {
 }
 
 fn add_provider(lines: &mut Vec<String>, provider: &ProviderPlan) {
-    let (mut new, mut changed, mut gone, mut staying) = (0, 0, 0, Vec::new());
-    let mut rows = Vec::new();
+    let ChangeCounts { new, changed, gone } = ChangeCounts::new(&provider.changes);
+    let (mut rows, mut staying) = (Vec::new(), Vec::new());
     for change in &provider.changes {
-        match change {
-            RowChange::New { .. } => new += 1,
-            RowChange::Changed { .. } => changed += 1,
-            RowChange::Gone { .. } => gone += 1,
-        }
         match change {
             RowChange::Gone { model, kept_as_of: Some(_) } => staying.push(model.as_str()),
             change => rows.push(format!("  {change}")),

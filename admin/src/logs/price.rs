@@ -74,8 +74,8 @@ fn reported(answer: &Value) -> Option<&Value> {
     match answer {
         Value::Array(events) => events.iter().rev().find_map(reported),
         answer => {
-            let places = [&answer["usage"], &answer["usageMetadata"], &answer["response"]["usage"], &answer["meta"]];
-            places.into_iter().find(|place| Usage::parse(place).is_some())
+            let outer = ["usage", "usageMetadata", "usage_info", "meta"].map(|place| &answer[place]);
+            outer.into_iter().chain([&answer["response"]["usage"]]).find(|place| Usage::parse(place).is_some())
         }
     }
 }
@@ -93,6 +93,7 @@ mod tests {
             (json!({ "usageMetadata": { "promptTokenCount": 5, "candidatesTokenCount": 6 } }), Some((5, 6))),
             (json!({ "response": { "usage": { "input_tokens": 1, "output_tokens": 2 } } }), Some((1, 2))),
             (json!([{ "usage": null }, { "usage": chat }, { "choices": [] }]), Some((3, 4))),
+            (json!({ "pages": [], "usage_info": { "pages_processed": 3 } }), Some((0, 0))),
             (json!({ "usage": "much" }), None),
             (json!({ "choices": [] }), None),
             (json!("text"), None),

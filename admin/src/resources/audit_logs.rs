@@ -153,8 +153,9 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
 /// be taken for peace.
 fn warn_of_strange_words(call: &Call) {
     let named = || shared::routes::operations().filter_map(|one| one.audit);
-    let types = named().map(|name| name.resource_type).chain(["data_keys", "jwt", "limits", "other"]);
-    let by_itself = ["authenticate", "limit_reached", "manage", "mend", "reconcile", "release", "threshold_reached"];
+    let types = named().map(|name| name.resource_type).chain(["data_keys", "jwt", "limits", "other", "prices"]);
+    let by_itself =
+        ["authenticate", "import", "limit_reached", "manage", "mend", "reconcile", "release", "threshold_reached"];
     let actions = named().map(|name| name.action).chain(by_itself);
     for (column, known) in [("resource_type", types.collect::<BTreeSet<_>>()), ("action", actions.collect())] {
         let Some(sent) = call.query().text(column).filter(|sent| !known.contains(sent)) else { continue };

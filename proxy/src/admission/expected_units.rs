@@ -147,7 +147,8 @@ impl ExpectedUnits {
 
     /// Searches are paid one by one, or by how much they bring in: whichever has a rate.
     fn name_search(&mut self, options: &[u8]) {
-        let size = serde_json::from_slice::<SearchOptions<'_>>(options).ok().and_then(|told| told.search_context_size);
+        let size =
+            serde_json::from_slice::<SearchOptions<'_>>(options).ok().and_then(|options| options.search_context_size);
         let context = match size.as_deref().unwrap_or(USUAL_CONTEXT) {
             "high" => "request_high_context",
             "medium" => "request_medium_context",
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn kinds_of_tokens_that_a_request_brings_about_need_a_rate() {
         let plain = Usage { input: 1, output: 2, ..Usage::default() };
-        let kept = Usage { cache_write: 1, ..plain.clone() };
+        let written = Usage { cache_write: 1, ..plain.clone() };
         for (body, expected) in [
             (r#"{"messages":[{"role":"user","content":"say \"input_audio\" aloud"}]}"#, plain.clone()),
             (r#"{"modalities":["text","audio"]}"#, Usage { audio_output: 1, ..plain.clone() }),
@@ -265,9 +266,9 @@ mod tests {
                 r#"{"contents":[{"parts":[{"inlineData":{"mimeType":"audio/mp3"}}]}]}"#,
                 Usage { audio_input: 1, ..plain },
             ),
-            (r#"{"system":[{"cache_control":{"type":"ephemeral"}}]}"#, kept.clone()),
-            (r#"{"system":[{"cache_control":{"ttl":"1h"}}]}"#, Usage { cache_write_1h: 1, ..kept.clone() }),
-            (r#"{"system":[{"cache_control":{"ttl":"12h"}}]}"#, Usage { cache_write_12h: 1, ..kept }),
+            (r#"{"system":[{"cache_control":{"type":"ephemeral"}}]}"#, written.clone()),
+            (r#"{"system":[{"cache_control":{"ttl":"1h"}}]}"#, Usage { cache_write_1h: 1, ..written.clone() }),
+            (r#"{"system":[{"cache_control":{"ttl":"12h"}}]}"#, Usage { cache_write_12h: 1, ..written }),
         ] {
             assert_eq!(units(Family::Chat, body).with_tokens(1, 2), expected, "{body}");
         }

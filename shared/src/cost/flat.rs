@@ -2,27 +2,13 @@
 //! are of this kind and nearly all calls are text, and limits ask for every call, before it and after it.
 
 use super::cost;
+use super::flat_rates::{FlatRates, SCALE};
 use super::pricing::{CustomPricing, Entry};
 use super::rates::{Effective, PriceMode, Terms};
 use super::token_kinds::{cache_read, own_cache_write, response_text, text, thinking};
 use super::usage::Usage;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
-
-/// Decimals of a cent in which prices are kept here: as many as costs are stored with.
-const SCALE: u32 = 10;
-
-/// Prices of a token; none where there is no rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flat {
-    input: Option<u64>,
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    output: Option<u64>,
-    reasoning: Option<u64>,
-    /// Prompts up to this length have this price.
-    max_prompt: u64,
-}
 
 /// What a call costs, as far as it can be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,70 +19,35 @@ pub struct Bill {
     pub is_complete: bool,
 }
 
-impl Flat {
-    /// None when a price depends on more, or has more decimals.
-    pub fn from_entry(entry: &Entry) -> Option<Self> {
-        let config = &entry.pricing_config;
-        if config.fixed_cost.is_some() || config.calculate.is_some() {
-            return None;
-        }
-        let max_prompt = match &entry.custom_pricing {
-            Some(custom) => usual_prompts(custom)?,
-            None => u64::MAX,
-        };
-        let rates = Effective::for_usage(entry, &Usage::default(), &Terms::default());
-        // The outer none is of what does not fit.
-        let whole = |price: Option<Decimal>| -> Option<Option<u64>> {
-            let Some(price) = price else { return Some(None) };
-            let mut price = price.normalize();
-            if price.scale() > SCALE {
-                return None;
-            }
-            price.rescale(SCALE);
-            price.mantissa().to_u64().map(Some)
-        };
-        Some(Self {
-            input: whole(text(&rates))?,
-            cache_read: whole(cache_read(&rates))?,
-            cache_write: whole(own_cache_write(&rates))?,
-            output: whole(response_text(&rates))?,
-            reasoning: whole(thinking(&rates))?,
-            max_prompt,
-        })
+/// None when a price depends on more, or has more decimals.
+fn flat_rates(entry: &Entry) -> Option<FlatRates> {
+    let config = &entry.pricing_config;
+    if config.fixed_cost.is_some() || config.calculate.is_some() {
+        return None;
     }
-
-    /// In parts of `SCALE`. None when something else was used, or more than can be counted here.
-    fn price(&self, usage: &Usage) -> Option<u128> {
-        let others = [
-            usage.cache_write_1h,
-            usage.cache_write_12h,
-            usage.audio_input,
-            usage.cache_read_audio,
-            usage.image_input,
-            usage.cache_read_image,
-            usage.audio_output,
-            usage.image_output,
-            usage.video_input,
-            usage.video_output,
-        ];
-        if others.into_iter().any(|count| count > 0) || usage.images.is_some() || !usage.units.is_empty() {
+    let max_prompt = match &entry.custom_pricing {
+        Some(custom) => usual_prompts(custom)?,
+        None => u64::MAX,
+    };
+    let rates = Effective::for_usage(entry, &Usage::default(), &Terms::default());
+    // The outer none is of what does not fit.
+    let whole = |price: Option<Decimal>| -> Option<Option<u64>> {
+        let Some(price) = price else { return Some(None) };
+        let mut price = price.normalize();
+        if price.scale() > SCALE {
             return None;
         }
-        if self.max_prompt < u64::MAX && usage.prompt_tokens() > self.max_prompt {
-            return None;
-        }
-        let kinds = [
-            (usage.input, self.input),
-            (usage.cache_read, self.cache_read),
-            (usage.cache_write, self.cache_write),
-            (usage.output.saturating_sub(usage.reasoning), self.output),
-            (usage.reasoning, self.reasoning),
-        ];
-        kinds
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .try_fold(0, |sum: u128, (count, price)| sum.checked_add(u128::from(count) * u128::from(price?)))
-    }
+        price.rescale(SCALE);
+        price.mantissa().to_u64().map(Some)
+    };
+    Some(FlatRates {
+        input: whole(text(&rates))?,
+        cache_read: whole(cache_read(&rates))?,
+        cache_write: whole(own_cache_write(&rates))?,
+        output: whole(response_text(&rates))?,
+        reasoning: whole(thinking(&rates))?,
+        max_prompt,
+    })
 }
 
 /// How long prompts may be whose price, in the usual tier of service, depends on nothing else. None when all depend on more.
@@ -148,7 +99,7 @@ pub fn is_flat(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> bool {
 /// Of a call in the usual tier of service that is priced by the list alone.
 fn flat_price(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<u128> {
     let is_listed = terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode == PriceMode::Standard;
-    entry.flat().filter(|_| is_listed)?.price(usage)
+    entry.flat_rates(|| flat_rates(entry)).filter(|_| is_listed)?.price(usage)
 }
 
 pub(super) fn in_nano_cents(cents: Decimal) -> Option<u64> {
@@ -207,7 +158,10 @@ mod tests {
                 assert!(nano.is_none() || found == nano, "{usage:?} {price:?}");
             }
         }
-        assert_eq!(prices.each_ref().map(|price| price.flat().is_some()), [true, true, true, false, false, true]);
+        assert_eq!(
+            prices.each_ref().map(|price| price.flat_rates(|| flat_rates(price)).is_some()),
+            [true, true, true, false, false, true]
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A model's price list as the files have it. Unknown keys are ignored: the files come from elsewhere and grow.
 
-use super::flat::Flat;
+use super::flat_rates::FlatRates;
 use super::formula::Calculate;
 use super::price::Price;
 use chrono::NaiveDate;
@@ -31,7 +31,7 @@ const MAX_DATE: usize = 10;
 #[derive(Debug, Clone, Default)]
 struct Derived {
     edition: OnceLock<Box<str>>,
-    flat: OnceLock<Option<Flat>>,
+    flat_rates: OnceLock<Option<FlatRates>>,
     text_prices: OnceLock<Box<str>>,
     /// Not of the price: it stands here so that whoever has found the price of a call needs no second look-up.
     deprecation_date: OnceLock<NaiveDate>,
@@ -82,8 +82,8 @@ impl Entry {
     }
 
     /// Its price in whole numbers, if that is all it says.
-    pub(super) fn flat(&self) -> Option<&Flat> {
-        self.derived.flat.get_or_init(|| Flat::from_entry(self)).as_ref()
+    pub(super) fn flat_rates(&self, find: impl FnOnce() -> Option<FlatRates>) -> Option<&FlatRates> {
+        self.derived.flat_rates.get_or_init(find).as_ref()
     }
 }
 

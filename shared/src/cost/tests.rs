@@ -199,6 +199,10 @@ fn a_formula_prices_its_own_half_of_a_call_and_what_it_counts() {
         let entry: Entry = serde_json::from_value(json!({ "pricing_config": config })).unwrap();
         let found = bill(&Usage::parse(&usage).unwrap(), &entry, &Terms::default());
         assert_eq!(found, Bill { cents: Some(cents.into()), is_complete }, "{formulas}");
+        let prices = unit_prices(&Usage::parse(&usage).unwrap(), &entry, &Terms::default());
+        assert_eq!(prices.matches("null").count(), usize::from(!is_complete), "{formulas}: {prices}");
+        let read: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&prices).unwrap();
+        assert_eq!(read.len(), prices.matches("\":").count(), "each key once: {prices}");
     }
 }
 

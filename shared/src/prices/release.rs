@@ -24,12 +24,12 @@ pub fn continues_as_release(name: &str, at: usize) -> bool {
         if is_fine_tuned && joint == ':' {
             return true;
         }
-        let told = &rest[joint.len_utf8()..];
-        if let Some(after) = after_date(told) {
+        let name_part = &rest[joint.len_utf8()..];
+        if let Some(after) = after_date(name_part) {
             (rest, is_dated) = (after, true);
             continue;
         }
-        let (word, after) = told.split_at(told.find(JOINTS).unwrap_or(told.len()));
+        let (word, after) = name_part.split_at(name_part.find(JOINTS).unwrap_or(name_part.len()));
         // Bedrock's `-v1:0`; a second version has a price of its own unless a date tells that it is the same model.
         let is_first_version = word == "v1" && after.starts_with(':');
         let is_release = match joint {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_of_a_model_is_told_from_another_model() {
+    fn a_release_of_a_model_differs_from_another_model() {
         let digest = format!(":{}", "0a".repeat(32));
         for rest in [
             "-2024-08-06",

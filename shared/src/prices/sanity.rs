@@ -322,6 +322,17 @@ mod tests {
             assert_eq!(rates.image[quality][size].price.0.to_string(), cents, "{model} {quality} {size}");
             assert!(rates.tokens.is_empty() && !listed(model).sources.is_empty(), "{model}");
         }
+        // Realtime models, of which sound is far dearer than text.
+        for (model, cents) in [
+            ("gpt-4o-realtime-preview", "0.004"),
+            ("gpt-4o-realtime-preview-2024-10-01", "0.01"),
+            ("gpt-4o-realtime-preview-2024-12-17", "0.004"),
+            ("gpt-4o-realtime-preview-2025-06-03", "0.004"),
+            ("gpt-4o-mini-realtime-preview", "0.001"),
+        ] {
+            let rates = listed(model).pricing_config.pay_as_you_go.as_ref().unwrap();
+            assert_eq!(rates.tokens["request_audio_token"].price.0.to_string(), cents, "{model}");
+        }
         for model in
             ["omni-moderation-latest", "omni-moderation-2024-09-26", "text-moderation-latest", "text-moderation-stable"]
         {

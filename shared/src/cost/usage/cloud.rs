@@ -48,17 +48,17 @@ pub fn gemini(usage: &Words<'_>) -> Usage {
 pub fn bedrock(usage: &Words<'_>) -> Usage {
     let read = at(usage, &["cacheReadInputTokens"]).max(at(usage, &["cacheReadInputTokenCount"]));
     let written = at(usage, &["cacheWriteInputTokens"]).max(at(usage, &["cacheWriteInputTokenCount"]));
-    let kept_for = |lifetime: &str| {
+    let written_for = |lifetime: &str| {
         let details = usage.get("cacheDetails").map(Words::items).into_iter().flatten();
         let matching = details.filter(|detail| detail.get("ttl").and_then(Words::text) == Some(lifetime));
         matching.map(|detail| at(detail, &["inputTokens"])).fold(0, u64::saturating_add)
     };
-    let twelve_hours = kept_for("12h").min(written);
+    let twelve_hours = written_for("12h").min(written);
     Usage {
         input: at(usage, &["inputTokens"]),
         cache_read: read,
         cache_write: written,
-        cache_write_1h: kept_for("1h").min(written - twelve_hours),
+        cache_write_1h: written_for("1h").min(written - twelve_hours),
         cache_write_12h: twelve_hours,
         output: at(usage, &["outputTokens"]),
         ..Usage::default()

@@ -103,7 +103,7 @@ fn units_beside_tokens_are_counted_as_providers_report_them() {
 }
 
 #[test]
-fn every_lifetime_of_a_cache_write_is_told_in_every_spelling() {
+fn every_lifetime_of_a_cache_write_is_read_in_every_spelling() {
     for usage in [
         json!({ "input_tokens": 5, "cache_creation_input_tokens": 9, "cache_creation": {
             "ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 3, "ephemeral_12h_input_tokens": 2 } }),
@@ -113,7 +113,7 @@ fn every_lifetime_of_a_cache_write_is_told_in_every_spelling() {
             { "ttl": "5m", "inputTokens": 4 }, { "ttl": "1h", "inputTokens": 3 }, { "ttl": "12h", "inputTokens": 2 }] }),
     ] {
         let read = Usage::parse(&usage).unwrap();
-        let kept = (read.input, read.cache_write, read.cache_write_1h, read.cache_write_12h);
-        assert_eq!(kept, (5, 9, 3, 2), "{usage}");
+        let written = (read.input, read.cache_write, read.cache_write_1h, read.cache_write_12h);
+        assert_eq!(written, (5, 9, 3, 2), "{usage}");
     }
 }
