@@ -37,7 +37,7 @@ pub use groups::{GroupBy, GroupQuestion, Groups, MOST as MOST_GROUPS, Order, Ord
 pub use page::{FoundLogs, LogPage};
 pub use postgres::{PostgresLogs, snapshot};
 pub use question::{CallsAsked, LogQuestion, LogSearch};
-pub use row::FoundLog;
+pub use row::{COST_UNIT, FoundLog};
 pub use series::{ERROR_CODES, Occurrences, Occurring, RETRIES, Series, running_sums};
 pub use view::LogView;
 

@@ -160,6 +160,7 @@ fn shown(found: &Row) -> Result<Value, Error> {
     let number = |name: &str| found.try_get::<_, Option<Decimal>>(name).map(|value| value.map(row::number));
     let time = |name: &str| found.try_get::<_, Option<Time>>(name);
     let is_exhausted = found.try_get::<_, Decimal>("spent")? >= found.try_get::<_, Decimal>("credit_limit")?;
+    let kind: &str = found.try_get("type")?;
     Ok(json!({
         "object": "budget",
         "kind": found.try_get::<_, &str>("kind")?,
@@ -167,7 +168,8 @@ fn shown(found: &Row) -> Result<Value, Error> {
         "name": found.try_get::<_, Option<&str>>("name")?,
         "workspace_id": found.try_get::<_, Option<Uuid>>("workspace_id")?,
         "value_key": found.try_get::<_, Option<&str>>("value_key")?,
-        "type": found.try_get::<_, &str>("type")?,
+        "type": kind,
+        "unit": if kind == "cost" { "usd" } else { kind },
         "credit_limit": number("credit_limit")?,
         "current_usage": number("spent")?,
         "status": if is_exhausted { "exhausted" } else { "active" },

@@ -22,15 +22,25 @@ pub fn response(rows: &[Value]) -> Response {
 /// The points of a graph as rows: those of each group where it is divided, and of both times where two are compared.
 pub fn sheet(graph: &Value) -> Vec<Value> {
     let rows = match graph["groups"].as_array() {
-        Some(groups) => groups.iter().flat_map(|group| points(group, &["value", "is_rest"])).collect(),
+        Some(groups) => groups.iter().flat_map(|group| points(group, &["value", "name", "is_rest"])).collect(),
         None => points(graph, &[]),
     };
-    of_both_times(rows, graph.get("previous").map(|before| points(before, &[])))
+    let rows = of_both_times(rows, graph.get("previous").map(|before| points(before, &[])));
+    with_unit(rows, graph["cost_unit"].as_str())
+}
+
+/// Rows that have costs with what these are counted in.
+pub fn with_unit(mut rows: Vec<Value>, unit: Option<&str>) -> Vec<Value> {
+    if let Some(unit) = unit {
+        rows.iter_mut().for_each(|row| row["cost_unit"] = unit.into());
+    }
+    rows
 }
 
 /// A summary as a row, and that of the time before.
 pub fn summary_sheet(answer: &Value) -> Vec<Value> {
-    of_both_times(vec![answer["summary"].clone()], answer.get("previous").map(|before| vec![before["summary"].clone()]))
+    let before = answer.get("previous").map(|before| vec![before["summary"].clone()]);
+    with_unit(of_both_times(vec![answer["summary"].clone()], before), answer["cost_unit"].as_str())
 }
 
 fn of_both_times(mut rows: Vec<Value>, before: Option<Vec<Value>>) -> Vec<Value> {
@@ -46,7 +56,9 @@ fn points(graph: &Value, with: &[&str]) -> Vec<Value> {
     let points = graph["data_points"].as_array().into_iter().flatten();
     let row = |point: &Value| {
         let mut row = point.clone();
-        with.iter().for_each(|name| row[*name] = graph[*name].clone());
+        for name in with.iter().filter(|name| graph.get(**name).is_some()) {
+            row[*name] = graph[*name].clone();
+        }
         row
     };
     points.map(row).collect()
@@ -54,7 +66,9 @@ fn points(graph: &Value, with: &[&str]) -> Vec<Value> {
 
 fn written(rows: &[Value]) -> String {
     let empty = Map::new();
-    let names: Vec<&String> = rows.first().and_then(Value::as_object).unwrap_or(&empty).keys().collect();
+    // What kind of object a row is says the sheet as a whole.
+    let first = rows.first().and_then(Value::as_object).unwrap_or(&empty);
+    let names: Vec<&String> = first.keys().filter(|name| *name != "object").collect();
     let mut text = line(names.iter().map(|name| name.as_str().to_owned()));
     for row in rows {
         text.push_str(&line(names.iter().map(|name| cell(&row[name.as_str()]))));

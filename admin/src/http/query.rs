@@ -39,6 +39,22 @@ impl Query {
         self
     }
 
+    /// With another spelling of a name, unless this one was sent, too.
+    #[must_use]
+    pub fn spelt(mut self, from: &str, to: &str) -> Self {
+        if self.text(to).is_none() {
+            self.0.iter_mut().filter(|(name, _)| name == from).for_each(|(name, _)| to.clone_into(name));
+        }
+        self
+    }
+
+    /// Without a parameter that says nothing by this value.
+    #[must_use]
+    pub fn without(mut self, name: &str, value: &str) -> Self {
+        self.0.retain(|(one, sent)| one != name || sent != value);
+        self
+    }
+
     /// Every name that was sent with a value.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str())

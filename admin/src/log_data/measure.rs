@@ -15,6 +15,11 @@ pub struct Measure {
 }
 
 impl Measure {
+    /// Whether it is an amount of money.
+    pub fn is_money(self) -> bool {
+        [COST, AVG_COST, SAVED_COST, SIMPLE_SAVINGS, SEMANTIC_SAVINGS].contains(&self)
+    }
+
     /// Whether it is a time and no figure.
     pub fn is_time(self) -> bool {
         self == FIRST_SEEN || self == LAST_SEEN

@@ -5,6 +5,7 @@ use super::filters;
 use crate::http::{ApiError, Query};
 use crate::identity::access::{Standing, WorkspaceRole};
 use crate::identity::{Caller, tenancy};
+use serde_json::{Value, json};
 use shared::db::table::Filter;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -110,6 +111,23 @@ impl LogView {
     pub fn narrowed(&self, query: &Query) -> Result<Filter, ApiError> {
         self.checked(query)?;
         Ok(self.filter().join(filters::conditions(query)?))
+    }
+
+    /// Which workspaces an answer is about; null when it is all.
+    pub async fn shown_workspaces(&self, db: &impl GenericClient) -> Result<Value, ApiError> {
+        const NAMES: &str =
+            "SELECT id, slug, name FROM workspaces WHERE organisation_id = $1 AND id = ANY($2) ORDER BY slug";
+        let ids = match &self.workspaces {
+            VisibleWorkspaces::All => return Ok(Value::Null),
+            VisibleWorkspaces::One(id) => vec![*id],
+            VisibleWorkspaces::Some(ids) => ids.clone(),
+        };
+        let rows = db.query(NAMES, &[&self.organisation_id, &ids]).await?;
+        let shown = rows.iter().map(|row| {
+            let (id, slug, name): (Uuid, &str, &str) = (row.try_get("id")?, row.try_get("slug")?, row.try_get("name")?);
+            Ok(json!({ "id": id, "slug": slug, "name": name }))
+        });
+        shown.collect::<Result<Vec<Value>, tokio_postgres::Error>>().map(Value::from).map_err(ApiError::from)
     }
 
     /// What somebody may not see they may not search by either.

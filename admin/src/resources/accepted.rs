@@ -3,6 +3,7 @@
 //! check by describing itself.
 
 use super::{routes, virtual_keys};
+use crate::http::Query;
 use crate::http::dry_run::DRY_RUN;
 use crate::http::schema_check::PREFIXES;
 use serde_json::{Map, Value, json};
@@ -22,6 +23,22 @@ impl Accepted {
     pub fn reads_parameter(&self, name: &str) -> bool {
         // Where a path names the object, its workspace may be named too; a list must have it as a filter.
         self.parameters().any(|one| one == name) || (!self.is_list && name == "workspace_id")
+    }
+
+    /// A workspace is named by `workspace_id` or `workspace_slug`, whichever is described, and all of them by `*`.
+    pub fn in_own_words(&self, query: Query) -> Query {
+        const BY_ID: &str = "workspace_id";
+        const BY_SLUG: &str = "workspace_slug";
+        let is_described = |name: &str| self.parameters().any(|one| one == name);
+        if is_described(BY_SLUG) {
+            return if is_described(BY_ID) { query } else { query.spelt(BY_ID, BY_SLUG) };
+        }
+        if !self.reads_parameter(BY_ID) {
+            return query;
+        }
+        let query = query.spelt(BY_SLUG, BY_ID);
+        // A list of all that the caller may see is what it is without a name.
+        if self.is_list { query.without(BY_ID, "*") } else { query }
     }
 
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
@@ -117,6 +134,26 @@ fn add(schema: &mut Value, path: &[&str], of: &str) {
 mod tests {
     use super::*;
     use shared::routes::operations;
+
+    #[test]
+    fn a_workspace_has_two_names_in_a_query_of_which_the_described_one_is_read() {
+        let read = |path: &str, query: &str| {
+            let operation = operations().find(|one| one.path == path && one.method.as_str() == "GET").unwrap();
+            let query = by(operation).unwrap().in_own_words(Query::parse(Some(query)).unwrap());
+            ["workspace_id", "workspace_slug"].map(|name| query.text(name).map(str::to_owned))
+        };
+        let (by_id, by_slug) = (|name: &str| [Some(name.to_owned()), None], |name: &str| [None, Some(name.to_owned())]);
+        for path in ["/configs", "/api-keys", "/configs/{slug}"] {
+            assert_eq!(read(path, "workspace_slug=a"), by_id("a"), "{path}");
+            assert_eq!(read(path, "workspace_id=a"), by_id("a"), "{path}");
+        }
+        for path in ["/logs", "/analytics/graphs/cost", "/analytics/budgets"] {
+            assert_eq!(read(path, "workspace_id=a,b"), by_slug("a,b"), "{path}");
+            assert_eq!(read(path, "workspace_id=*"), by_slug("*"), "{path}");
+        }
+        assert_eq!(read("/configs", "workspace_slug=*"), [None, None]);
+        assert_eq!(read("/configs/{slug}", "workspace_id=*"), by_id("*"), "no workspace is called so");
+    }
 
     #[test]
     fn every_operation_that_is_built_says_what_it_reads() {

@@ -7,6 +7,7 @@ mod docs;
 mod graphs;
 mod groups;
 mod lists;
+mod names;
 mod saved_filters;
 
 use crate::crud::Routes;

@@ -9,7 +9,6 @@ use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::{Call, tenancy};
-use crate::log_data::view::VisibleWorkspaces;
 use crate::log_data::{FoundLog, LogData as _, LogSearch, LogView, PostgresLogs, filters, page, row};
 use crate::logs::logged_body;
 use axum::Json;
@@ -47,26 +46,9 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
         "total_is_capped": found.is_capped,
         "data": rows,
         "next": next,
-        "workspaces": workspaces(&*db, &view).await?,
+        "workspaces": view.shown_workspaces(&*db).await?,
         "default_time_of_generation_min": beginning.map(Time),
     })))
-}
-
-/// Which workspaces a list is about; null when it is all. An admin key that names none sees one, and should know which.
-async fn workspaces(db: &impl GenericClient, view: &LogView) -> Result<Value, ApiError> {
-    const NAMES: &str =
-        "SELECT id, slug, name FROM workspaces WHERE organisation_id = $1 AND id = ANY($2) ORDER BY slug";
-    let ids = match &view.workspaces {
-        VisibleWorkspaces::All => return Ok(Value::Null),
-        VisibleWorkspaces::One(id) => vec![*id],
-        VisibleWorkspaces::Some(ids) => ids.clone(),
-    };
-    let rows = db.query(NAMES, &[&view.organisation_id, &ids]).await?;
-    let shown = rows.iter().map(|row| {
-        let (id, slug, name): (Uuid, &str, &str) = (row.try_get("id")?, row.try_get("slug")?, row.try_get("name")?);
-        Ok(json!({ "id": id, "slug": slug, "name": name }))
-    });
-    shown.collect::<Result<Vec<Value>, tokio_postgres::Error>>().map(Value::from).map_err(ApiError::from)
 }
 
 async fn read_log(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {

@@ -12,7 +12,7 @@ use crate::identity::cookies::{CallerSession, Cookie};
 use crate::identity::credential::{self, Credential};
 use crate::identity::session::{self, CookieRequest};
 use crate::identity::{Call, Caller, scim_token};
-use crate::resources::is_built;
+use crate::resources::{accepted, is_built};
 use crate::server::conform::conform;
 use crate::server::panics::shielded;
 use axum::extract::{Request, State};
@@ -272,7 +272,11 @@ async fn enter(request: Request, origin: &mut Arc<RequestOrigin>, caller: Option
     }
     if let Some(origin) = Arc::get_mut(origin) {
         origin.body = whole.clone();
-        origin.query = Query::parse(parts.uri.query())?;
+        let query = Query::parse(parts.uri.query())?;
+        origin.query = match accepted::by(origin.operation) {
+            Some(accepted) => accepted.in_own_words(query),
+            None => query,
+        };
         origin.is_dry_run = dry_run::asked(origin.operation, &origin.query)?;
     }
     conform(origin)?;

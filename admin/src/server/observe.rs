@@ -187,7 +187,9 @@ fn country(headers: &HeaderMap) -> Option<String> {
 }
 
 fn names_provider(headers: &HeaderMap, aliases: &Aliases) -> bool {
-    headers.keys().any(|name| aliases.suffix(name.as_str()).is_some_and(|(suffix, _)| suffix == "provider"))
+    headers.keys().any(|name| {
+        aliases.suffix(name.as_str()).is_some_and(|(suffix, _)| ["provider", "virtual-key"].contains(&suffix))
+    })
 }
 
 fn trace_id(headers: &HeaderMap) -> Option<HeaderValue> {

@@ -262,4 +262,17 @@ mod tests {
             assert_eq!(head.contains_key("x-should-retry"), has_given_up, "{retries} {attempts} {status}");
         }
     }
+
+    /// A header of answers that nobody documents is as bad as one that nobody sends.
+    #[test]
+    fn the_document_lists_the_headers_that_answers_have_and_no_others() {
+        let sources = [include_str!("stamp.rs"), include_str!("../limits/limit_headers.rs")];
+        let code = sources.iter().map(|source| source.split("#[cfg(test)]").next().unwrap());
+        let written = code.flat_map(|code| code.split("HeaderName::from_static(\"").skip(1));
+        let mut written: Vec<&str> = written.map(|rest| rest.split('"').next().unwrap()).collect();
+        let mut listed: Vec<&str> = shared::headers::gateway_headers::RESPONSE.iter().map(|one| one.suffix).collect();
+        written.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(written, listed);
+    }
 }

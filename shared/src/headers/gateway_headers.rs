@@ -164,4 +164,12 @@ pub static RESPONSE: &[GatewayHeader] = &[
         "gateway;dur=0.4, upstream;dur=420",
         "Milliseconds that the gateway and the provider took.",
     ),
+    header("x-ratelimit-limit-requests", "60", "Requests that the rate with the least left allows."),
+    header("x-ratelimit-remaining-requests", "59", "How many of them are left."),
+    header("x-ratelimit-reset-requests", "12s", "When there will be more."),
+    header("x-ratelimit-limit-tokens", "100000", "Tokens that the rate with the least left allows."),
+    header("x-ratelimit-remaining-tokens", "99876", "How many of them are left."),
+    header("x-ratelimit-reset-tokens", "12s", "When there will be more."),
+    header("x-gateway-ratelimit-scope", "api_key", "Of a refusal: whose limit it was."),
+    header("retry-after-ms", "850", "Of a refusal by a rate: milliseconds until there is room."),
 ];

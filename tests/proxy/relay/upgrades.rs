@@ -42,6 +42,7 @@ async fn a_websocket_that_nobody_can_read_is_refused_where_somebody_pays_or_coun
         ("a rate of tokens", "/v1/responses", &limited[3], 426),
         ("a rate of requests", "/v1/responses", &limited[4], 101),
         ("one's own credential", "/v1/responses", &own, 101),
+        ("one's own credential at a provider's own path", "/v1/proxy/collections/main/events", &own, 101),
     ] {
         let is_passed = status == 101 && !path.contains("realtime");
         if is_passed {

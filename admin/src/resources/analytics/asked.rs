@@ -9,10 +9,13 @@ use crate::http::ApiError;
 use crate::identity::Call;
 use crate::log_data::period::Period;
 use crate::log_data::{CallsAsked, LogQuestion, LogView};
+use serde_json::Value;
 
 pub struct Asked<'a> {
     pub db: DbConnection<'a>,
     pub question: LogQuestion,
+    /// Which workspaces it is about, for the answer.
+    pub workspaces: Value,
     _turn: LogQueryPermit,
 }
 
@@ -32,7 +35,8 @@ impl<'a> Asked<'a> {
         let view = LogView::counted(&*db, &call.caller, query.text("workspace_slug")).await?;
         view.checked(&query)?;
         let period = Period::asked(&query)?;
-        Ok(Self { db, question: LogQuestion { view, query, period, calls: CallsAsked::All }, _turn: turn })
+        let workspaces = view.shown_workspaces(&*db).await?;
+        Ok(Self { db, question: LogQuestion { view, query, period, calls: CallsAsked::All }, workspaces, _turn: turn })
     }
 
     /// The same of the time before, where `compare=previous` asks for it.

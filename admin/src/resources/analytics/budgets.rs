@@ -1,5 +1,6 @@
 //! Budgets of keys, workspaces, providers, integrations and policies: what was used, how fast, and when they end.
 
+use super::docs;
 use crate::analytics::budgets::{self, Budgets, KINDS};
 use crate::analytics::csv;
 use crate::app::App;
@@ -17,7 +18,7 @@ use tokio_postgres::IsolationLevel;
 const PATH: &str = "/analytics/budgets";
 
 pub fn routes() -> Routes {
-    Routes::default().get(PATH, list).describe([docs()])
+    Routes::default().get(PATH, list).describe([description()])
 }
 
 async fn list(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
@@ -29,15 +30,18 @@ async fn list(State(app): State<App>, call: Call) -> Result<Response, ApiError> 
     let tx = db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await?;
     let Budgets { as_of, rows, total, is_capped } = budgets::budgets(&tx, &view, &kinds, page).await?;
     tx.commit().await?;
+    let workspaces = view.shown_workspaces(&*db).await?;
     if csv::is_wanted(&call.origin.headers) {
         return Ok(csv::response(&rows));
     }
-    let list =
-        json!({ "object": "list", "as_of": Time(as_of), "total": total, "total_is_capped": is_capped, "data": rows });
+    let list = json!({
+        "object": "list", "as_of": Time(as_of), "total": total, "total_is_capped": is_capped, "data": rows,
+        "workspaces": workspaces,
+    });
     Ok(Json(list).into_response())
 }
 
-fn docs() -> Doc {
+fn description() -> Doc {
     let amount = || schema::number(0).eg(12.5);
     let pace = || amount().says("Used a day.");
     let budget = schema::object("BudgetForecast")
@@ -48,6 +52,7 @@ fn docs() -> Doc {
         .need("workspace_id", schema::uuid().or_null().says("Its workspace; null for keys of the organisation."))
         .need("value_key", schema::any_text().eg("api_key:ada").or_null().says("Of a policy: the group."))
         .need("type", schema::choice(&["cost", "tokens", "requests"]).says("What is counted; costs are US dollars."))
+        .need("unit", schema::choice(&["usd", "tokens", "requests"]).says("What the amounts are counted in."))
         .need("credit_limit", amount().says("The budget."))
         .need("current_usage", amount().says("What was used in its period."))
         .need("status", schema::choice(&["active", "exhausted"]).says("Whether something is left."))
@@ -66,7 +71,8 @@ fn docs() -> Doc {
         .need("as_of", schema::time().says("When the counters were read."))
         .need("total", schema::whole(0..=budgets::MOST).eg(1))
         .need("total_is_capped", schema::flag().says("Whether there are more budgets, which are left out."))
-        .need("data", schema::list(budget).says("Those first that end first."));
+        .need("data", schema::list(budget).says("Those first that end first."))
+        .need("workspaces", docs::workspaces());
     Doc::get(PATH, "When budgets end")
         .details(
             "Budgets with a limit, of the workspaces that are asked for. Paces are by counters of days (UTC), of which the \

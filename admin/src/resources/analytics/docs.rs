@@ -1,7 +1,7 @@
 //! What the descriptions of these operations have in common.
 
 use crate::analytics::csv;
-use crate::log_data::filters;
+use crate::log_data::{COST_UNIT, filters};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
@@ -18,6 +18,19 @@ pub fn counted(path: &str, summary: &str) -> Doc {
 pub fn compared(path: &str, summary: &str) -> Doc {
     let before = schema::choice(&["previous"]).or_empty().says("Adds the same length of time before.");
     counted(path, summary).filter("compare", before)
+}
+
+/// Which workspaces an answer is about.
+pub fn workspaces() -> Schema {
+    let one = schema::object("")
+        .need("id", schema::uuid())
+        .need("slug", schema::slug().eg("ws-market-3f9a01"))
+        .need("name", schema::any_text().eg("Marketing"));
+    schema::list(one).or_null().says("The workspaces that it is about; null for all of the organisation.")
+}
+
+pub fn cost_unit() -> Schema {
+    schema::fixed(COST_UNIT).says("What costs and savings are counted in: US cents.")
 }
 
 /// `/analytics/graphs/errors/rate` is `ErrorsRateGraph`.

@@ -2,6 +2,7 @@
 
 use super::asked::Asked;
 use super::docs;
+use super::names;
 use crate::analytics::csv::{self, sheet};
 use crate::app::App;
 use crate::crud::Routes;
@@ -10,7 +11,7 @@ use crate::identity::Call;
 use crate::log_data::dimension::{self, Dimension};
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::period::Period;
-use crate::log_data::{LogData, LogQuestion, PostgresLogs, Series, running_sums, snapshot};
+use crate::log_data::{COST_UNIT, LogData, LogQuestion, PostgresLogs, Series, running_sums, snapshot};
 use crate::openapi::{Doc, schema};
 use axum::Json;
 use axum::extract::State;
@@ -127,14 +128,26 @@ impl Graph {
         // All that is found is of one moment.
         let tx = snapshot(&mut asked.db).await?;
         let (logs, question) = (PostgresLogs(&tx), &asked.question);
-        let mut answer = json!({ "object": "analytics-graph" });
+        let mut answer = json!({ "object": "analytics-graph", "workspaces": asked.workspaces });
+        if self.has_costs() {
+            answer["cost_unit"] = COST_UNIT.into();
+        }
         self.show(&self.found(&logs, question).await?, question.period, &mut answer);
         if let Some(previous) = &previous {
             answer["previous"] = json!({});
             self.show(&self.found(&logs, previous).await?, previous.period, &mut answer["previous"]);
         }
         if let Some(dimension) = dimension {
-            answer["groups"] = self.groups(&logs, question, dimension).await?;
+            let mut groups = self.groups(&logs, question, dimension).await?;
+            if names::has_names(dimension) {
+                let values = groups.iter().filter_map(|group| group["value"].as_str());
+                let names = names::names(&tx, dimension, question.view.organisation_id, values).await?;
+                for group in &mut groups {
+                    let name = group["value"].as_str().and_then(|value| names.get(value));
+                    group["name"] = json!(name.map(|name| &name.name));
+                }
+            }
+            answer["groups"] = groups.into();
         }
         tx.commit().await?;
         Ok(match csv::is_wanted(&call.origin.headers) {
@@ -150,7 +163,12 @@ impl Graph {
         }
     }
 
-    async fn groups(&self, logs: &impl LogData, asked: &LogQuestion, dimension: &Dimension) -> Result<Value, ApiError> {
+    async fn groups(
+        &self,
+        logs: &impl LogData,
+        asked: &LogQuestion,
+        dimension: &Dimension,
+    ) -> Result<Vec<Value>, ApiError> {
         let divided = logs.divided(asked, &self.measures(), dimension).await?;
         let shown = divided.iter().map(|(value, found)| {
             let mut group = json!({ "value": value, "is_rest": value.is_none() });
@@ -166,6 +184,10 @@ impl Graph {
             GraphOf::Calls => Ok(dimension),
             GraphOf::Feedback => Err(ApiError::field("group_by", "is for graphs of calls, which this is not")),
         }
+    }
+
+    fn has_costs(&self) -> bool {
+        self.fields().any(|(_, measure)| measure.is_money())
     }
 
     fn fields(&self) -> impl Iterator<Item = &'static (&'static str, Measure)> {
@@ -226,9 +248,12 @@ impl Graph {
         };
         let group = drawn("")
             .need("value", schema::any_text().or_null().says("Null for all other values together."))
+            .may("name", schema::any_text().eg("Marketing").or_null().says("Of a workspace or a key: its name."))
             .need("is_rest", schema::flag().says("Whether these are all other values."));
         let answer = drawn(&docs::title(self.path, "Graph"))
             .need("object", schema::fixed("analytics-graph"))
+            .need("workspaces", docs::workspaces())
+            .may("cost_unit", docs::cost_unit())
             .may("previous", drawn("").says("With `compare=previous`."))
             .may("groups", schema::list(group).says("With `group_by`: the ten commonest values, and all others."));
         docs::compared(self.path, self.says)

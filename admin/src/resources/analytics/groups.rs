@@ -2,15 +2,17 @@
 
 use super::asked::Asked;
 use super::docs;
+use super::names::{self, ObjectName};
 use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, FieldFault, PageSizes, Query, Time};
 use crate::identity::Call;
-use crate::log_data::dimension::{self, Dimension};
+use crate::log_data::dimension;
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
-    CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MOST_GROUPS, Order, OrderBy, PostgresLogs, snapshot,
+    COST_UNIT, CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MOST_GROUPS, Order, OrderBy, PostgresLogs,
+    snapshot,
 };
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
@@ -20,8 +22,6 @@ use axum::response::{IntoResponse, Response};
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
-use tokio_postgres::GenericClient;
-use uuid::Uuid;
 
 const USERS: &str = "/analytics/groups/users";
 const MODELS: &str = "/analytics/groups/ai-models";
@@ -94,7 +94,8 @@ impl Listed<'_> {
         };
         tx.commit().await?;
         let rows = rows.into_iter().map(|(value, figures)| (value, named(self.fields, figures))).collect();
-        Ok(FoundGroups { rows, total, is_capped, totals })
+        let has_costs = self.fields.iter().any(|(_, measure)| measure.is_money());
+        Ok(FoundGroups { rows, total, is_capped, totals, has_costs, workspaces: asked.workspaces.clone() })
     }
 }
 
@@ -103,6 +104,8 @@ struct FoundGroups {
     total: i64,
     is_capped: bool,
     totals: Option<Map<String, Value>>,
+    has_costs: bool,
+    workspaces: Value,
 }
 
 fn named(fields: &[(&str, Measure)], figures: Vec<Value>) -> Map<String, Value> {
@@ -145,14 +148,28 @@ fn order(query: &Query, value: &str, fields: &[&str]) -> Result<Order, ApiError>
 impl FoundGroups {
     fn shown(self, call: &Call, rows: Vec<Value>) -> Response {
         if csv::is_wanted(&call.origin.headers) {
-            return csv::response(&rows);
+            return csv::response(&csv::with_unit(rows, self.has_costs.then_some(COST_UNIT)));
         }
-        let mut answer =
-            json!({ "object": "list", "total": self.total, "total_is_capped": self.is_capped, "data": rows });
+        let mut answer = json!({
+            "object": "list", "total": self.total, "total_is_capped": self.is_capped, "data": rows,
+            "workspaces": self.workspaces,
+        });
+        if self.has_costs {
+            answer["cost_unit"] = COST_UNIT.into();
+        }
         if let Some(totals) = self.totals {
             answer["totals"] = Value::Object(totals);
         }
         Json(answer).into_response()
+    }
+
+    async fn names(
+        &self,
+        asked: &Asked<'_>,
+        dimension: &dimension::Dimension,
+    ) -> Result<HashMap<String, ObjectName>, ApiError> {
+        let values = self.rows.iter().map(|(value, _)| value.as_str());
+        names::names(&*asked.db, dimension, asked.question.view.organisation_id, values).await
     }
 
     /// Rows under a name of the group, with what `further` adds to each.
@@ -222,7 +239,7 @@ async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiE
         has_totals: false,
     };
     let found = listed.find(&mut asked).await?;
-    let names = names(&*asked.db, &dimension::WORKSPACE, asked.question.view.organisation_id, &found).await?;
+    let names = found.names(&asked, &dimension::WORKSPACE).await?;
     let mut rows = found.rows("workspace", nothing);
     for row in &mut rows {
         let name = names.get(row["workspace"].as_str().unwrap_or_default());
@@ -279,8 +296,8 @@ async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Resu
     };
     let found = listed.find(&mut asked).await?;
     let mut rows = found.rows(dimension.name, nothing);
-    if [dimension::API_KEY, dimension::WORKSPACE].contains(dimension) {
-        let names = self::names(&*asked.db, dimension, asked.question.view.organisation_id, &found).await?;
+    if names::has_names(dimension) {
+        let names = found.names(&asked, dimension).await?;
         for row in &mut rows {
             row["name"] = json!(names.get(row[dimension.name].as_str().unwrap_or_default()).map(|name| &name.name));
         }
@@ -291,30 +308,6 @@ async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Resu
         }
     }
     Ok(found.shown(&call, rows))
-}
-
-struct ObjectName {
-    name: String,
-    slug: String,
-}
-
-/// What people call the objects whose ids the groups are.
-async fn names(
-    db: &impl GenericClient,
-    dimension: &Dimension,
-    organisation: Uuid,
-    found: &FoundGroups,
-) -> Result<HashMap<String, ObjectName>, ApiError> {
-    const KEYS: &str = "SELECT id, name, '' AS slug FROM api_keys WHERE organisation_id = $1 AND id = ANY($2)";
-    const WORKSPACES: &str = "SELECT id, name, slug FROM workspaces WHERE organisation_id = $1 AND id = ANY($2)";
-    let ids: Vec<Uuid> = found.rows.iter().filter_map(|(id, _)| id.parse().ok()).collect();
-    let sql = if *dimension == dimension::API_KEY { KEYS } else { WORKSPACES };
-    let rows = db.query(sql, &[&organisation, &ids]).await?;
-    let read = rows.iter().map(|row| {
-        let id: Uuid = row.try_get("id")?;
-        Ok((id.to_string(), ObjectName { name: row.try_get("name")?, slug: row.try_get("slug")? }))
-    });
-    read.collect::<Result<_, tokio_postgres::Error>>().map_err(ApiError::from)
 }
 
 fn descriptions() -> [Doc; 6] {
@@ -352,6 +345,8 @@ fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
         .need("total", schema::whole(0..=MOST_GROUPS).eg(1))
         .need("total_is_capped", schema::flag().says("Whether there are more groups, which are left out."))
         .need("data", schema::list(group))
+        .need("workspaces", docs::workspaces())
+        .may("cost_unit", docs::cost_unit())
         .may("totals", schema::any_object().says("With `include_total`: the same columns over all calls."));
     docs::counted(path, says)
         .pages(PageSizes::USUAL)

@@ -9,8 +9,8 @@ use crate::http::{ApiError, Time};
 use crate::identity::Call;
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
-    CallsAsked, ERROR_CODES, GroupBy, GroupQuestion, Groups, LogData, LogQuestion, Order, OrderBy, PostgresLogs,
-    RETRIES, Series, dimension, row, snapshot,
+    COST_UNIT, CallsAsked, ERROR_CODES, GroupBy, GroupQuestion, Groups, LogData, LogQuestion, Order, OrderBy,
+    PostgresLogs, RETRIES, Series, dimension, row, snapshot,
 };
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
@@ -85,7 +85,9 @@ impl ListGraph {
         let tx = snapshot(&mut asked.db).await?;
         let logs = PostgresLogs(&tx);
         let Drawn { summary, points } = self.found(&logs, &asked.question).await?;
-        let mut answer = json!({ "summary": summary, "data_points": points, "object": "analytics-graph" });
+        let mut answer = json!({
+            "summary": summary, "data_points": points, "object": "analytics-graph", "workspaces": asked.workspaces,
+        });
         if let Some(previous) = &previous {
             let Drawn { summary, points } = self.found(&logs, previous).await?;
             answer["previous"] = json!({ "summary": summary, "data_points": points });
@@ -172,6 +174,8 @@ async fn cache(State(app): State<App>, call: Call) -> Result<Response, ApiError>
     let logs = PostgresLogs(&tx);
     let mut answer =
         json!({ "summary": summary_of_cache(&logs, &asked.question).await?, "object": "analytics-summary" });
+    answer["workspaces"] = asked.workspaces.clone();
+    answer["cost_unit"] = COST_UNIT.into();
     if let Some(previous) = &previous {
         answer["previous"] = json!({ "summary": summary_of_cache(&logs, previous).await? });
     }
@@ -229,6 +233,8 @@ fn descriptions() -> [Doc; 6] {
     let of_cache = schema::object("CacheSummary")
         .need("summary", summary().says("Of the whole time."))
         .need("object", schema::fixed("analytics-summary"))
+        .need("workspaces", docs::workspaces())
+        .need("cost_unit", docs::cost_unit())
         .may("previous", before);
     [
         described(
@@ -265,6 +271,7 @@ fn described(path: &str, says: &str, summary: &[&str], point: Schema) -> Doc {
     };
     let answer = drawn(&docs::title(path, "Graph"))
         .need("object", schema::fixed("analytics-graph"))
+        .need("workspaces", docs::workspaces())
         .may("previous", drawn("").says("With `compare=previous`."));
     docs::compared(path, says).answer(answer)
 }
