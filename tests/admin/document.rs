@@ -42,14 +42,6 @@ impl Document {
         }
     }
 
-    /// What a list cannot do without, as a query.
-    pub fn required_of_list(&self, path: &str) -> String {
-        let parameters = self.0["paths"][path]["get"]["parameters"].as_array().unwrap().iter();
-        let required = parameters.filter(|one| one["in"] == "query" && one["required"] == true);
-        let pair = |one: &Value| format!("{}={}&", one["name"].as_str().unwrap(), one["example"].as_str().unwrap());
-        required.map(pair).collect()
-    }
-
     /// Each parameter of the lists whose values are closed.
     pub fn closed_filters(&self) -> Vec<(String, String)> {
         let is_closed = |path: &str, name: &str| {

@@ -121,6 +121,10 @@ async fn what_an_admin_key_makes_without_a_workspace_is_in_the_default_one_which
     for (n, sample) in samples().iter().enumerate().filter(|(_, sample)| sample.is_in_workspace) {
         sample.prepare(&service).await;
         let made = client.post(sample.create_path(), &numbered(&sample.body, n)).await;
+        if sample.path == "/guardrails" {
+            assert_eq!(made.status, 400, "of the organisation or of a workspace: nobody can guess {}", made.text());
+            continue;
+        }
         assert_eq!(made.status, 200, "{}: {}", sample.path, made.text());
         let id = made.json()["id"].clone();
         let one = client.get(&format!("{}/{}", sample.path, id.as_str().unwrap())).await.json();

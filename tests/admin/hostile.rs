@@ -71,15 +71,13 @@ async fn every_filter_of_every_list_survives_anything() {
 async fn a_filter_with_a_value_that_it_cannot_have_is_refused_by_name() {
     let service = Service::start().await;
     let client = service.administrator();
-    let document = Document::of(&service).await;
-    let filters = document.closed_filters();
+    let filters = Document::of(&service).await.closed_filters();
     assert!(filters.len() >= 50, "{filters:?}");
     let mut passed = Vec::new();
     for (path, name) in filters {
-        let mut required = document.required_of_list(&path);
-        if required.contains(&format!("{name}=")) {
-            required.clear();
-        }
+        // Figures need a time, which a saved filter may say.
+        let time = "time_of_generation_min=2026-01-01T00:00:00Z&time_of_generation_max=2026-01-02T00:00:00Z&";
+        let required = if path.starts_with("/analytics/") { time } else { "" };
         let answer = client.get(&format!("{path}?{required}{name}=~~")).await;
         if answer.status != 400 || !answer.json()["error"]["param"].as_str().is_some_and(|param| param.contains(&name))
         {

@@ -99,9 +99,20 @@ async fn a_workspaces_key_counts_its_own_and_an_admin_key_what_it_names() {
         get(client, "/analytics/graphs/requests", &format!("{ALL}{query}")).await["summary"]["total"].clone()
     };
     let (admin, neighbour) = (service.administrator(), service.workspace_client(elsewhere).await);
-    assert_eq!(total(&admin, "").await, 1, "the default workspace");
-    assert_eq!(total(&admin, "&workspace_slug=*").await, 3);
-    assert_eq!(total(&admin, "&workspace_slug=elsewhere").await, 2);
+    for all in ["", "&workspace_slug=*", "&workspace_id=*"] {
+        assert_eq!(total(&admin, all).await, 3, "{all}");
+    }
+    for one in
+        ["&workspace_slug=elsewhere".to_owned(), "&workspace_id=elsewhere".into(), format!("&workspace_id={elsewhere}")]
+    {
+        assert_eq!(total(&admin, &one).await, 2, "{one}");
+    }
+    let graph = get(&admin, "/analytics/graphs/cost", &format!("{ALL}&workspace_slug=elsewhere")).await;
+    assert_eq!(
+        (&graph["workspaces"][0]["slug"], &graph["cost_unit"]),
+        (&json!("elsewhere"), &json!("cent")),
+        "{graph}"
+    );
     assert_eq!(total(&neighbour, "&workspace_slug=*").await, 2);
     service.sql("UPDATE workspaces SET status = 'archived' WHERE slug = 'elsewhere'").await;
     assert_eq!(total(&admin, "&workspace_slug=elsewhere").await, 2, "figures outlive their workspace");

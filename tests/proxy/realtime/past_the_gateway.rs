@@ -28,7 +28,9 @@ const PATHS: [&str; 14] = [
 async fn asked(client: &Client, path: &str) -> (u16, String) {
     let answer = client.post(path, &json!({ "model": "gpt-realtime" })).await;
     let body: serde_json::Value = serde_json::from_str(&answer.text()).unwrap_or_default();
-    (answer.status.as_u16(), body["error"]["code"].as_str().unwrap_or_default().to_owned())
+    // Google's shape has a number there, and the code in its details.
+    let code = body["error"]["code"].as_str().or_else(|| body["error"]["details"][0]["reason"].as_str());
+    (answer.status.as_u16(), code.unwrap_or_default().to_ascii_lowercase())
 }
 
 #[tokio::test]
