@@ -54,57 +54,60 @@ impl Metrics {
         );
         let task_lag = Opts::new("gateway_admin_task_lag_seconds", "How long a background task has done nothing.");
         let metrics = Self {
-            requests: kept(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
-            duration: kept(&registry, HistogramVec::new(duration, &["method"])?)?,
-            in_flight: kept(&registry, IntGauge::new("gateway_admin_in_flight_requests", "Requests being answered.")?)?,
-            connections: kept(&registry, IntGauge::new("gateway_admin_connections", "Connections of clients.")?)?,
-            refused: kept(&registry, IntCounterVec::new(refused, &["code"])?)?,
-            dry_runs: kept(
+            requests: registered(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
+            duration: registered(&registry, HistogramVec::new(duration, &["method"])?)?,
+            in_flight: registered(
+                &registry,
+                IntGauge::new("gateway_admin_in_flight_requests", "Requests being answered.")?,
+            )?,
+            connections: registered(&registry, IntGauge::new("gateway_admin_connections", "Connections of clients.")?)?,
+            refused: registered(&registry, IntCounterVec::new(refused, &["code"])?)?,
+            dry_runs: registered(
                 &registry,
                 IntCounter::new(
                     "gateway_admin_dry_runs_total",
                     "Changes that were tried and not made (?dry_run=true).",
                 )?,
             )?,
-            panics: kept(
+            panics: registered(
                 &registry,
                 IntCounter::new("gateway_admin_panics_total", "Requests that hit a bug and got 500.")?,
             )?,
-            unrecorded_tokens: kept(
+            unrecorded_tokens: registered(
                 &registry,
                 IntCounter::new(
                     "gateway_admin_jwt_failures_unrecorded_total",
                     "Rejected tokens and logins that no audit trail knows: of no organisation, or more than it takes.",
                 )?,
             )?,
-            job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,
-            job_duration: kept(&registry, HistogramVec::new(ran, &["name"])?)?,
-            job_failures: kept(&registry, IntCounterVec::new(failed, &["name"])?)?,
-            figures_built: kept(
+            job_last_success: registered(&registry, GaugeVec::new(succeeded, &["name"])?)?,
+            job_duration: registered(&registry, HistogramVec::new(ran, &["name"])?)?,
+            job_failures: registered(&registry, IntCounterVec::new(failed, &["name"])?)?,
+            figures_built: registered(
                 &registry,
                 IntCounter::new(
                     "gateway_admin_figures_built_total",
                     "Slots of figures that were built from logs here.",
                 )?,
             )?,
-            figures_mended: kept(
+            figures_mended: registered(
                 &registry,
                 IntCounter::new(
                     "gateway_admin_figures_mended_total",
                     "Figures that differed from their logs and were built again here; must be 0.",
                 )?,
             )?,
-            figures_until: kept(
+            figures_until: registered(
                 &registry,
                 Gauge::new(
                     "gateway_admin_figures_until_timestamp_seconds",
                     "Until when figures are built; what is later is counted from logs. 0 before the first look.",
                 )?,
             )?,
-            db_connections: kept(&registry, IntGaugeVec::new(connections, &["state"])?)?,
-            task_up: kept(&registry, IntGaugeVec::new(task_up, &["task"])?)?,
-            task_restarts: kept(&registry, IntCounterVec::new(task_restarts, &["task"])?)?,
-            task_lag: kept(&registry, GaugeVec::new(task_lag, &["task"])?)?,
+            db_connections: registered(&registry, IntGaugeVec::new(connections, &["state"])?)?,
+            task_up: registered(&registry, IntGaugeVec::new(task_up, &["task"])?)?,
+            task_restarts: registered(&registry, IntCounterVec::new(task_restarts, &["task"])?)?,
+            task_lag: registered(&registry, GaugeVec::new(task_lag, &["task"])?)?,
             registry,
         };
         #[cfg(target_os = "linux")]
@@ -139,7 +142,7 @@ impl Metrics {
     }
 }
 
-fn kept<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, prometheus::Error> {
+fn registered<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, prometheus::Error> {
     registry.register(Box::new(metric.clone()))?;
     Ok(metric)
 }

@@ -33,11 +33,17 @@ async fn last_change(action: &Action<'_>, id: Uuid, changed_at: Time) -> Result<
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
         [&action.organisation_id(), &kind, &id.to_string(), &changed_at.0];
     let Some(row) = action.tx.query_opt(LAST, &values).await? else {
-        return Ok(ChangedSince { at: changed_at, by_type: None, by_id: None, by_name: None, fields: Vec::new() });
+        return Ok(ChangedSince {
+            at: changed_at.to_string(),
+            by_type: None,
+            by_id: None,
+            by_name: None,
+            fields: Vec::new(),
+        });
     };
     let (before, after): (Option<Value>, Option<Value>) = (row.try_get("before")?, row.try_get("after")?);
     Ok(ChangedSince {
-        at: changed_at,
+        at: changed_at.to_string(),
         by_type: row.try_get("user_type")?,
         by_id: row.try_get("by_id")?,
         by_name: row.try_get("name")?,

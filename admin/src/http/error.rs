@@ -1,7 +1,6 @@
 //! Why a request was refused: one enum, one mapping to status, code and body. The body names the request, which an
 //! error does not know, so it travels in the response's extensions and `observe` writes it out.
 
-use super::Time;
 use super::field_fault::FieldFault;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -261,7 +260,8 @@ impl InUseBy {
 /// Who changed an object since somebody saw it, as far as the audit trail knows.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ChangedSince {
-    pub at: Time,
+    /// As times are written.
+    pub at: String,
     /// `user`, `api_key` or `system`.
     pub by_type: Option<String>,
     pub by_id: Option<uuid::Uuid>,

@@ -2,8 +2,7 @@
 //! so they cannot differ.
 
 use super::schema::{self, Schema, any_text, fixed, list, object};
-use crate::http::{ApiError, ChangedSince, Time};
-use chrono::DateTime;
+use crate::http::{ApiError, ChangedSince};
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, Method, Operation, Scopes};
 
@@ -65,7 +64,7 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
             "Changed",
             "The object is no longer as `If-Match` says; `data.changed` tells who changed which fields",
             ApiError::Changed(Box::new(ChangedSince {
-                at: Time(DateTime::UNIX_EPOCH),
+                at: "2026-01-15T10:30:00.000Z".into(),
                 by_type: Some("user".into()),
                 by_id: Some(uuid::Uuid::nil()),
                 by_name: Some("Ada Lovelace".into()),

@@ -23,7 +23,7 @@ pub async fn start(State(app): State<App>, RawQuery(query): RawQuery, headers: H
     let state = query.text("state").unwrap_or_default();
     let question = match flow::question(&app, state).await {
         Ok(question) => question,
-        Err(fault) => return told(&fault),
+        Err(fault) => return refusal_page(&fault),
     };
     match signed_in(&app, &headers).await {
         Ok(None) => page(StatusCode::OK, "Sign in", &sign_in(state)),
@@ -31,30 +31,30 @@ pub async fn start(State(app): State<App>, RawQuery(query): RawQuery, headers: H
             with_cookie(page(StatusCode::OK, "Connect", &asked(&question, state, &session.csrf_token)), &session)
         }
         // The page does not name the person of the link.
-        Ok(Some((_, session))) => with_cookie(told(&FlowError::OtherPerson), &session),
-        Err(fault) => told(&fault.into()),
+        Ok(Some((_, session))) => with_cookie(refusal_page(&FlowError::OtherPerson), &session),
+        Err(fault) => refusal_page(&fault.into()),
     }
 }
 
 /// `POST /mcp-oauth/start`: the person agreed.
 pub async fn agree(State(app): State<App>, headers: HeaderMap, body: Bytes) -> Response {
     if !is_own_form(&headers, &app.public_url) || body.len() > LONGEST_FORM {
-        return told(&FlowError::Unknown);
+        return refusal_page(&FlowError::Unknown);
     }
     let form = std::str::from_utf8(&body).ok().and_then(|form| Query::parse(Some(form)).ok()).unwrap_or_default();
     let state = form.text("state").unwrap_or_default();
     let (person, session) = match signed_in(&app, &headers).await {
         Ok(Some(found)) => found,
         Ok(None) => return page(StatusCode::FORBIDDEN, "Sign in", &sign_in(state)),
-        Err(fault) => return told(&fault.into()),
+        Err(fault) => return refusal_page(&fault.into()),
     };
     if !has_csrf_token(form.text("csrf_token"), &session) {
-        return told(&FlowError::Unknown);
+        return refusal_page(&FlowError::Unknown);
     }
     let cookie = flow::random();
     let answer = match flow::agree(&app, (person.organisation, person.user), state, &cookie).await {
         Ok(url) => sent_on(&app, state, &cookie, &url),
-        Err(fault) => told(&fault),
+        Err(fault) => refusal_page(&fault),
     };
     with_cookie(answer, &session)
 }
@@ -67,7 +67,7 @@ pub async fn callback(State(app): State<App>, RawQuery(query): RawQuery, headers
     let (person, session) = match signed_in(&app, &headers).await {
         Ok(Some((person, session))) => (Some((person.organisation, person.user)), Some(session)),
         Ok(None) => (None, None),
-        Err(fault) => return told(&fault.into()),
+        Err(fault) => return refusal_page(&fault.into()),
     };
     let back = Return {
         state,
@@ -79,7 +79,7 @@ pub async fn callback(State(app): State<App>, RawQuery(query): RawQuery, headers
     };
     let answer = match flow::finish(&app, back).await {
         Ok(()) => page(StatusCode::OK, "Connected", "<p>You are connected. You can close this window.</p>"),
-        Err(fault) => told(&fault),
+        Err(fault) => refusal_page(&fault),
     };
     match session {
         Some(session) => with_cookie(answer, &session),
@@ -96,7 +96,7 @@ fn sent_on(app: &App, state: &str, cookie: &str, url: &str) -> Response {
         LIFE.num_seconds()
     );
     let (Ok(cookie), Ok(location)) = (HeaderValue::try_from(cookie), HeaderValue::try_from(url)) else {
-        return told(&FlowError::Internal);
+        return refusal_page(&FlowError::Internal);
     };
     let headers = [
         (header::SET_COOKIE, cookie),
@@ -136,7 +136,7 @@ fn asked(question: &Question, state: &str, csrf: &str) -> String {
     )
 }
 
-fn told(fault: &FlowError) -> Response {
+fn refusal_page(fault: &FlowError) -> Response {
     let status = match fault {
         FlowError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         FlowError::Failed(_) => StatusCode::BAD_GATEWAY,
