@@ -11,6 +11,7 @@ use harness::{Answer, Client, client::whole};
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{self, Access, Lookup};
+use std::collections::BTreeSet;
 
 /// The document with every object closed, so that a field that is not described is a fault.
 pub struct Document(Value);
@@ -40,6 +41,33 @@ impl Document {
             None => vec![format!("{} is not documented", answer.status)],
             Some(schema) => fits::faults(&self.0, schema, &answer.json()),
         }
+    }
+
+    /// Operations, as `POST /labels`, that change something and whose answer may have one of these fields.
+    pub fn answering_with(&self, fields: &[&str]) -> BTreeSet<String> {
+        let resolved = |schema: &Value| match schema["$ref"].as_str() {
+            Some(reference) => self.0.pointer(&reference[1..]).unwrap().clone(),
+            None => schema.clone(),
+        };
+        let answers = |operation: &Value| {
+            let answer = resolved(&operation["responses"]["200"]["content"]["application/json"]["schema"]);
+            let forms = answer["anyOf"].as_array().cloned().unwrap_or_else(|| vec![answer]);
+            let has = |form: &Value, name: &str| {
+                let field = &resolved(form)["properties"][name];
+                !field.is_null() && field.get("const").is_none()
+            };
+            fields.iter().any(|name| forms.iter().any(|form| has(form, name)))
+        };
+        let mut found = BTreeSet::new();
+        for (path, item) in self.0["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap().iter().filter(|(method, _)| *method != "get") {
+                let is_ours = matches!(routes::find(&method.to_ascii_uppercase(), path), Lookup::Operation(_));
+                if is_ours && answers(operation) {
+                    found.insert(format!("{} {path}", method.to_ascii_uppercase()));
+                }
+            }
+        }
+        found
     }
 
     /// Each parameter of the lists whose values are closed.

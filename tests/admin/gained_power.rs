@@ -1,6 +1,7 @@
 //! Nobody gains power: each way by which the product hands out a credential or a session, with what the caller had before,
 //! and that they do not have more afterwards. One table for keys, one for sign-in, one for people that others vouch for.
 
+use crate::document::Document;
 use crate::login::browser::Browser;
 use crate::login::provider::Provider;
 use crate::login::{AUTH_SETTINGS, by_link, person, set_up, signed_in, started};
@@ -11,7 +12,8 @@ use http::Method;
 use serde_json::{Value, json};
 use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::routes;
+use shared::routes::{self, Access};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 async fn send(client: &Client, method: &str, path: &str, body: Option<Value>) -> Answer {
@@ -265,6 +267,50 @@ async fn a_key_is_worth_no_more_than_who_makes_it() {
         "owner"
     );
     assert!(service.administrator().get(AUTH_SETTINGS).await.json()["jwks_json"].is_null());
+}
+
+/// Every operation that shows a credential, by the document, and where it is judged what that credential is worth. A new one
+/// fails here until somebody has thought of it.
+#[tokio::test]
+async fn every_operation_that_shows_a_credential_is_judged() {
+    const JUDGED: &[(&str, &str)] = &[
+        ("POST /api-keys/organisation/service", "a_key_is_worth_no_more_than_who_makes_it"),
+        ("POST /api-keys/workspace/service", "a_key_is_worth_no_more_than_who_makes_it"),
+        ("POST /api-keys/workspace/user", "api_keys::authority"),
+        ("POST /api-keys/{id}/rotate", "a_key_is_worth_no_more_than_who_makes_it"),
+        ("POST /admin/users/invites", "a_key_is_worth_no_more_than_who_makes_it"),
+        ("POST /admin/users/invites/{inviteId}/resend", "a_key_is_worth_no_more_than_who_makes_it"),
+        ("POST /auth/session/key", "login::session_keys"),
+        ("POST /deployments", "a_deployments_token_opens_no_operation"),
+        ("POST /deployments/{idOrSlug}/rotate-token", "a_deployments_token_opens_no_operation"),
+    ];
+    let service = Service::start().await;
+    let shown =
+        Document::of(&service).await.answering_with(&["key", "client_auth", "invite_link", "token", "access_token"]);
+    let judged: BTreeSet<String> = JUDGED.iter().map(|(operation, _)| (*operation).to_owned()).collect();
+    assert_eq!(shown, judged);
+}
+
+/// It is a name under which a proxy fetches what it is for.
+#[tokio::test]
+async fn a_deployments_token_opens_no_operation() {
+    let service = Service::start().await;
+    let made = service.administrator().post("/deployments", &json!({ "name": "eu", "type": "production" })).await;
+    let token = made.json()["client_auth"].as_str().unwrap().to_owned();
+    for operation in routes::operations().filter(|one| !matches!(one.access, Access::Public | Access::ScimToken)) {
+        let path: String = operation
+            .path
+            .split('/')
+            .map(|part| if part.starts_with('{') { "x" } else { part })
+            .collect::<Vec<_>>()
+            .join("/");
+        for client in
+            [service.client().with_key(&token), service.client().with("authorization", format!("Bearer {token}"))]
+        {
+            let answer = send(&client, operation.method.as_str(), &path, None).await;
+            assert_eq!(answer.status, 401, "{operation:?}: {}", answer.text());
+        }
+    }
 }
 
 /// A directory knows people, and is not who decides about owners: an address is where links to sign in are sent.
