@@ -143,11 +143,11 @@ fn with_error(title: &str, error: Schema) -> Schema {
         .need("workspace_id", schema::uuid().or_null().says("The workspace it belongs to."));
     let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
     let data = data.may("in_use_by", list(user).says("Of a delete that was refused: who relies on the object."));
-    let changed = object("ChangedSince")
-        .need("at", schema::time())
+    let changed = object("")
+        .need("at", schema::time().says("When it was last changed."))
         .need("by_type", any_text().eg("user").or_null().says("`user`, `api_key` or `system`."))
-        .need("by_id", schema::uuid().or_null())
-        .need("by_name", any_text().eg("Ada Lovelace").or_null())
+        .need("by_id", schema::uuid().or_null().says("Who changed it: a key, or else a person."))
+        .need("by_name", any_text().eg("Ada Lovelace").or_null().says("What that key or person is called."))
         .need("fields", list(any_text().eg("name")).says("The fields that the last change set."));
     let data = data.may("changed", changed.says("Of a change that `If-Match` forbids: what was changed meanwhile."));
     object(title)

@@ -208,7 +208,8 @@ impl UsageReader {
                 (b"delta", ScannedValue::Text(text)) if is_response => self.says(text),
                 (
                     b"content" | b"text" | b"reasoning_content" | b"reasoning" | b"thinking" | b"partial_json"
-                    | b"arguments" | b"refusal" | b"generation" | b"outputText" | b"completion",
+                    | b"arguments" | b"refusal" | b"generation" | b"outputText" | b"completion" | b"text_output"
+                    | b"response",
                     ScannedValue::Text(text),
                 ) if !is_response => self.says(text),
                 (b"usage" | b"usageMetadata" | b"model" | b"modelVersion" | b"service_tier" | b"speed", _)

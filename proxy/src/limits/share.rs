@@ -19,8 +19,9 @@ const FORGOTTEN: Micros = 10 * SECOND;
 /// Pieces double when one lasts less than this and halve when one lasts longer than that.
 const SHORT: Micros = SECOND / 2;
 const LONG: Micros = 4 * SECOND;
-/// Nothing is put off for longer than this. What is, was noted by a clock that has been set back since.
-const LONGEST_PAUSE: Micros = 2 * SECOND;
+/// Nothing is put off for longer than two seconds. What is for longer than this was noted by a clock that has been set back
+/// since; between the two is room for who looks by a time of a moment ago, as one does who waited.
+const LONGEST_PAUSE: Micros = 10 * SECOND;
 /// A request may come so late that the next window has begun meanwhile. One that is further ahead was noted by a clock that
 /// has been set back since.
 const LATEST: Micros = 2 * SECOND;

@@ -82,10 +82,11 @@ async fn every_role_may_do_what_it_is_told_at_every_operation() {
     for (organisation_role, role) in ROLES {
         for place in [home.as_str(), "*"] {
             let person = service.person(organisation_role, role).await;
-            let mut browser = by_link(&service, person).await.with("x-gateway-workspace", place);
+            let signed_in = by_link(&service, person).await;
+            let mut browser = signed_in.with("x-gateway-workspace", place);
             let here = told(&mut browser).await;
             // Operations that only admin keys may call act for the organisation, whatever is named.
-            let everywhere = told(&mut browser.with("x-gateway-workspace", "*")).await;
+            let everywhere = told(&mut signed_in.with("x-gateway-workspace", "*")).await;
             for (operation, kinds) in rows() {
                 let is_of_organisation = operation.session_reach() == SessionReach::Organisation;
                 let told = if is_of_organisation { &everywhere } else { &here };

@@ -185,7 +185,7 @@ async fn versions_have_authors() {
         (
             "/prompts",
             json!({ "name": "p", "collection_id": collection, "string": messages, "parameters": { "model": "m" }, "virtual_key": "main" }),
-            json!({ "string": messages.replace("hi", "hello") }),
+            json!({ "string": messages.replace("hi", "hello"), "patch": true }),
         ),
         ("/prompts/partials", json!({ "name": "p", "string": "Be kind." }), json!({ "string": "Be brief." })),
     ] {
