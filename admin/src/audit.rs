@@ -137,10 +137,11 @@ pub async fn record(db: &impl GenericClient, record: &AuditRecord) -> Result<(),
     db.execute(INSERT, &values).await.map(|_| ())
 }
 
-/// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads and dry runs are not
-/// recorded.
+/// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads are not recorded, and dry
+/// runs only where the caller may not do what they tried.
 pub async fn attempt(app: &App, origin: &RequestOrigin, key: &ApiKey, status: StatusCode, refused: Option<&ApiError>) {
-    if origin.operation.audit.is_none() || origin.is_recorded() || origin.is_dry_run {
+    let is_forbidden = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if origin.operation.audit.is_none() || origin.is_recorded() || origin.is_dry_run && !is_forbidden {
         return;
     }
     let mut row = AuditRecord::for_key(origin, key);

@@ -253,7 +253,6 @@ async fn what_is_wrong_with_a_new_key_is_named() {
     let workspace = service.home.workspace_id;
     let stranger = service.organisation().await;
     for (place, body, expected) in [
-        (SERVICE, json!({ "name": "k" }), "workspace_id"),
         (SERVICE, json!({ "name": "", "workspace_id": workspace }), "name"),
         (SERVICE, json!({ "name": "x".repeat(101), "workspace_id": workspace }), "name"),
         (SERVICE, json!({ "name": "k", "description": "x".repeat(201), "workspace_id": workspace }), "description"),

@@ -35,7 +35,10 @@ async fn answers_carry_both_published_shapes() {
     let expected = json!({
         "success": true, "data": { "id": id, "version_id": version, "slug": slug },
         "id": id, "slug": slug, "version_id": version, "object": "config",
-        "warnings": ["config.targets[0].virtual_key: this workspace has no provider @vk yet"],
+        "warnings": [
+            "workspace_id: none was named, so this is made in the organisation's default workspace",
+            "config.targets[0].virtual_key: this workspace has no provider @vk yet",
+        ],
     });
     assert_eq!(made, expected);
 

@@ -84,7 +84,6 @@ fn answer_to_nothing(operation: &Operation, kind: Option<KeyKind>) -> u16 {
         return 400;
     }
     match (operation.method.as_str(), operation.path.contains('{')) {
-        ("GET", false) if kind == Some(OrganisationService) && OF_A_WORKSPACE.contains(&operation.path) => 400,
         ("GET", false) => 200,
         (_, true) => 404,
         (_, false) => 400,
@@ -121,9 +120,6 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
 
 /// Operations that count calls.
 static COUNTING: &[&str] = &["/analytics/graphs/", "/analytics/summary/", "/analytics/groups/", "/logs/groups/"];
-
-/// Lists that an admin key asks for by workspace.
-static OF_A_WORKSPACE: &[&str] = &["/providers", "/virtual-keys", "/mcp-servers"];
 
 #[tokio::test]
 async fn every_operation_refuses_a_missing_and_an_unknown_credential() {

@@ -39,7 +39,7 @@ async fn a_model_is_found_by_name_by_the_longest_it_continues_and_with_slashes()
     let client = service.client();
     for (path, price) in [
         ("openai/gpt-4o-mini", "0.000015"),
-        ("openai/gpt-4o-mini-2099-01-01", "0.000015"),
+        ("openai/gpt-4o-mini-2049-01-01", "0.000015"),
         ("openrouter/anthropic/claude-sonnet-4.5", "0.0003"),
         ("openrouter/anthropic%2Fclaude-sonnet-4.5", "0.0003"),
         ("bedrock/us.anthropic.claude-3-5-haiku-20241022-v1:0", "0.00008"),

@@ -112,7 +112,6 @@ async fn what_is_wrong_with_a_policy_is_named() {
         (json!({ "name": "" }), "name"),
         (json!({ "name": "x".repeat(256) }), "name"),
         (json!({ "organisation_id": other }), "organisation_id"),
-        (json!({ "workspace_id": null }), "workspace_id"),
         (json!({ "target": "agents" }), "target"),
         (json!({ "target": "llm", "conditions": [{ "key": "mcp_tool", "value": "x" }] }), "conditions[0].key"),
         (json!({ "target": "mcp_tools", "group_by": [{ "key": "virtual_key" }] }), "group_by[0].key"),

@@ -63,8 +63,7 @@ pub async fn import(
         let organisations = organisations(&client).await.context(UNRECORDED)?;
         let moment = now.format("%Y-%m-%dT%H-%M-%SZ").to_string();
         let saved = save(&store, &plan, &moment).await;
-        let source = file.map(|file| file.display().to_string());
-        let source = source.or_else(|| settings.prices.model_configs_proxy_url.clone());
+        let source = shown_source(file, settings.prices.model_configs_proxy_url.as_deref());
         let trace = ImportTrace { after: shown(&plan, source, &moment), error: saved.as_ref().err() };
         record(&mut client, &organisations, &trace).await.context("the prices were stored, and not recorded")?;
         let count = saved?;
@@ -74,6 +73,15 @@ pub async fn import(
         ));
     }
     Ok(())
+}
+
+/// Every organisation reads the trail, and where the operator's files and services are is not theirs to know: the name of the
+/// file, or the host of the service.
+fn shown_source(file: Option<&Path>, url: Option<&str>) -> Option<String> {
+    match file {
+        Some(file) => file.file_name().map(|name| name.to_string_lossy().into_owned()),
+        None => url::Url::parse(url?).ok()?.host_str().map(str::to_owned),
+    }
 }
 
 fn known_providers(settings: &Settings) -> anyhow::Result<BTreeSet<String>> {
@@ -137,7 +145,7 @@ async fn record(client: &mut Client, organisations: &[Uuid], trace: &ImportTrace
         record.after = Some(trace.after.clone());
         if let Some(error) = trace.error {
             record.response_status_code = 500;
-            record.error = Some(format!("{error:#}"));
+            record.error = Some("not all of the new prices could be stored".to_owned());
         }
         audit::record(&tx, &record).await?;
     }

@@ -27,7 +27,7 @@ async fn last_change(action: &Action<'_>, id: Uuid, changed_at: Time) -> Result<
             LEFT JOIN users u ON u.id = a.user_id AND u.organisation_id = a.organisation_id
             LEFT JOIN api_keys k ON k.id = a.api_key_id AND k.organisation_id = a.organisation_id
         WHERE a.organisation_id = $1 AND a.resource_type = $2 AND a.resource_id = $3 AND a.response_status_code < 300
-          AND a.created_at >= $4::timestamptz - interval '1 minute'
+          AND a.created_at BETWEEN $4::timestamptz - interval '1 minute' AND $4::timestamptz + interval '1 minute'
         ORDER BY a.created_at DESC, a.id DESC LIMIT 1";
     let kind = action.call.origin.operation.audit.map_or("", |name| name.resource_type);
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =

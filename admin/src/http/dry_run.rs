@@ -42,6 +42,7 @@ mod tests {
         for (method, path) in [
             ("POST", "/logs/erase"),
             ("POST", "/integrations/{slug}/test"),
+            ("POST", "/mcp-integrations/{id}/sync"),
             ("POST", "/feedback"),
             ("POST", "/auth/logout"),
         ] {

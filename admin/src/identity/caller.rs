@@ -54,9 +54,12 @@ impl Caller {
         }
     }
 
-    /// Nothing but what the key itself holds: a session's key makes no keys, whatever its person's role says.
+    /// Nothing but what the key itself holds, whatever its person's role says, and of that nothing that changes or shows
+    /// something here: a session's key calls models, which the proxy lets it.
     fn without_rights_of_role(self) -> Self {
-        let held = self.scopes.iter().filter(|scope| self.key.scopes.contains(scope)).cloned().collect();
+        const OF_CALLS: [&str; 2] = ["completions.write", "mcp.invoke"];
+        let held = |scope: &&String| self.key.scopes.contains(scope) && !OF_CALLS.contains(&scope.as_str());
+        let held = self.scopes.iter().filter(held).cloned().collect();
         Self { scopes: held, ..self }
     }
 

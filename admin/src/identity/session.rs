@@ -4,9 +4,9 @@
 //! what ends a session, or changes a role, counts for the next call.
 //!
 //! The token changes while it is used. An answer can be lost on its way, and with it the new token, so the one before
-//! counts until the new one was used, and a minute more for calls that are under way. When it comes back after that, two
-//! people have one, and the session has to end for both: who is told so here (`AuthFailure::replayed`) ends it and leaves
-//! a row in the audit trail.
+//! counts until the new one was used, and a minute more for calls that are under way; but no more than five times in a row.
+//! When it comes back after that, or one that was replaced before it was used, two people have one, and the session has to
+//! end for both: who is told so here (`AuthFailure::replayed`) ends it and leaves a row in the audit trail.
 
 mod acting;
 
@@ -91,7 +91,9 @@ pub async fn authenticate(
 async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSession>, ApiError> {
     const FIND: &str = "SELECT s.id, s.organisation_id, s.user_id, s.csrf_token, s.hash = $1 AS is_current,
             s.confirmed_at IS NOT NULL AS is_confirmed,
-            s.confirmed_at IS NULL OR greatest(s.rotated_at, s.confirmed_at) > now() - interval '1 minute' AS is_in_overlap,
+            coalesce(s.previous_hash = $1, false) AND (
+                s.confirmed_at IS NULL AND (s.lost_rotations < 4 OR s.rotated_at > now() - interval '15 minutes')
+                OR greatest(s.rotated_at, s.confirmed_at) > now() - interval '1 minute') AS is_in_overlap,
             s.rotated_at < now() - interval '15 minutes' AS is_due,
             s.last_used_at < now() - interval '1 minute' AS is_stale,
             s.created_at > now() - make_interval(mins => $2) AS is_recent,
@@ -103,7 +105,7 @@ async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSes
         FROM sessions s
         JOIN users u ON u.id = s.user_id AND u.organisation_id = s.organisation_id
         JOIN organisations o ON o.id = s.organisation_id
-        WHERE s.hash = $1 OR s.previous_hash = $1";
+        WHERE s.hash = $1 OR s.previous_hash = $1 OR s.superseded_hash = $1";
     let row = db.query_opt(FIND, &[&hash.0.as_slice(), &i32::from(RECENT_MINUTES)]).await?;
     Ok(row.as_ref().map(FoundSession::from_row).transpose()?)
 }
@@ -152,8 +154,9 @@ async fn renew(
     const CONFIRM: &str = "UPDATE sessions SET confirmed_at = now(), last_used_at = now()
         WHERE id = $1 AND hash = $2 AND confirmed_at IS NULL";
     const ROTATE: &str = "UPDATE sessions SET previous_hash = $3, hash = $2, rotated_at = now(), confirmed_at = NULL,
-            last_used_at = now()
-        WHERE id = $1 AND (hash = $3 OR previous_hash = $3 AND confirmed_at IS NULL)
+            superseded_hash = CASE WHEN hash = $3 THEN NULL ELSE hash END,
+            lost_rotations = CASE WHEN hash = $3 THEN 0 ELSE lost_rotations + 1 END, last_used_at = now()
+        WHERE id = $1 AND (hash = $3 OR previous_hash = $3 AND confirmed_at IS NULL AND lost_rotations < 4)
           AND rotated_at < now() - interval '15 minutes'";
     const TOUCH: &str = "UPDATE sessions SET last_used_at = now() WHERE id = $1";
     let sent = hash.0.as_slice();

@@ -100,7 +100,7 @@ pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map
         (403, "Forbidden", is_by_key || is_scim || operation.access == Access::Session),
         (404, missing, is_by_key || operation.path.contains('{')),
         (409, "Conflict", (is_by_key || is_scim) && is_write),
-        (412, "Changed", operation.may_be_tried()),
+        (412, "Changed", is_write && is_by_key && operation.has_tag()),
         (413, "TooLarge", true),
         (429, "RateLimited", is_by_key),
         (500, "Failed", true),

@@ -298,9 +298,11 @@ impl Operation {
     }
 
     /// Whether `?dry_run=true` tries it: it is a change of stored objects, made in one transaction that can be taken back.
-    /// Erasing logs works through many, and what is itself a trial changes nothing.
+    /// Erasing logs works through many, a sync may need a new token of the server's, and what is itself a trial changes
+    /// nothing.
     pub fn may_be_tried(&self) -> bool {
-        let is_in_one_transaction = self.path != "/logs/erase" && self.audit.is_some_and(|name| name.action != "test");
+        let is_of_others = self.path == "/logs/erase" || self.path.ends_with("/sync");
+        let is_in_one_transaction = !is_of_others && self.audit.is_some_and(|name| name.action != "test");
         self.method != Method::Get && matches!(self.access, Access::Keys(_)) && is_in_one_transaction
     }
 
@@ -312,6 +314,20 @@ impl Operation {
     /// Reads the object that the path names, and not something below it.
     pub fn reads_object(&self) -> bool {
         self.method == Method::Get && self.path.ends_with('}') && self.path.matches('{').count() == 1
+    }
+
+    /// Changes the object that the path names, and not something below it.
+    pub fn changes_object(&self) -> bool {
+        const VERBS: [&str; 7] = ["rollback", "makeDefault", "rotate", "rotate-token", "start", "cancel", "resend"];
+        let is_verb = |path: &str| path.rsplit_once("}/").is_some_and(|(_, verb)| VERBS.contains(&verb));
+        let is_of_object = self.path.ends_with('}') || is_verb(self.path);
+        self.method != Method::Get && is_of_object && self.path.matches('{').count() == 1
+    }
+
+    /// Reads or changes something that has an `ETag`: an object, or settings of the organisation.
+    pub fn has_tag(&self) -> bool {
+        let is_settings = self.path == "/admin/organisation" || self.path.starts_with("/admin/organisation/");
+        is_settings || self.reads_object() || self.changes_object()
     }
 
     /// Deletes the object that the path names, and not something below it.

@@ -161,6 +161,11 @@ async fn it_ends_with_time_with_its_session_and_with_its_person() {
     let left = admin.delete(&format!("/workspaces/{home}/users/{person}")).await;
     assert_eq!(left.status, 200, "{}", left.text());
     assert!(!is_alive(&key).await, "left the workspace");
+    let demoted = service.person("admin", None).await;
+    let mut browser = by_link(&service, demoted).await;
+    let key = client(&service, &made(&mut browser, json!({})).await);
+    assert_eq!(admin.put(&format!("/admin/users/{demoted}"), &json!({ "role": "member" })).await.status, 200);
+    assert!(!is_alive(&key).await, "no administrator any more");
     let leaver = service.person("member", Some("member")).await;
     let mut browser = by_link(&service, leaver).await;
     let key = client(&service, &made(&mut browser, json!({})).await);

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::crud::{Action, Answer, Change};
-use crate::http::{ApiError, text};
+use crate::http::{ApiError, etag, text};
 use crate::identity::Call;
 use crate::logs::erase::{self, ErasureMode, ErasureSubject};
 use crate::openapi::{Doc, schema};
@@ -27,6 +27,10 @@ pub async fn erase(State(app): State<App>, call: Call) -> Answer {
     let trace = request.trace_id.map(|trace| text::sized("trace_id", trace, 0..=1024)).transpose()?;
     let subject = ErasureSubject::from_user_or_trace(user, trace)
         .ok_or_else(|| ApiError::invalid("Name either a user or a trace_id"))?;
+    if call.origin.has_open_condition() {
+        // Before anything is gone: only the record of it is one transaction.
+        return Err(etag::not_here());
+    }
     let erased = erase::erase(&app.db, &app.log_store, call.caller.organisation_id(), &subject, mode).await?;
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;

@@ -80,7 +80,10 @@ pub fn matches(call: &Call, version: &str) -> Result<(), ApiError> {
             kind: "",
             detail: "The resource has changed since this version".into(),
         }),
-        _ => Ok(()),
+        _ => {
+            call.origin.mark_compared();
+            Ok(())
+        }
     }
 }
 
