@@ -186,15 +186,18 @@ pub struct Needs {
     pub cost: bool,
     /// What it may use at most: a budget must never be overspent.
     pub most: bool,
+    /// Whether all of it has a price.
+    pub rates: bool,
 }
 
 impl Needs {
     pub fn for_limits(wanted: &[ApplicableLimit]) -> Self {
         let mut needs = Self::default();
-        for ApplicableLimit { limit, .. } in wanted {
+        for ApplicableLimit { limit, refuses_unknown_price, .. } in wanted {
             let unit = limit.counter.unit();
             needs.tokens |= unit != Unit::Requests;
             needs.cost |= unit == Unit::Cost;
+            needs.rates |= refuses_unknown_price;
             needs.most |= unit != Unit::Requests && matches!(limit.kind, LimitKind::Budget { strict: true, .. });
         }
         needs

@@ -305,7 +305,7 @@ impl ProxyHttp for Gateway {
         if *error.esource() == ErrorSource::Upstream && session.response_written().is_none() {
             let target = ctx.relay.as_ref().and_then(Relay::target);
             ctx.refusal.get_or_insert_with(|| deadline::refusal(&ctx.visit, self.relay_refusal(target, &error)));
-            if let (true, Some(log)) = (to_provider::is_unread(&error), &mut ctx.visit.observer.log) {
+            if let (true, Some(log)) = (to_provider::is_unread(&error, client_reused), &mut ctx.visit.observer.log) {
                 log.not_worked_on();
             }
         }

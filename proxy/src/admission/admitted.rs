@@ -24,6 +24,8 @@ pub struct Admission {
     /// What targets used that others took the place of.
     before: Spent,
     amounts: Amounts,
+    /// Tokens that the present call's answer may have, where it is bounded.
+    most_answer: u64,
     /// The answer came from the cache: it counts as a request, and used neither tokens nor money.
     is_hit: bool,
     /// The status of the client's rates, for the head of the answer.
@@ -52,6 +54,7 @@ impl Admission {
             option: None,
             before: Spent::default(),
             amounts: Amounts::default(),
+            most_answer: 0,
             is_hit: false,
             shown: RateHeaders::default(),
         }
@@ -110,6 +113,15 @@ impl Admission {
         let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
         let all = request.chain(self.strict.iter().chain(&self.attempt).flat_map(Reservation::charges));
         all.filter(|due| !self.is_hit || due.counter.unit() == Unit::Requests).map(Charge::from).collect()
+    }
+
+    /// The call that is about to leave may be answered with so many tokens at most.
+    pub fn expects(&mut self, amounts: &Amounts) {
+        self.most_answer = self.most_answer.max(amounts.most_answer);
+    }
+
+    pub fn most_answer(&self) -> u64 {
+        self.most_answer
     }
 
     /// What strict budgets promised to the call that is about to leave; none without any.

@@ -19,6 +19,8 @@ use std::time::Duration;
 pub struct Amounts {
     pub tokens: Option<u64>,
     pub most_tokens: Option<u64>,
+    /// Of these, what the answer may have at most.
+    pub most_answer: u64,
     pub nano_cents: Option<u64>,
     pub most_nano_cents: Option<u64>,
 }

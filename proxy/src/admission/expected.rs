@@ -88,6 +88,7 @@ impl Expected {
         Amounts {
             tokens: Some(self.input.saturating_add(self.output).max(1)),
             most_tokens: self.is_bounded.then_some(most),
+            most_answer: if self.is_bounded { self.most_output } else { 0 },
             ..Amounts::default()
         }
     }

@@ -123,7 +123,7 @@ impl<S: RowSink> Reading<'_, S> {
 
     /// The row of an answer that is too long to be held: what it used is guessed from its beginning.
     async fn too_long(&self, custom_id: String, start: &[u8]) -> Result<RowResult, Trouble> {
-        let guess = Some(guessed_use(self.engine, self.batch, &custom_id, start).await?);
+        let guess = Some(guessed_use(self.engine, self.batch, &custom_id, start, MAX_LINE as u64).await?);
         let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null, guess).await;
         let row =
             failed_row(&custom_id, "answer_too_long", "the answer is longer than a line of an output file may be");
@@ -137,7 +137,10 @@ impl<S: RowSink> Reading<'_, S> {
         let mut is_answered = (200..300).contains(&status) && !is_error;
         let body = &row["response"]["body"];
         let guess = match is_answered && !body["usage"].is_object() {
-            true => Some(guessed_use(self.engine, self.batch, &custom_id, body.to_string().as_bytes()).await?),
+            true => {
+                let body = body.to_string();
+                Some(guessed_use(self.engine, self.batch, &custom_id, body.as_bytes(), body.len() as u64).await?)
+            }
             false => None,
         };
         let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, status, body, guess).await;

@@ -15,12 +15,13 @@ const MAX_READ: u64 = 64 << 10;
 /// Of text in JSON, about: of a row that is not there any more.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Prompt and completion tokens.
+/// Prompt and completion tokens. Of an answer that is longer than what is here, `whole` says at least how long it is.
 pub(super) async fn guessed_use(
     engine: &Engine,
     batch: &BatchRecord,
     custom_id: &str,
     answered: &[u8],
+    whole: u64,
 ) -> Result<(u64, u64), PostgresAway> {
     let place = rows::place_of(&engine.batches.pool, batch.id, custom_id).await?;
     let prompt = match place {
@@ -30,7 +31,11 @@ pub(super) async fn guessed_use(
             None => place.bytes / BYTES_PER_TOKEN,
         },
     };
-    let completion = if family(batch) == Family::Embed { 0 } else { rough_tokens_of_any(answered) };
+    let completion = match family(batch) == Family::Embed {
+        true => 0,
+        false if (answered.len() as u64) < whole => rough_tokens_of_beginning(answered, whole),
+        false => rough_tokens_of_any(answered),
+    };
     Ok((prompt, completion))
 }
 

@@ -128,10 +128,12 @@ pub(super) fn failed_call(target: &Target, error: &Error) -> Refusal {
     }
 }
 
-/// Whether the provider has not had all of a call whose connection failed, or says that it did not work on it.
-pub(super) fn is_unread(error: &Error) -> bool {
+/// Whether the provider has not had all of a call whose connection failed, or says that it did not work on it. A connection
+/// that was used before and ends without a word was most likely closed before the call came.
+pub(super) fn is_unread(error: &Error, client_reused: bool) -> bool {
     let is_unwritten = matches!(error.etype(), ErrorType::WriteError | ErrorType::WriteTimedout);
-    is_unwritten || proxy::net::dial::is_unprocessed(error)
+    let was_closed = client_reused && matches!(error.retry, RetryType::ReusedOnly);
+    is_unwritten || was_closed || proxy::net::dial::is_unprocessed(error)
 }
 
 /// Whether a call whose connection failed is sent again: only if the provider cannot have worked on it, or may work on it

@@ -19,9 +19,11 @@ const FORGOTTEN: Micros = 10 * SECOND;
 /// Pieces double when one lasts less than this and halve when one lasts longer than that.
 const SHORT: Micros = SECOND / 2;
 const LONG: Micros = 4 * SECOND;
-/// Nothing is put off for longer than two seconds. What is for longer than this was noted by a clock that has been set back
-/// since; between the two is room for who looks by a time of a moment ago, as one does who waited.
-const LONGEST_PAUSE: Micros = 10 * SECOND;
+/// Nothing is put off for longer than this. What is, was noted by a clock that has been set back since, or is seen by who
+/// looks by a time of a moment ago, as one does who waited.
+const LONGEST_PAUSE: Micros = 2 * SECOND;
+/// What is put off for so long was noted by a clock that was far ahead, and says nothing any more.
+const FAR_AHEAD: Micros = 10 * SECOND;
 /// A request may come so late that the next window has begun meanwhile. One that is further ahead was noted by a clock that
 /// has been set back since.
 const LATEST: Micros = 2 * SECOND;
@@ -153,12 +155,12 @@ impl Share {
     }
 
     fn forget_pauses_of_a_clock_ahead(&mut self, now: Micros) {
-        let latest = now.saturating_add(LONGEST_PAUSE);
-        if self.away_until > latest {
-            self.away_until = 0;
-        }
+        let (latest, far) = (now.saturating_add(LONGEST_PAUSE), now.saturating_add(FAR_AHEAD));
+        self.away_until = if self.away_until > far { 0 } else { self.away_until.min(latest) };
         if self.ends_at.is_none() {
-            self.dry = self.dry.filter(|dry| dry.until <= latest || dry.until == Micros::MAX);
+            let dry = self.dry.filter(|dry| dry.until <= far || dry.until == Micros::MAX);
+            let shortened = |dry: Dry| Dry { until: dry.until.min(latest), ..dry };
+            self.dry = dry.map(|dry| if dry.until == Micros::MAX { dry } else { shortened(dry) });
         }
     }
 

@@ -11,8 +11,9 @@ const SESSIONS: [&str; 2] = ["realtime", "realtimeapi"];
 /// Whatever is below them or after a colon (Gemini's, in both spellings).
 const TOKENS: [&str; 2] = ["auth_tokens", "authtokens"];
 /// What makes keys that last, by how its path ends; a star is one segment.
-const KEYS: [&[&str]; 5] = [
+const KEYS: [&[&str]; 6] = [
     &["auth", "grant"],
+    &["chatkit", "sessions"],
     &["projects", "*", "keys"],
     &["projects", "*", "api_keys"],
     &["projects", "*", "service_accounts"],
@@ -58,6 +59,8 @@ mod tests {
             ("POST", "/x/../realtime/sessions", true),
             ("POST", "/realtime/transcription_sessions", true),
             ("POST", "/realtime/calls", true),
+            ("POST", "/chatkit/sessions", true),
+            ("POST", "/chatkit/sessions/cksess_1/cancel", false),
             ("POST", "/realtime/calls/c/accept", true),
             ("POST", "/proxy/realtime/client_secrets", true),
             ("POST", "/openai/v1/realtime/client_secrets", true),

@@ -422,6 +422,7 @@ impl Log {
     pub fn promise(&mut self, request_id: Uuid, admission: &Admission) -> bool {
         let Some(attempt) = self.attempt.as_mut().filter(|attempt| !attempt.is_promised) else { return true };
         let Some((charges, amounts)) = admission.promises() else { return true };
+        attempt.promised_answer = admission.most_answer();
         attempt.is_promised = self.journal.promise(&Intent {
             boot: self.journal.boot(),
             request_id,

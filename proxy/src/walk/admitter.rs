@@ -102,6 +102,7 @@ impl Admitter {
         let reservation = self.reserved(now, wanted, &amounts).await?;
         let admission = visit.observer.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
         admission.shown.add(reservation.standings(), now);
+        admission.expects(&amounts);
         match of_attempt {
             true => admission.admit_attempt(reservation, visit.routing.option.clone()),
             false => admission.admit(reservation, amounts),
@@ -204,7 +205,7 @@ impl Admitter {
                 answered: None,
                 tier: choices.named_tier().map(PriceMode::name),
             };
-            let units = ExpectedUnits::of_request(family, sent);
+            let units = ExpectedUnits::of_request(family, sent, needs.most || needs.rates);
             self.tariff.price(&mut amounts, &expected, &units, &item, &choices, needs.most).await;
             if let Some(called) = target.called.as_deref() {
                 let item = Item { requested: Some(called), ..item };

@@ -111,6 +111,8 @@ fn by_formula(plain: &Usage, bounds: &CallBounds<'_>, entry: &Entry, terms: &Ter
     let reads = [
         (CacheLifetime::None, plain.clone()),
         (CacheLifetime::None, Usage { input: 0, cache_read: prompt, ..plain.clone() }),
+        (CacheLifetime::None, Usage { input: 0, image_input: prompt, ..plain.clone() }),
+        (CacheLifetime::None, Usage { input: 0, video_input: prompt, ..plain.clone() }),
         (CacheLifetime::FiveMinutes, kept.clone()),
         (CacheLifetime::OneHour, Usage { cache_write_1h: prompt, ..kept.clone() }),
         (CacheLifetime::Any, Usage { cache_write_12h: prompt, ..kept }),
@@ -121,7 +123,9 @@ fn by_formula(plain: &Usage, bounds: &CallBounds<'_>, entry: &Entry, terms: &Ter
     for (_, read) in reads.into_iter().filter(|(lifetime, _)| *lifetime <= bounds.cache) {
         let reasoned = Usage { reasoning: answer, ..read.clone() };
         let spoken = Usage { output: 0, audio_output: answer, ..read.clone() };
-        for usage in [read, reasoned, spoken] {
+        let drawn = Usage { output: 0, image_output: answer, ..read.clone() };
+        let filmed = Usage { output: 0, video_output: answer, ..read.clone() };
+        for usage in [read, reasoned, spoken, drawn, filmed] {
             let found = cost(&usage, entry, terms).ok()?;
             most = most.max(found.request + found.response + found.units);
         }

@@ -133,3 +133,22 @@ async fn what_never_left_and_what_the_provider_refused_costs_nothing() {
         }
     }
 }
+
+/// The provider may have made the whole answer, and bills it.
+#[tokio::test]
+async fn under_a_strict_budget_all_that_the_answer_may_have_had_is_charged() {
+    let stack = patient().await;
+    let limits = json!({ "usage_limits": { "credit_limit": 5, "strict": true } });
+    let (key, _) = limited_key(&stack, limits).await;
+    let config = target(&stack, json!({ "request_timeout": 300 }));
+    let client = stack.anonymous().with_key(&key).with("x-gateway-config", config.to_string());
+    stack.mock.script(json!([{ "latency_ms": SILENT }])).unwrap();
+    let mut body = chat(&"word ".repeat(100));
+    (body["model"], body["max_tokens"]) = (json!("gpt-4o"), json!(1234));
+    assert_eq!(client.post(LANES[0], &body).await.status, 408);
+    let all = rows(&stack, 1).await;
+    let (prompt, completion) = tokens(&all[0]);
+    assert!((80..200).contains(&prompt) && completion == 1234, "{prompt} {completion}");
+    assert!(all[0].get::<_, bool>("usage_estimated"));
+    is_charged(&stack, &[&all[0]], "both are charged").await;
+}

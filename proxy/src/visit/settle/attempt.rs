@@ -41,6 +41,8 @@ pub struct Attempt {
     pub silent: Bytes,
     /// How much of an answer that may hold text has come, where it did not come in one piece.
     pub answered_bytes: u64,
+    /// Tokens that a strict budget promised to its answer; 0 without one.
+    pub promised_answer: u64,
     /// What it would say of its usage cannot be read.
     pub is_unread: bool,
     /// It is text of no form that is known.
@@ -172,6 +174,7 @@ impl Attempt {
             head_usage: None,
             silent: Bytes::new(),
             answered_bytes: 0,
+            promised_answer: 0,
             is_unread: false,
             is_text: false,
             is_paid: false,
@@ -282,7 +285,8 @@ impl Attempt {
             self.recognises(&plain);
         }
         match &mut self.watch {
-            Watch::Not if self.is_unread || self.is_text => self.answered_bytes += piece.len() as u64,
+            Watch::Not if self.is_text => self.answered_bytes += plain.len() as u64,
+            Watch::Not if self.is_unread => self.answered_bytes += piece.len() as u64,
             Watch::Not | Watch::Unknown(_) => {}
             Watch::Plain => self.reads(&plain, is_last),
             Watch::Events(splitter) => match splitter.push(plain) {
@@ -307,7 +311,11 @@ impl Attempt {
 
     /// It did not say what it is, and begins so.
     fn recognises(&mut self, beginning: &[u8]) {
-        let form = sniffed(beginning);
+        let form = match sniffed(beginning) {
+            // What is looked up was made before, and paid for then.
+            AnswerForm::Events if self.found.is_look_up => AnswerForm::Other,
+            form => form,
+        };
         self.is_stream = form == AnswerForm::Events;
         self.is_text = form == AnswerForm::Other;
         let unknown = std::mem::replace(&mut self.watch, Watch::Not);
@@ -316,6 +324,9 @@ impl Attempt {
             (AnswerForm::Events, Watch::Unknown(splitter)) => Watch::Events(splitter),
             _ => Watch::Not,
         };
+        if matches!(self.watch, Watch::Not) && !self.is_text {
+            self.decoder = None;
+        }
     }
 
     /// What it would still say of its usage cannot be read.

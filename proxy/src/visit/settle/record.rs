@@ -181,7 +181,10 @@ impl Log {
                 let body = std::mem::take(&mut attempt.silent);
                 match billed {
                     BilledBy::Text if body.is_empty() => {
-                        (attempt.answered_bytes / BYTES_PER_TOKEN, AnsweredText::Plain(body))
+                        let heard = attempt.answered_bytes / BYTES_PER_TOKEN;
+                        // What nobody heard may have been made all the same, and a strict budget holds for the bill.
+                        let rough = if attempt.is_unheard { heard.max(attempt.promised_answer) } else { heard };
+                        (rough, AnsweredText::Plain(body))
                     }
                     BilledBy::Text => (usage::rough_tokens_of_any(&body), AnsweredText::Plain(body)),
                     BilledBy::Prompt | BilledBy::Other => (0, AnsweredText::Plain(Bytes::new())),
