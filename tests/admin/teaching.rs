@@ -138,8 +138,8 @@ async fn a_config_that_is_saved_says_what_does_not_exist_yet_and_keeps_the_slug_
     let made = client.post("/configs", &body).await;
     assert_eq!((made.status.as_u16(), &made.json()["slug"]), (200, &json!("my-router")), "{}", made.text());
     let warnings = made.json()["warnings"].clone();
-    assert!(warnings[0].as_str().unwrap().starts_with("config.targets[0].provider: "), "{warnings}");
-    assert!(warnings[0].as_str().unwrap().contains("@nope"), "{warnings}");
+    assert!(warnings[1].as_str().unwrap().starts_with("config.targets[0].provider: "), "{warnings}");
+    assert!(warnings[1].as_str().unwrap().contains("@nope"), "{warnings}");
     assert!(made.header("x-gateway-warnings").contains("@nope"));
     let again = client.post("/configs", &body).await;
     assert_eq!(again.json()["data"]["errorCode"], "AB07", "a slug that is taken is refused: {}", again.text());

@@ -69,7 +69,6 @@ async fn a_text_is_judged_on_every_lane_or_refused_where_it_cannot_be() {
             json!({ "input_file_id": "f", "endpoint": "/v1/chat/completions", "metadata": { "a": "forbidden" } }),
         ),
         ("/messages/batches", json!({ "requests": [{ "params": { "messages": said } }] })),
-        ("/realtime/sessions", json!({ "instructions": "forbidden" })),
         ("/elsewhere", json!(["forbidden"])),
         ("/elsewhere", json!({ "messages": [{ "content": "x".repeat(80 << 10) }], "last": "forbidden" })),
     ] {
