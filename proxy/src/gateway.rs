@@ -312,6 +312,9 @@ impl ProxyHttp for Gateway {
         let mut error = error.more_context(format!("peer: {peer}"));
         let is_repeatable = to_provider::is_repeatable(session, &error, client_reused);
         error.set_retry(is_repeatable);
+        if let (true, Some(log)) = (is_repeatable, &mut ctx.visit.observer.log) {
+            log.sends_again();
+        }
         if let (Some(Relay::Provider(passage)), false, None) = (&ctx.relay, error.retry(), session.response_written()) {
             passage.answered(503);
         }

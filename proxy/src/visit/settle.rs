@@ -202,6 +202,15 @@ impl Log {
         self.received_bytes += piece.len() as u64;
     }
 
+    /// The client's body goes to its provider once more, from the beginning.
+    pub fn sends_again(&mut self) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.receives_again();
+        }
+        self.beginning.clear();
+        self.received_bytes = 0;
+    }
+
     /// The target is sent this; `body` where it is not the client's own.
     pub fn sends(&mut self, request: &UpstreamRequest, target: &Target, body: Option<&Bytes>, asks_usage: bool) {
         if let Some(sheet) = &mut self.sheet {

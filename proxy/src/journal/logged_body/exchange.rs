@@ -81,6 +81,11 @@ impl LoggedExchange {
         }
     }
 
+    /// What was received is received again, from the beginning.
+    pub fn receives_again(&mut self) {
+        self.request = CapturedBody::default();
+    }
+
     /// Another target, or the same once more: what was sent and answered before is forgotten.
     pub fn turn(&mut self) {
         self.heads.truncate(self.asked_end);
