@@ -133,8 +133,8 @@ async fn a_plan_stores_nothing_an_import_does_and_the_file_it_replaces_stays() {
     let counts = &after["providers"]["openai"];
     assert_eq!(
         (&after["source"], &counts["new"], &counts["changed"]),
-        (&json!(first), &json!(1), &json!(0)),
-        "{after}"
+        (&json!("first.json"), &json!(1), &json!(0)),
+        "the name of the file, and not where it is: {after}"
     );
 
     let printed = machine.imported(&[&machine.list("second.json", &list(2e-6))]).await;
