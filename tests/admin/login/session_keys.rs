@@ -53,6 +53,8 @@ async fn a_key_of_a_session_calls_models_for_its_person_and_does_nothing_else() 
             assert_eq!(client.post(path, &new).await.status, 403, "{path}");
         }
         assert_eq!(client.post(PATH, &json!({})).await.status, 401);
+        let opinion = json!({ "trace_id": "t", "value": 1 });
+        assert_eq!(client.post("/feedback", &opinion).await.status, 403, "nor anything else here");
         for path in ["/configs", "/logs", "/admin/users", "/audit-logs", "/api-keys"] {
             assert_eq!(client.get(path).await.status, 403, "{organisation_role} {path}");
         }
