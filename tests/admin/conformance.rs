@@ -60,9 +60,9 @@ fn is(outcome: &(u16, Option<String>), status: u16, code: &str) -> bool {
 /// What a permitted call meets: its handler, or the honest answer that there is none. The call has no body and names
 /// nothing that exists, so each handler has one answer to it; `successes` shows the other.
 /// None when it did; else what it met.
-fn missed(operation: &Operation, kind: Option<KeyKind>, answer: &Answer) -> Option<String> {
+fn missed(operation: &Operation, answer: &Answer) -> Option<String> {
     let (status, code) = outcome(operation, answer);
-    let expected = if admin::resources::is_built(operation) { answer_to_nothing(operation, kind) } else { 501 };
+    let expected = if admin::resources::is_built(operation) { answer_to_nothing(operation) } else { 501 };
     let expected_code = match expected {
         200 => None,
         400 => Some("AB01"),
@@ -74,7 +74,7 @@ fn missed(operation: &Operation, kind: Option<KeyKind>, answer: &Answer) -> Opti
     (!is_as_expected).then(|| format!("{called}: {status} instead of {expected}: {}", answer.json()["message"]))
 }
 
-fn answer_to_nothing(operation: &Operation, kind: Option<KeyKind>) -> u16 {
+fn answer_to_nothing(operation: &Operation) -> u16 {
     let key = (operation.method.as_str(), operation.path);
     if let Some((_, _, status)) = UNUSUAL.iter().find(|(method, path, _)| (*method, *path) == key) {
         return *status;
@@ -130,7 +130,7 @@ async fn every_operation_refuses_a_missing_and_an_unknown_credential() {
         for client in [&service.client(), &stranger] {
             let answer = call(client, operation).await;
             match operation.access {
-                Access::Public => wrong.extend(missed(operation, None, &answer)),
+                Access::Public => wrong.extend(missed(operation, &answer)),
                 Access::Keys(_) | Access::ScimToken | Access::Session => {
                     let met = outcome(operation, &answer);
                     assert!(is(&met, 401, "AB05"), "{operation:?}: {met:?}");
@@ -155,7 +155,7 @@ async fn every_operation_admits_the_kinds_of_key_it_names_and_no_other() {
         for kind in KINDS {
             let answer = call(&clients[kind.as_str()], operation).await;
             if kinds.contains(kind) {
-                wrong.extend(missed(operation, Some(kind), &answer).map(|missed| format!("{kind:?} {missed}")));
+                wrong.extend(missed(operation, &answer).map(|missed| format!("{kind:?} {missed}")));
             } else {
                 let met = outcome(operation, &answer);
                 assert!(is(&met, 403, "AB03"), "{kind:?} {operation:?}: {met:?}");
@@ -195,7 +195,7 @@ async fn every_operation_asks_for_one_of_its_scopes_and_for_nothing_more() {
             }
             let answer = call(&clients[&(kind.as_str(), scopes)], operation).await;
             if suffices {
-                wrong.extend(missed(operation, Some(kind), &answer).map(|missed| format!("{scopes:?} {missed}")));
+                wrong.extend(missed(operation, &answer).map(|missed| format!("{scopes:?} {missed}")));
             } else {
                 let met = outcome(operation, &answer);
                 assert!(is(&met, 403, "AB03"), "{scopes:?} {operation:?}: {met:?}");
@@ -225,7 +225,7 @@ async fn without_api_access_keys_may_do_nothing_and_public_routes_remain() {
     for operation in by_key {
         let answer = call(&client, operation).await;
         match operation.access {
-            Access::Public => wrong.extend(missed(operation, None, &answer)),
+            Access::Public => wrong.extend(missed(operation, &answer)),
             _ => assert!(is(&outcome(operation, &answer), 402, "AB09"), "{operation:?}"),
         }
     }

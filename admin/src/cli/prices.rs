@@ -64,7 +64,7 @@ pub async fn import(
         let moment = now.format("%Y-%m-%dT%H-%M-%SZ").to_string();
         let saved = save(&store, &plan, &moment).await;
         let source = shown_source(file, settings.prices.model_configs_proxy_url.as_deref());
-        let trace = ImportTrace { after: shown(&plan, source, &moment), error: saved.as_ref().err() };
+        let trace = ImportTrace { after: shown(&plan, source, &moment), has_failed: saved.is_err() };
         record(&mut client, &organisations, &trace).await.context("the prices were stored, and not recorded")?;
         let count = saved?;
         say(&format!(
@@ -127,9 +127,9 @@ const UNRECORDED: &str =
     "imports are recorded in the audit trail: the database of DATABASE_URL is needed, and `migrate` before the first";
 
 /// What the trail says of an import.
-struct ImportTrace<'t> {
+struct ImportTrace {
     after: Value,
-    error: Option<&'t anyhow::Error>,
+    has_failed: bool,
 }
 
 /// Those that have a trail.
@@ -138,12 +138,12 @@ async fn organisations(client: &Client) -> anyhow::Result<Vec<Uuid>> {
     Ok(client.query(ALL, &[]).await?.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-async fn record(client: &mut Client, organisations: &[Uuid], trace: &ImportTrace<'_>) -> anyhow::Result<()> {
+async fn record(client: &mut Client, organisations: &[Uuid], trace: &ImportTrace) -> anyhow::Result<()> {
     let tx = client.transaction().await?;
     for organisation in organisations {
         let mut record = AuditRecord::by_system(*organisation, "prices", "import");
         record.after = Some(trace.after.clone());
-        if let Some(error) = trace.error {
+        if trace.has_failed {
             record.response_status_code = 500;
             record.error = Some("not all of the new prices could be stored".to_owned());
         }

@@ -197,6 +197,7 @@ impl Amounts {
         Self {
             tokens: self.tokens.max(other.tokens),
             most_tokens: both(self.most_tokens, other.most_tokens),
+            most_answer: self.most_answer.max(other.most_answer),
             nano_cents: self.nano_cents.max(other.nano_cents),
             most_nano_cents: both(self.most_nano_cents, other.most_nano_cents),
         }

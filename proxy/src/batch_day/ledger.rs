@@ -99,6 +99,7 @@ impl Engine {
         let amounts = Amounts {
             tokens: Some(spent.tokens),
             most_tokens: Some(spent.tokens),
+            most_answer: 0,
             nano_cents: Some(spent.nano_cents),
             most_nano_cents: Some(spent.nano_cents),
         };

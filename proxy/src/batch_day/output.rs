@@ -15,7 +15,7 @@ use crate::walk::provider_jobs::{JobTarget, OutputForm};
 use crate::walk::row_guard::{Judged, RowGuard};
 use bytes::Bytes;
 use serde_json::Value;
-use shared::batches::{LineTooLong, Lines};
+use shared::batches::{LineTooLong, Lines, MAX_LINE};
 
 /// Bytes of results that are stored together; one row may pass it.
 const TOGETHER_BYTES: usize = 4 << 20;

@@ -82,7 +82,7 @@ impl Admitter {
         let (Some(family), Some(body)) = (asked.family, asked.body) else { return Amounts::default() };
         let sent = SentBody::new(body, asked.fields, Some(one.edits));
         let sent = asked.endpoint.map_or(sent, |endpoint| sent.at(endpoint));
-        let needs = Needs { tokens: true, cost: true, most: true };
+        let needs = Needs { tokens: true, cost: true, most: true, rates: true };
         self.amounts(family, &sent, needs, Some((&one.target, one.model.as_deref()))).await
     }
 

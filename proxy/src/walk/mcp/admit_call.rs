@@ -27,7 +27,7 @@ impl Engine {
         }
         let amounts = || {
             let price = Some(price.max(1));
-            Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: price, most_nano_cents: price }
+            Amounts { tokens: Some(1), most_tokens: Some(1), most_answer: 0, nano_cents: price, most_nano_cents: price }
         };
         let of_request = self.admitter.wanted_by_target(visit, caller, metadata, None, PolicyTarget::McpTools);
         if !of_request.is_empty() {
