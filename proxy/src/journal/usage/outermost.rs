@@ -8,8 +8,12 @@ use memchr::memchr2;
 
 /// Longest value that is kept. Of a longer text its beginning, of a longer object nothing.
 const LONGEST: usize = 8 << 10;
+/// The same of TGI's details, which list all tokens.
+const LONGEST_DETAILS: usize = 64 << 10;
 /// No key that is looked for is longer.
-const LONGEST_KEY: usize = 16;
+const LONGEST_KEY: usize = 20;
+/// Of a number, in digits.
+const LONGEST_COUNT: usize = 18;
 
 /// Of those that hold usage, the first counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +23,11 @@ pub enum OuterField {
     Meta,
     /// Mistral's, of pages.
     UsageInfo,
+    /// TGI's.
+    Details,
+    /// Ollama's, numbers.
+    PromptEvalCount,
+    EvalCount,
     Model,
     ModelVersion,
     ServiceTier,
@@ -35,6 +44,9 @@ impl OuterField {
             b"usageMetadata" => Self::UsageMetadata,
             b"meta" => Self::Meta,
             b"usage_info" => Self::UsageInfo,
+            b"details" => Self::Details,
+            b"prompt_eval_count" => Self::PromptEvalCount,
+            b"eval_count" => Self::EvalCount,
             b"model" => Self::Model,
             b"modelVersion" => Self::ModelVersion,
             b"service_tier" => Self::ServiceTier,
@@ -49,7 +61,14 @@ impl OuterField {
     }
 
     fn is_object(self) -> bool {
-        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta | Self::UsageInfo | Self::TypedTier)
+        matches!(
+            self,
+            Self::Usage | Self::UsageMetadata | Self::Meta | Self::UsageInfo | Self::Details | Self::TypedTier
+        )
+    }
+
+    fn is_count(self) -> bool {
+        matches!(self, Self::PromptEvalCount | Self::EvalCount)
     }
 }
 
@@ -61,6 +80,7 @@ enum Kept {
     Key,
     Text(OuterField),
     Object(OuterField),
+    Count(OuterField),
 }
 
 /// What comes next in an outermost object.
@@ -140,7 +160,7 @@ impl OutermostScan {
         }
         self.is_text = false;
         match self.kept {
-            Kept::Nothing => {}
+            Kept::Nothing | Kept::Count(_) => {}
             Kept::Object(_) => self.keep(&rest[..=at]),
             Kept::Key => {
                 self.keep(&rest[..at]);
@@ -158,6 +178,16 @@ impl OutermostScan {
     }
 
     fn read_structure(&mut self, byte: u8, found: &mut impl FnMut(OuterField, &[u8])) {
+        if let Kept::Count(field) = self.kept {
+            if byte.is_ascii_digit() {
+                return self.keep(&[byte]);
+            }
+            self.kept = Kept::Nothing;
+            // A fraction is no count.
+            if !self.is_too_long && (matches!(byte, b',' | b'}') || byte.is_ascii_whitespace()) {
+                found(field, &self.bytes);
+            }
+        }
         let is_outer = self.has_fields && self.depth == self.base + 1;
         match byte {
             b'"' => {
@@ -170,6 +200,14 @@ impl OutermostScan {
             }
             b'{' | b'[' => self.open(byte, is_outer),
             b',' if is_outer => self.expected = Expected::Key,
+            b'0'..=b'9' if is_outer => {
+                if let Expected::Value(Some(field)) = self.expected
+                    && field.is_count()
+                {
+                    self.begin(Kept::Count(field));
+                    self.keep(&[byte]);
+                }
+            }
             // What else begins with it is no JSON.
             b't' if is_outer && self.expected == Expected::Value(Some(OuterField::Background)) => {
                 found(OuterField::Background, b"true");
@@ -228,6 +266,8 @@ impl OutermostScan {
         let longest = match self.kept {
             Kept::Nothing => return,
             Kept::Key => LONGEST_KEY,
+            Kept::Count(_) => LONGEST_COUNT,
+            Kept::Object(OuterField::Details) => LONGEST_DETAILS,
             Kept::Text(_) | Kept::Object(_) => LONGEST,
         };
         let room = longest - self.bytes.len();
@@ -270,7 +310,9 @@ mod tests {
 
     #[test]
     fn only_the_outermost_fields_are_found_wherever_the_answer_is_cut() {
-        use OuterField::{Meta, Model, ModelVersion, ServiceTier, Usage, UsageMetadata};
+        use OuterField::{
+            Details, EvalCount, Meta, Model, ModelVersion, PromptEvalCount, ServiceTier, Usage, UsageMetadata,
+        };
         let forged = r#"{"usage":{"total_tokens":1},"model":"cheap","service_tier":"batch","a":["}",{"usage":{}}]}"#;
         for (body, expected) in [
             (
@@ -294,6 +336,18 @@ mod tests {
             ("{\"usage\":{\"a\":1}}\n{\"model\":\"m\"}\n".to_owned(), vec![(Usage, r#"{"a":1}"#), (Model, "m")]),
             (r#"{"usage":"text","model":{"model":"no"},"service_tier":["usage",{"usage":{}}]}"#.to_owned(), vec![]),
             (r#"{"a":"usage","usage":3,"b":"model"}"#.to_owned(), vec![]),
+            (
+                r#"{"message":{"eval_count":1},"prompt_eval_count": 26 ,"eval_count":298}"#.to_owned(),
+                vec![(PromptEvalCount, "26"), (EvalCount, "298")],
+            ),
+            (
+                format!(
+                    r#"{{"eval_count":1.5,"prompt_eval_count":"3"}}{{"eval_count":-1,"prompt_eval_count":{}}}"#,
+                    "9".repeat(30)
+                ),
+                vec![],
+            ),
+            (r#"[{"generated_text":"a","details":{"x":[1]}}]"#.to_owned(), vec![(Details, r#"{"x":[1]}"#)]),
         ] {
             let expected: Vec<_> = expected.into_iter().map(|(field, value)| (field, value.to_owned())).collect();
             let bytes = body.as_bytes();
