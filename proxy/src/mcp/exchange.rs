@@ -85,7 +85,7 @@ impl UpstreamCall {
     }
 
     /// The server has refused it.
-    pub fn is_refused(&self) {
+    pub fn note_refusal(&self) {
         self.is_sent.store(false, Relaxed);
     }
 

@@ -74,7 +74,7 @@ impl OuterField {
 
 /// What the bytes that pass are kept as.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Capture {
     #[default]
     Nothing,
     Key,
@@ -103,7 +103,7 @@ pub struct OutermostScan {
     is_text: bool,
     is_escaped: bool,
     expected: Expected,
-    kept: Kept,
+    capture: Capture,
     bytes: Vec<u8>,
     is_too_long: bool,
 }
@@ -127,7 +127,7 @@ impl OutermostScan {
 
     /// Whether nothing of what comes next is looked for or kept.
     fn is_inside(&self) -> bool {
-        self.depth > self.base + 1 && !matches!(self.kept, Kept::Object(_))
+        self.depth > self.base + 1 && !matches!(self.capture, Capture::Object(_))
     }
 
     /// Further in: only what opens and closes counts. Most bytes of embeddings are of this kind.
@@ -159,30 +159,30 @@ impl OutermostScan {
             return at + 1;
         }
         self.is_text = false;
-        match self.kept {
-            Kept::Nothing | Kept::Count(_) => {}
-            Kept::Object(_) => self.keep(&rest[..=at]),
-            Kept::Key => {
+        match self.capture {
+            Capture::Nothing | Capture::Count(_) => {}
+            Capture::Object(_) => self.keep(&rest[..=at]),
+            Capture::Key => {
                 self.keep(&rest[..at]);
                 let field = if self.is_too_long { None } else { OuterField::from_key(&self.bytes) };
                 self.expected = Expected::Value(field);
-                self.kept = Kept::Nothing;
+                self.capture = Capture::Nothing;
             }
-            Kept::Text(field) => {
+            Capture::Text(field) => {
                 self.keep(&rest[..at]);
                 found(field, &self.bytes);
-                self.kept = Kept::Nothing;
+                self.capture = Capture::Nothing;
             }
         }
         at + 1
     }
 
     fn read_structure(&mut self, byte: u8, found: &mut impl FnMut(OuterField, &[u8])) {
-        if let Kept::Count(field) = self.kept {
+        if let Capture::Count(field) = self.capture {
             if byte.is_ascii_digit() {
                 return self.keep(&[byte]);
             }
-            self.kept = Kept::Nothing;
+            self.capture = Capture::Nothing;
             // A fraction is no count.
             if !self.is_too_long && (matches!(byte, b',' | b'}') || byte.is_ascii_whitespace()) {
                 found(field, &self.bytes);
@@ -193,8 +193,8 @@ impl OutermostScan {
             b'"' => {
                 self.is_text = true;
                 match self.expected {
-                    Expected::Key if is_outer => self.begin(Kept::Key),
-                    Expected::Value(Some(field)) if is_outer && field.is_text() => self.begin(Kept::Text(field)),
+                    Expected::Key if is_outer => self.begin(Capture::Key),
+                    Expected::Value(Some(field)) if is_outer && field.is_text() => self.begin(Capture::Text(field)),
                     _ => {}
                 }
             }
@@ -204,7 +204,7 @@ impl OutermostScan {
                 if let Expected::Value(Some(field)) = self.expected
                     && field.is_count()
                 {
-                    self.begin(Kept::Count(field));
+                    self.begin(Capture::Count(field));
                     self.keep(&[byte]);
                 }
             }
@@ -214,13 +214,13 @@ impl OutermostScan {
             }
             _ => {}
         }
-        if matches!(self.kept, Kept::Object(_)) {
+        if matches!(self.capture, Capture::Object(_)) {
             self.keep(&[byte]);
         }
         if matches!(byte, b'}' | b']') {
             self.close(found);
         }
-        if is_outer && !matches!(byte, b',' | b':') && !byte.is_ascii_whitespace() && self.kept != Kept::Key {
+        if is_outer && !matches!(byte, b',' | b':') && !byte.is_ascii_whitespace() && self.capture != Capture::Key {
             // Whatever a value begins with, no other one follows before the next comma.
             self.expected = Expected::End;
         }
@@ -236,7 +236,7 @@ impl OutermostScan {
             && byte == b'{'
             && field.is_object()
         {
-            self.begin(Kept::Object(field));
+            self.begin(Capture::Object(field));
         }
         if self.depth == self.base + 1 {
             self.has_fields = byte == b'{';
@@ -246,29 +246,29 @@ impl OutermostScan {
 
     fn close(&mut self, found: &mut impl FnMut(OuterField, &[u8])) {
         self.depth = self.depth.saturating_sub(1);
-        if let Kept::Object(field) = self.kept
+        if let Capture::Object(field) = self.capture
             && self.depth <= self.base + 1
         {
-            self.kept = Kept::Nothing;
+            self.capture = Capture::Nothing;
             if !self.is_too_long {
                 found(field, &self.bytes);
             }
         }
     }
 
-    fn begin(&mut self, kept: Kept) {
-        self.kept = kept;
+    fn begin(&mut self, capture: Capture) {
+        self.capture = capture;
         self.bytes.clear();
         self.is_too_long = false;
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let longest = match self.kept {
-            Kept::Nothing => return,
-            Kept::Key => LONGEST_KEY,
-            Kept::Count(_) => LONGEST_COUNT,
-            Kept::Object(OuterField::Details) => LONGEST_DETAILS,
-            Kept::Text(_) | Kept::Object(_) => LONGEST,
+        let longest = match self.capture {
+            Capture::Nothing => return,
+            Capture::Key => LONGEST_KEY,
+            Capture::Count(_) => LONGEST_COUNT,
+            Capture::Object(OuterField::Details) => LONGEST_DETAILS,
+            Capture::Text(_) | Capture::Object(_) => LONGEST,
         };
         let room = longest - self.bytes.len();
         self.is_too_long |= bytes.len() > room;

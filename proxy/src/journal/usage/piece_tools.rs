@@ -51,7 +51,7 @@ impl PieceTools {
             self.begin_lists(piece, ahead, &[]);
         }
         self.end_lists();
-        let end = if piece.len() > SEAM { piece } else { &seam };
+        let end = if piece.len() > SEAM { piece } else { &seam[..] };
         self.tail = end[end.len().saturating_sub(SEAM)..].to_vec();
     }
 
