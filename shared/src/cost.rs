@@ -31,6 +31,7 @@ pub use usage::{Counts, Images, ReportedUsage, TOOL_UNITS, Usage, unit_names};
 
 use rates::Effective;
 use rust_decimal::Decimal;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use token_kinds::{TokenKind, TokenRate, request_kinds, response_kinds, text};
 use usage::SEARCH_CONTEXTS;
@@ -67,6 +68,7 @@ impl Cost {
 
 pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, TooLarge> {
     let rates = Effective::for_usage(entry, usage, terms);
+    let usage = &*without_paid_images(usage, &rates);
     let (request, response) = (request(usage, &rates)?, response(usage, &rates)?);
     let units = units(usage, &rates)?;
     let parts = [request, response, units];
@@ -95,6 +97,7 @@ pub fn unit_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
 
 fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
     let rates = Effective::for_usage(entry, usage, terms);
+    let usage = &*without_paid_images(usage, &rates);
     let kinds: [(u64, &[&'static str]); 15] = [
         (usage.input, &["request_text_token", "request_token"]),
         (usage.cache_read, &["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]),
@@ -225,6 +228,16 @@ fn is_due(name: &str, usage: &Usage, rates: &Effective<'_>) -> bool {
         AT_ONCE => is_paid(name) || !usage.units.contains_key(ONE_BY_ONE),
         name if SEARCH_CONTEXTS.contains(&name) => is_paid(name) || !is_paid(ONE_BY_ONE),
         _ => true,
+    }
+}
+
+/// Images that are embedded are reported by their pixels and as tokens, and paid once: by their pixels where these have a rate.
+fn without_paid_images<'u>(usage: &'u Usage, rates: &Effective<'_>) -> Cow<'u, Usage> {
+    const PIXELS: &str = "image_pixels";
+    let is_paid_by_pixels = usage.units.contains_key(PIXELS) && rates.unit(PIXELS).is_some();
+    match is_paid_by_pixels && usage.image_input > 0 {
+        true => Cow::Owned(Usage { image_input: 0, ..usage.clone() }),
+        false => Cow::Borrowed(usage),
     }
 }
 

@@ -106,3 +106,27 @@ async fn a_condition_that_cannot_be_kept_or_read_is_refused() {
         answer.text()
     );
 }
+
+/// The trail is asked about the time of the change alone: what somebody changed long before or after is no answer, and no
+/// reason to read all of it.
+#[tokio::test]
+async fn who_changed_something_is_looked_for_near_the_time_of_the_change() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let body = json!({ "name": "p", "workspace_id": service.home.workspace_id, "type": "requests", "unit": "rpm", "value": 10 });
+    let made = client.post("/policies/rate-limits", &body).await.json();
+    let path = format!("/policies/rate-limits/{}", made["id"].as_str().unwrap());
+    let id: uuid::Uuid = made["id"].as_str().unwrap().parse().unwrap();
+    let seen = client.get(&path).await.header("etag").to_owned();
+    assert_eq!(client.put(&path, &json!({ "value": 20 })).await.status, 200);
+    let database = service.database.client().await;
+    for (away, is_known) in [(0.0, true), (50.0, true), (70.0, false), (-70.0, false)] {
+        const MOVE: &str =
+            "UPDATE rate_limits_policies SET last_updated_at = (SELECT max(created_at) FROM audit_logs WHERE resource_id = $1)
+            + $2 * interval '1 second' WHERE id = $3";
+        assert_eq!(database.execute(MOVE, &[&id.to_string(), &away, &id]).await.unwrap(), 1);
+        let stale = send(&client, Method::PUT, &path, &seen, &json!({ "value": 30 })).await;
+        assert_eq!(stale.status, 412, "{away}: {}", stale.text());
+        assert_eq!(stale.json()["data"]["changed"]["by_id"].is_string(), is_known, "{away}: {}", stale.text());
+    }
+}

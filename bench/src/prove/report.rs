@@ -70,6 +70,11 @@ pub fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / (1 << 20) as f64)
 }
 
+/// How far a long proof is.
+pub fn progress(text: &str) {
+    say(&format!("        … {text}"));
+}
+
 #[expect(clippy::print_stdout, reason = "the figures are what this program prints")]
 fn say(line: &str) {
     println!("{line}");

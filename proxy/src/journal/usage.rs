@@ -10,8 +10,10 @@ mod estimate;
 mod hosted_tools;
 pub mod images;
 pub mod invoked;
+mod native_counts;
 pub mod native_model;
 mod outermost;
+mod piece_tools;
 mod report;
 pub mod requested_units;
 mod scan;
@@ -24,7 +26,9 @@ use crate::request::sse::events;
 use crate::request::text_bounds;
 use hosted_tools::ToolCounts;
 use memchr::memmem;
+use native_counts::NativeCounts;
 use outermost::{OuterField, OutermostScan};
+use piece_tools::PieceTools;
 use report::{Report, has_tool_objects};
 use scan::{ScannedKey, ScannedValue};
 use shared::cost::{Counts, Usage};
@@ -68,6 +72,9 @@ pub struct UsageReader {
     text_length: u64,
     /// Of a plain answer that comes in pieces.
     outermost: Option<Box<OutermostScan>>,
+    /// The same, of the provider's own tools.
+    piece_tools: Option<Box<PieceTools>>,
+    native: NativeCounts,
     /// Which of the fields that may hold usage it stood in: the first of them counts.
     usage_field: Option<OuterField>,
     is_begun: bool,
@@ -100,10 +107,16 @@ impl UsageReader {
             }
             return;
         }
+        if native_counts::ends_as_ollamas(piece) {
+            return self.scan_outermost(piece);
+        }
         let beginning = &piece[..piece.len().min(MAX_USAGE_LENGTH)];
         self.model = scan::name_after(beginning, &MODEL, text_bounds::MODEL);
         self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD).or(self.service_tier.take());
         self.note_last(piece);
+        if self.usage.is_empty() && native_counts::may_have_details(piece) {
+            self.scan_outermost(piece);
+        }
         // Only answers in the words of Converse are searched for its object.
         if self.usage.last().is_some_and(|usage| usage.contains("\"inputTokens\""))
             && let Some(tier) = scan::last_object(piece, &TYPED_TIER, text_bounds::WORD, |_| None)
@@ -121,6 +134,14 @@ impl UsageReader {
 
     /// One of several: whether tool calls are in the others is not known.
     fn piece(&mut self, piece: &[u8]) {
+        self.scan_outermost(piece);
+        let tools = self.piece_tools.get_or_insert_default();
+        tools.push(piece);
+        let counts = tools.counts();
+        self.uses_tools(counts);
+    }
+
+    fn scan_outermost(&mut self, piece: &[u8]) {
         let mut scan = self.outermost.take().unwrap_or_default();
         scan.push(piece, |field, value| self.outer(field, value));
         self.outermost = Some(scan);
@@ -137,17 +158,31 @@ impl UsageReader {
             // Cohere's; others keep other things there.
             OuterField::Meta if memmem::find(value, b"\"billed_units\"").is_none() => {}
             OuterField::UsageInfo if memmem::find(value, PAGES).is_none() => {}
-            OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta | OuterField::UsageInfo => {
-                if self.usage_field.is_some_and(|noted| noted < field) {
-                    return;
-                }
-                self.usage_field = Some(field);
-                self.replace(value);
-                if self.service_tier.is_none() {
-                    self.service_tier =
-                        report::tier_of_usage(value).and_then(|tier| scan::name(tier.as_bytes(), text_bounds::WORD));
+            OuterField::Details => {
+                if let Some(usage) = native_counts::usage_of_details(value) {
+                    self.outer_usage(field, usage.as_bytes());
                 }
             }
+            OuterField::PromptEvalCount | OuterField::EvalCount => {
+                self.native.note(field, value);
+                // Both are one report.
+                self.outer_usage(OuterField::PromptEvalCount, self.native.report().as_bytes());
+            }
+            OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta | OuterField::UsageInfo => {
+                self.outer_usage(field, value);
+            }
+        }
+    }
+
+    fn outer_usage(&mut self, field: OuterField, value: &[u8]) {
+        if self.usage_field.is_some_and(|noted| noted < field) {
+            return;
+        }
+        self.usage_field = Some(field);
+        self.replace(value);
+        if self.service_tier.is_none() {
+            self.service_tier =
+                report::tier_of_usage(value).and_then(|tier| scan::name(tier.as_bytes(), text_bounds::WORD));
         }
     }
 
@@ -223,6 +258,14 @@ impl UsageReader {
                     reports += 1;
                     if let Some(object) = object.whole(MAX_USAGE_LENGTH) {
                         self.note(object);
+                    }
+                }
+                (b"details", ScannedValue::Object(object)) if !is_forgeable && reports < MAX_REPORTS => {
+                    reports += 1;
+                    let details = object.whole(MAX_USAGE_LENGTH);
+                    if let Some(usage) = details.and_then(native_counts::usage_of_details) {
+                        self.is_final = true;
+                        self.note(usage.as_bytes());
                     }
                 }
                 (b"model" | b"modelVersion", ScannedValue::Text(text)) if self.model.is_none() => {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The longest value of a header of the protocol that is passed on, and how many are.
@@ -47,6 +48,8 @@ pub struct UpstreamCall {
     /// Longest waits: for the head of the answer, and for each piece of it.
     head_within: Duration,
     idle: Duration,
+    /// All of it was sent, and no answer has refused it. Who gives it up drops its future, which can say nothing then.
+    is_sent: AtomicBool,
 }
 
 impl UpstreamCall {
@@ -73,7 +76,17 @@ impl UpstreamCall {
         }
         headers.extend(own.iter().cloned());
         let forever = Duration::from_secs(3600);
-        Self { method, headers, body, head_within: forever, idle: forever }
+        Self { method, headers, body, head_within: forever, idle: forever, is_sent: AtomicBool::new(false) }
+    }
+
+    /// Whether the server may have done what it was asked: it got all of it, and did not refuse.
+    pub fn is_sent(&self) -> bool {
+        self.is_sent.load(Relaxed)
+    }
+
+    /// The server has refused it.
+    pub fn note_refusal(&self) {
+        self.is_sent.store(false, Relaxed);
     }
 
     /// The method and the name of the body, as far as they are said again in headers.
@@ -110,6 +123,7 @@ impl UpstreamCall {
         match self.send_once(dialer, endpoint, false).await {
             Ok(upstream) => Ok(upstream),
             Err(Failed { is_unread, .. }) if is_unread || may_repeat => {
+                self.is_sent.store(false, Relaxed);
                 let again = self.send_once(dialer, endpoint, true).await;
                 again.map_err(|failed| failed.class)
             }
@@ -128,6 +142,7 @@ impl UpstreamCall {
             request.add(name.clone(), value.clone());
         }
         upstream.send(request, self.body.clone()).await?;
+        self.is_sent.store(true, Relaxed);
         upstream.read_head().await?;
         Ok(upstream)
     }

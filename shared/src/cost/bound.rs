@@ -284,6 +284,28 @@ mod tests {
         assert!(models > 3000 && reserved > models * 4 && compared > reserved * 20, "{models} {reserved} {compared}");
     }
 
+    /// A prompt may be of images altogether, and an answer too.
+    #[test]
+    fn a_formula_that_counts_images_is_reserved_for_as_if_all_were_images() {
+        let value = |name: &str| json!({ "value": name });
+        let product =
+            |one: &str, other: &str| json!({ "operation": "multiply", "operands": [value(one), value(other)] });
+        let sum = |one: Value, other: Value| json!({ "operation": "sum", "operands": [one, other] });
+        let read = product("input_tokens", "rates.request_token");
+        let seen = product("image_input_tokens", "rates.request_image_token");
+        let written = product("output_tokens", "rates.response_token");
+        let drawn = product("image_output_tokens", "rates.response_image_token");
+        let entry = json!({ "pricing_config": {
+            "pay_as_you_go": { "request_token": { "price": 2 }, "response_token": { "price": 1 },
+                "request_image_token": { "price": 5 }, "response_image_token": { "price": 7 } },
+            "calculate": { "request": sum(read, seen), "response": sum(written, drawn) } } });
+        assert_eq!(cents(10, 3, &[PriceMode::Standard], CacheLifetime::None, &entry), Some(10 * 5 + 3 * 7));
+        let usage = Usage { image_input: 10, image_output: 3, ..Usage::default() };
+        let bill = bill(&usage, &serde_json::from_value(entry.clone()).unwrap(), &Terms::default());
+        assert_eq!(bill.cents, Some(Decimal::from(10 * 5 + 3 * 7)), "as much as it may cost");
+        compare("a formula with images", &serde_json::from_value(entry).unwrap());
+    }
+
     #[test]
     fn a_formula_is_reserved_for_only_where_every_token_adds_the_same() {
         let value = |name: &str| json!({ "value": name });

@@ -43,6 +43,22 @@ fn the_parts_of_a_cost_are_told_apart() {
     assert_eq!((found.cents().to_string(), found.usd().to_string()), ("23".into(), "0.23".into()));
 }
 
+/// Voyage's: the total holds the images as tokens.
+#[test]
+fn images_that_are_embedded_are_paid_once() {
+    let usage = Usage::parse(&json!({ "text_tokens": 5, "image_pixels": 2_000_000, "total_tokens": 3576 })).unwrap();
+    let tokens = json!({ "request_token": { "price": 1 } });
+    let pixels =
+        json!({ "request_token": { "price": 1 }, "additional_units": { "image_pixels": { "price": "0.001" } } });
+    for (rates, cents, is_complete) in [(pixels, 5 + 2000, true), (tokens, 3576, false)] {
+        let found = cost(&usage, &entry(rates.clone()), &Terms::default()).unwrap();
+        assert_eq!((found.cents(), found.is_complete), (cents.into(), is_complete), "{rates}");
+    }
+    let rates =
+        entry(json!({ "request_token": { "price": 1 }, "additional_units": { "image_pixels": { "price": 2 } } }));
+    assert_eq!(unit_prices(&usage, &rates, &Terms::default()), r#"{"request_token":"1","image_pixels":"2"}"#);
+}
+
 #[test]
 fn cents_are_stored_with_ten_decimals() {
     let rates = json!({ "request_token": { "price": "0.00000000006" } });

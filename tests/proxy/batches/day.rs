@@ -92,6 +92,33 @@ async fn rows_that_do_not_say_what_they_used_are_estimated_and_charged() {
     stack.until("what the rows cost is charged", is_charged).await;
 }
 
+/// What it used is guessed from its beginning and its length, and nothing of it is held.
+#[tokio::test]
+async fn an_answer_that_is_longer_than_a_line_may_be_is_estimated_and_all_other_rows_are_there() {
+    const LONG: usize = 17 << 20;
+    let stack = Stack::start().await;
+    let long = json!({ "mock": { "reply_bytes": LONG } }).to_string();
+    let rows = [row("a", "gpt-4o-mini", "Hello"), row("b", "gpt-4o-mini", &long), row("c", "gpt-4o-mini", "Hello")];
+    let batch = begin(&stack, &rows, "24h", json!({})).await;
+    let over = ended(&stack, &batch).await;
+    assert_eq!(over["status"], "completed", "{over}");
+    let good = results(&stack, &over["output_file_id"]).await;
+    assert_eq!(good.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    let bad = results(&stack, &over["error_file_id"]).await;
+    assert_eq!((bad.len(), bad[0].0.as_str()), (1, "b"), "{bad:?}");
+    assert!(bad[0].1.to_string().contains("answer_too_long"), "{bad:?}");
+    let logs = logged(&stack, id(&batch), 3).await;
+    let cost: Decimal = logs.iter().filter_map(|(_, cost)| *cost).sum();
+    assert_eq!(cost.normalize(), decimal(&over["cost"]).normalize(), "{over}");
+    const GUESSED: &str = "SELECT req_units, res_units FROM request_logs
+        WHERE metadata->>'_batch_id' = $1 AND usage_estimated";
+    let found = stack.database.client().await.query(GUESSED, &[&id(&batch)]).await.unwrap();
+    let (prompt, completion): (i64, i64) = (found[0].get(0), found[0].get(1));
+    assert!(found.len() == 1 && (5..60).contains(&prompt), "{prompt}");
+    // Of the text at least what a line may have is known to be there.
+    assert!(completion >= (1 << 20) && completion <= i64::try_from(LONG).unwrap(), "{completion}");
+}
+
 #[tokio::test]
 async fn a_batch_price_is_charged_where_there_is_one() {
     let rates =

@@ -8,6 +8,7 @@ use crate::upstream::RawUpstream;
 use harness::chat;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
+use std::io::Write as _;
 
 const MODEL: &str = "gpt-4o";
 
@@ -233,5 +234,53 @@ async fn a_default_budget_ends_by_estimates_and_a_strict_one_lets_no_unbounded_c
     let strict = limited(&stack, json!({ "usage_limits": { "credit_limit": 100, "strict": true } })).await;
     for path in ["/threads/t/runs", "/batches", "/threads"] {
         assert_eq!(strict.post(path, &json!({ "model": MODEL })).await.status, 412, "{path}");
+    }
+}
+
+/// What its bytes say is shorter by far than what was written.
+#[tokio::test]
+async fn compressed_text_of_a_type_that_nobody_knows_is_estimated_by_what_it_says() {
+    let stack = patient().await;
+    let upstream = RawUpstream::start().await;
+    let said = "word ".repeat(400);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(said.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let kinds = ["application/x-unheard-of", "text/plain"];
+    for kind in kinds {
+        let length = packed.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Encoding: gzip\r\nContent-Length: {length}\r\n\r\n"
+        );
+        upstream.answer([head.as_bytes(), &packed].concat());
+        let body = json!({ "model": MODEL, "content": "Hello" }).to_string();
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(post("/v1/threads/t/runs", &credentials_for(&stack, &upstream.url()), &body)).await;
+        assert_eq!(wire.answer().await.unwrap().body.len(), length, "{kind}: it passes as it came");
+    }
+    for (row, kind) in rows(&stack, kinds.len()).await.iter().zip(kinds) {
+        let (_, completion) = tokens(row);
+        assert!(row.get::<_, bool>("usage_estimated") && (300..900).contains(&completion), "{kind}: {completion}");
+    }
+}
+
+/// It was made before, and paid for then.
+#[tokio::test]
+async fn what_is_looked_up_costs_nothing_though_it_looks_like_a_stream() {
+    let stack = patient().await;
+    let upstream = RawUpstream::start().await;
+    let delta = json!({ "choices": [{ "delta": { "content": "word ".repeat(400) } }] });
+    let kinds = ["text/plain", "application/x-unheard-of", "text/event-stream"];
+    for kind in kinds {
+        upstream.answer(answered(kind, &format!("data: {delta}\n\n")));
+        let head = credentials_for(&stack, &upstream.url());
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(format!("GET /v1/threads/t/runs/r HTTP/1.1\r\n{head}\r\n")).await;
+        assert_eq!(wire.answer().await.unwrap().status, 200, "{kind}");
+    }
+    for (row, kind) in rows(&stack, kinds.len()).await.iter().zip(kinds) {
+        let cost = row.get::<_, Option<Decimal>>("cost");
+        assert_eq!((tokens(row), cost), ((0, 0), Some(Decimal::ZERO)), "{kind}");
+        assert!(!row.get::<_, bool>("usage_estimated"), "{kind}");
     }
 }

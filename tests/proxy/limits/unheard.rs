@@ -152,3 +152,47 @@ async fn under_a_strict_budget_all_that_the_answer_may_have_had_is_charged() {
     assert!(all[0].get::<_, bool>("usage_estimated"));
     is_charged(&stack, &[&all[0]], "both are charged").await;
 }
+
+/// On a connection that was kept, silence says that the provider had closed it before the call came.
+#[tokio::test]
+async fn a_kept_connection_that_ends_without_a_word_costs_nothing() {
+    let stack = Stack::builder().proxy("LIMITS_WAIT_MS", "20000").proxy("PROXY_THREADS", "1").start().await;
+    let (client, body) = client(&stack, &target(&stack, json!({}))).await;
+    let silence = json!([{ "no_answer": true }]);
+    let [engine, relay] = LANES;
+    // One that is held whole goes to the provider once more, and is paid once.
+    assert_eq!(client.post(engine, &body).await.status, 200);
+    stack.mock.script(silence.clone()).unwrap();
+    assert_eq!(client.post(engine, &body).await.status, 200);
+    let all = rows(&stack, 2).await;
+    assert_eq!(tokens(&all[0]), tokens(&all[1]));
+    assert_eq!((cost(&all[0]), all[1].get::<_, bool>("usage_estimated")), (cost(&all[1]), false));
+    // One that passes does not.
+    assert_eq!(client.post(relay, &body).await.status, 200);
+    stack.mock.script(silence).unwrap();
+    assert_eq!(client.post(relay, &body).await.status, 503);
+    let all = rows(&stack, 4).await;
+    assert_eq!((status(&all[3]), tokens(&all[3]), cost(&all[3])), (503, (0, 0), Decimal::ZERO));
+    assert!(!all[3].get::<_, bool>("usage_estimated"));
+}
+
+/// Its prompt is guessed from what passed: the second time alone.
+#[tokio::test]
+async fn a_body_that_is_sent_again_is_counted_once() {
+    let stack = Stack::builder().proxy("LIMITS_WAIT_MS", "20000").proxy("PROXY_THREADS", "1").start().await;
+    let (client, body) = client(&stack, &target(&stack, json!({}))).await;
+    let path = "/threads/thread_1";
+    assert_eq!(client.put(path, &body).await.status, 200);
+    let event = json!({ "choices": [{ "delta": { "content": "word ".repeat(100) } }] });
+    let stream = json!({ "content_type": "text/event-stream", "body": format!("data: {event}\n\n") });
+    for faults in [json!([stream.clone()]), json!([{ "no_answer": true }, stream])] {
+        stack.mock.reset();
+        let expected = faults.as_array().unwrap().len();
+        stack.mock.script(faults).unwrap();
+        assert_eq!(client.put(path, &body).await.status, 200);
+        assert_eq!(stack.mock.requests().len(), expected, "how often it was sent");
+    }
+    let all = rows(&stack, 3).await;
+    let (once, again) = (tokens(&all[1]), tokens(&all[2]));
+    assert!(once.0 > 50 && once == again, "{once:?} {again:?}");
+}

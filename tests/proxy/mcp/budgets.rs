@@ -60,6 +60,41 @@ async fn priced_tools_use_up_budgets_and_those_that_fail_do_not() {
     }
 }
 
+/// Whatever the server did: it was asked, and nobody heard that it refused.
+#[tokio::test]
+async fn a_call_that_is_sent_and_not_answered_has_its_price_and_one_that_is_refused_has_none() {
+    let stack = Stack::builder().proxy("MCP_CALL_TIMEOUT_MS", "3000").start().await;
+    let client = serve(&stack, "tools", "json", json!({})).await;
+    let change = json!({ "capabilities": [
+        { "name": "echo", "type": "tool", "price": PRICE }, { "name": "delete", "type": "tool", "enabled": false },
+    ] });
+    let changed = stack.administrator().put("/mcp-integrations/tools/capabilities", &change).await;
+    assert_eq!(changed.json(), json!({ "success": true }));
+    let client = session(&client, "/tools/mcp").await;
+    let is_known = async || {
+        let listed = client.post("/tools/mcp", &request(1, "tools/list", json!({}))).await;
+        !listed.text().contains("\"delete\"")
+    };
+    stack.until("the proxy knows the price", is_known).await;
+    for fault in [json!({ "latency_ms": 60_000 }), json!({ "status": 503 }), json!({ "no_answer": true })] {
+        stack.mock.script(json!([fault])).unwrap();
+        let answer = client.post("/tools/mcp", &call(2, "echo", "x")).await;
+        assert_eq!(answer.json()["error"]["code"], -32051, "{fault}: {}", answer.text());
+    }
+    let database = stack.database.client().await;
+    const FOUND: &str =
+        "SELECT cost, usage_estimated FROM request_logs WHERE ai_model = 'tools/echo' ORDER BY created_at";
+    let found = async || {
+        let rows = database.query(FOUND, &[]).await.unwrap();
+        rows.iter()
+            .map(|row| (row.get::<_, Decimal>("cost"), row.get::<_, bool>("usage_estimated")))
+            .collect::<Vec<_>>()
+    };
+    stack.until("all are logged", async || found().await.len() == 3).await;
+    let due = (Decimal::from(PRICE), true);
+    assert_eq!(found().await, [due, (Decimal::ZERO, false), due]);
+}
+
 /// The record of a call waits on disk when the process is killed, and is priced by the next one.
 #[tokio::test]
 async fn a_tool_has_its_price_although_the_proxy_was_killed_before_its_log_was_stored() {

@@ -7,6 +7,7 @@ use crate::prove::client::Caller;
 use anyhow::{Context as _, ensure};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Words of three letters with the space before them: a token for every vocabulary, and four characters for the mock.
 const WORDS: [&str; 8] = [" the", " and", " for", " was", " had", " not", " but", " all"];
@@ -47,28 +48,44 @@ pub enum Kind {
     Realtime,
 }
 
-pub const KINDS: [Kind; 15] = [
-    Kind::Plain,
-    Kind::Streamed,
-    Kind::Silent,
-    Kind::Cut,
-    Kind::Retried,
-    Kind::Denied,
-    Kind::Hedged,
-    Kind::Cached,
-    Kind::Judged,
-    Kind::Searched,
-    Kind::Strict,
-    Kind::Embedding,
-    Kind::Prompt,
-    Kind::Tool,
-    Kind::Realtime,
-];
+/// Who runs the rows of a batch, and what its client asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    pub name: &'static str,
+    pub value: &'static str,
+}
 
-/// Rows of batches, by who runs them.
-pub const BATCH_KINDS: [(&str, &str); 2] = [("immediate", "immediate"), ("day", "24h")];
+pub const DAY: &str = "day";
+pub const WINDOWS: [Window; 2] = [Window { name: "immediate", value: "immediate" }, Window { name: DAY, value: "24h" }];
 
 impl Kind {
+    pub const ALL: [Self; 15] = [
+        Self::Plain,
+        Self::Streamed,
+        Self::Silent,
+        Self::Cut,
+        Self::Retried,
+        Self::Denied,
+        Self::Hedged,
+        Self::Cached,
+        Self::Judged,
+        Self::Searched,
+        Self::Strict,
+        Self::Embedding,
+        Self::Prompt,
+        Self::Tool,
+        Self::Realtime,
+    ];
+
+    /// Until the records of a call are surely written, after its client is done with it. Where the client has read the end of
+    /// all that is paid, they are there before.
+    pub fn records_within(self) -> Duration {
+        match self {
+            Self::Cut | Self::Hedged | Self::Realtime => Duration::from_millis(300),
+            _ => Duration::ZERO,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",

@@ -1,14 +1,14 @@
 //! The stack of the proof with everything that its calls need: an embedder, a judge, a prompt, an MCP server with a priced tool,
 //! and a strict budget.
 
-use super::kinds::{EMBEDDER, JUDGE, STRICT, chat};
+use super::kinds::{EMBEDDER, JUDGE, Kind, STRICT, WINDOWS};
 use crate::compare::mcp::INSERT;
 use crate::mock::{Mock, Options};
 use crate::prove::client::{Caller, empty};
 use crate::prove::report::Report;
 use crate::prove::stack::Stack;
 use anyhow::{Context as _, ensure};
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use shared::bootstrap;
 use shared::seal::Keyring;
@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// What one call under the strict budget uses, about: half of them find it used up.
 const TOKENS_OF_ONE: u32 = 30;
-const PRICE: f64 = 2.5;
+/// Of a call of the tool, in cents.
+pub const PRICE: f64 = 2.5;
 const PROMPT: &str = "bill";
 /// A prompt whose text is what the call says.
 const ADD_PROMPT: &str = r#"
@@ -41,13 +42,14 @@ pub struct Shop {
     pub cap: u32,
     pub policy: String,
     counter: Counter,
+    database: tokio_postgres::Client,
 }
 
 /// What a client needs to make calls.
 #[derive(Clone)]
 pub struct Counter {
-    provider: String,
-    bare: Caller,
+    pub provider: String,
+    pub bare: Caller,
     pub mcp: Caller,
     pub judge: String,
     pub prompt: &'static str,
@@ -84,6 +86,8 @@ impl Shop {
         let stack = Stack::billing(&[
             ("GATEWAY_MASTER_KEY", keyring.trim()),
             ("JOURNAL_SHIP_MS", "200"),
+            ("BATCH_ROWS", "10"),
+            ("BATCH_EVERY_SECONDS", "1"),
             ("LIMITS_WAIT_MS", "20000"),
             ("SEMANTIC_CACHE_EMBEDDING_PROVIDER", "openai"),
             ("SEMANTIC_CACHE_EMBEDDINGS_URL", &embeddings),
@@ -98,7 +102,7 @@ impl Shop {
         let judge = json!({ "name": "Judge", "workspace_id": workspace, "config": judge });
         let judge = made(&administrator, Method::POST, "/v1/configs", &judge).await?;
         let judge = judge["slug"].as_str().context("a config has no slug")?.to_owned();
-        let cap = (calls / super::KINDS.len() as u32 * TOKENS_OF_ONE).max(500);
+        let cap = (calls / Kind::ALL.len() as u32 * TOKENS_OF_ONE).max(500);
         let budget = json!({ "name": "Strict", "workspace_id": workspace, "type": "tokens", "credit_limit": cap,
             "strict": true, "conditions": [{ "key": "metadata.purse", "value": STRICT }],
             "group_by": [{ "key": "metadata.purse" }] });
@@ -112,7 +116,7 @@ impl Shop {
         let bare = stack.bare()?;
         let mcp = bare.with("x-gateway-api-key", &key)?.with("accept", "application/json, text/event-stream")?;
         let counter = Counter { provider: stack.mock.url(), bare, mcp, judge, prompt: PROMPT };
-        let mut shop = Self { stack, embedder, cap, policy, counter };
+        let mut shop = Self { stack, embedder, cap, policy, counter, database };
         // What was written is known to a proxy that starts.
         shop.stack.proxy.signal(crate::process::Signal::TERM)?;
         shop.stack.proxy.ended_within(PATIENCE).await?.context("the proxy does not leave")?;
@@ -130,40 +134,22 @@ impl Shop {
         self.counter.clone()
     }
 
-    /// A batch of so many rows that bear one tag.
-    pub async fn run_batch(&self, kind: &str, window: &str, rows: u32) -> anyhow::Result<()> {
-        let (caller, tag) = (&self.counter.bare, format!("{kind}-0"));
-        let lines: String = (0..rows)
-            .map(|number| {
-                let body = chat(&tag, 20, &json!({ "words": 20 }), false);
-                let row = json!({ "custom_id": format!("row-{number}"), "method": "POST", "url": "/v1/chat/completions",
-                    "body": body });
-                format!("{row}\n")
-            })
-            .collect();
-        let form = format!(
-            "--xYz\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--xYz\r\nContent-Disposition: \
-             form-data; name=\"file\"; filename=\"rows.jsonl\"\r\n\r\n{lines}\r\n--xYz--\r\n"
-        );
-        let mut request = caller.request(Method::POST, "/v1/files", crate::prove::client::whole(form));
-        let kind_of_form = HeaderValue::from_static("multipart/form-data; boundary=xYz");
-        request.headers_mut().insert(header::CONTENT_TYPE, kind_of_form);
-        let file = object(caller.answer(request).await?)?;
-        let options = json!({ "x-gateway-provider": "openai", "x-gateway-custom-host": self.counter.provider,
-            "authorization": format!("Bearer sk-{kind}"), "x-gateway-metadata": json!({ "bill": tag }).to_string() });
-        let asked = json!({ "input_file_id": file["id"], "endpoint": "/v1/chat/completions", "completion_window": window,
-            "gateway_options": options });
-        let batch = object(caller.answer(caller.post_json("/v1/batches", &asked)).await?)?;
-        let path = format!("/v1/batches/{}", batch["id"].as_str().unwrap_or_default());
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let now = object(caller.answer(caller.request(Method::GET, &path, empty())).await?)?;
-            if now["status"] == "completed" {
-                return Ok(());
-            }
-            ensure!(Instant::now() < end && now["status"] != "failed", "the batch does not complete: {now}");
-            tokio::time::sleep(Duration::from_millis(200)).await;
+    /// Whether a batch that is not over is there, by window.
+    pub async fn batches_under_way(&self) -> anyhow::Result<[bool; 2]> {
+        const MODES: &str = "SELECT DISTINCT mode FROM batches WHERE status IN ('in_progress', 'finalizing')";
+        let rows = self.database.query(MODES, &[]).await?;
+        let modes: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        Ok(WINDOWS.map(|window| modes.iter().any(|mode| mode == window.value)))
+    }
+
+    /// What a killed proxy had leased is free, as it would be after the time of its leases.
+    pub async fn end_leases(&self) -> anyhow::Result<()> {
+        const BATCHES: &str = "UPDATE batches SET lease_until = now() WHERE lease_until > now()";
+        const ROWS: &str = "UPDATE batch_rows SET lease_until = now() WHERE state = 1 AND lease_until > now()";
+        for statement in [BATCHES, ROWS] {
+            self.database.execute(statement, &[]).await?;
         }
+        Ok(())
     }
 
     pub fn close(self, report: &mut Report) -> anyhow::Result<()> {
@@ -177,7 +163,7 @@ async fn made(caller: &Caller, method: Method, path: &str, body: &Value) -> anyh
     object(caller.answer(request).await?).with_context(|| path.to_owned())
 }
 
-fn object((status, text): (StatusCode, String)) -> anyhow::Result<Value> {
+pub fn object((status, text): (StatusCode, String)) -> anyhow::Result<Value> {
     ensure!(status.is_success(), "{status}: {text}");
     Ok(serde_json::from_str(&text)?)
 }

@@ -86,10 +86,10 @@ impl Pricer {
 }
 
 impl Pricer {
-    /// Nothing where nobody set a price, and for calls that failed.
+    /// Nothing where nobody set a price, and for calls that failed. One that was sent and not answered is marked as a guess.
     fn price_of_tool(&self, record: &Record<'_>) -> Decimal {
-        let is_answered = (200..300).contains(&record.status);
-        let name = record.requested_model.filter(|_| is_answered);
+        let is_due = (200..300).contains(&record.status) || record.estimate.is_some();
+        let name = record.requested_model.filter(|_| is_due);
         let price = name.and_then(|name| self.snapshot.mcp_price(record.organisation_id, name));
         price.filter(is_storable).unwrap_or(Decimal::ZERO)
     }

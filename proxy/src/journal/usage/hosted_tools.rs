@@ -21,7 +21,7 @@ static GROUNDING_CHUNKS: LazyLock<memmem::Finder<'static>> =
 const MEMBER: &str = ",\"gateway_units\":{";
 
 /// The kinds of items, with the place of their unit.
-const ITEMS: [(&str, usize); 4] =
+pub(super) const ITEMS: [(&str, usize); 4] =
     [("web_search_call", 0), ("code_interpreter_call", 2), ("file_search_call", 3), ("image_generation_call", 7)];
 
 /// Which unit an item of a response is.
@@ -44,7 +44,7 @@ pub fn in_response(body: &[u8]) -> ToolCounts {
 }
 
 /// Whether what stands here follows a colon: the name of a kind, and no key.
-fn is_value(body: &[u8], at: usize) -> bool {
+pub(super) fn is_value(body: &[u8], at: usize) -> bool {
     body[..at].iter().rev().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
 }
 

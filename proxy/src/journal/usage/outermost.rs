@@ -8,8 +8,12 @@ use memchr::memchr2;
 
 /// Longest value that is kept. Of a longer text its beginning, of a longer object nothing.
 const LONGEST: usize = 8 << 10;
+/// The same of TGI's details, which list all tokens.
+const LONGEST_DETAILS: usize = 64 << 10;
 /// No key that is looked for is longer.
-const LONGEST_KEY: usize = 16;
+const LONGEST_KEY: usize = 20;
+/// Of a number, in digits.
+const LONGEST_COUNT: usize = 18;
 
 /// Of those that hold usage, the first counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +23,11 @@ pub enum OuterField {
     Meta,
     /// Mistral's, of pages.
     UsageInfo,
+    /// TGI's.
+    Details,
+    /// Ollama's, numbers.
+    PromptEvalCount,
+    EvalCount,
     Model,
     ModelVersion,
     ServiceTier,
@@ -35,6 +44,9 @@ impl OuterField {
             b"usageMetadata" => Self::UsageMetadata,
             b"meta" => Self::Meta,
             b"usage_info" => Self::UsageInfo,
+            b"details" => Self::Details,
+            b"prompt_eval_count" => Self::PromptEvalCount,
+            b"eval_count" => Self::EvalCount,
             b"model" => Self::Model,
             b"modelVersion" => Self::ModelVersion,
             b"service_tier" => Self::ServiceTier,
@@ -49,18 +61,26 @@ impl OuterField {
     }
 
     fn is_object(self) -> bool {
-        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta | Self::UsageInfo | Self::TypedTier)
+        matches!(
+            self,
+            Self::Usage | Self::UsageMetadata | Self::Meta | Self::UsageInfo | Self::Details | Self::TypedTier
+        )
+    }
+
+    fn is_count(self) -> bool {
+        matches!(self, Self::PromptEvalCount | Self::EvalCount)
     }
 }
 
 /// What the bytes that pass are kept as.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Capture {
     #[default]
     Nothing,
     Key,
     Text(OuterField),
     Object(OuterField),
+    Count(OuterField),
 }
 
 /// What comes next in an outermost object.
@@ -83,7 +103,7 @@ pub struct OutermostScan {
     is_text: bool,
     is_escaped: bool,
     expected: Expected,
-    kept: Kept,
+    capture: Capture,
     bytes: Vec<u8>,
     is_too_long: bool,
 }
@@ -107,7 +127,7 @@ impl OutermostScan {
 
     /// Whether nothing of what comes next is looked for or kept.
     fn is_inside(&self) -> bool {
-        self.depth > self.base + 1 && !matches!(self.kept, Kept::Object(_))
+        self.depth > self.base + 1 && !matches!(self.capture, Capture::Object(_))
     }
 
     /// Further in: only what opens and closes counts. Most bytes of embeddings are of this kind.
@@ -139,50 +159,68 @@ impl OutermostScan {
             return at + 1;
         }
         self.is_text = false;
-        match self.kept {
-            Kept::Nothing => {}
-            Kept::Object(_) => self.keep(&rest[..=at]),
-            Kept::Key => {
+        match self.capture {
+            Capture::Nothing | Capture::Count(_) => {}
+            Capture::Object(_) => self.keep(&rest[..=at]),
+            Capture::Key => {
                 self.keep(&rest[..at]);
                 let field = if self.is_too_long { None } else { OuterField::from_key(&self.bytes) };
                 self.expected = Expected::Value(field);
-                self.kept = Kept::Nothing;
+                self.capture = Capture::Nothing;
             }
-            Kept::Text(field) => {
+            Capture::Text(field) => {
                 self.keep(&rest[..at]);
                 found(field, &self.bytes);
-                self.kept = Kept::Nothing;
+                self.capture = Capture::Nothing;
             }
         }
         at + 1
     }
 
     fn read_structure(&mut self, byte: u8, found: &mut impl FnMut(OuterField, &[u8])) {
+        if let Capture::Count(field) = self.capture {
+            if byte.is_ascii_digit() {
+                return self.keep(&[byte]);
+            }
+            self.capture = Capture::Nothing;
+            // A fraction is no count.
+            if !self.is_too_long && (matches!(byte, b',' | b'}') || byte.is_ascii_whitespace()) {
+                found(field, &self.bytes);
+            }
+        }
         let is_outer = self.has_fields && self.depth == self.base + 1;
         match byte {
             b'"' => {
                 self.is_text = true;
                 match self.expected {
-                    Expected::Key if is_outer => self.begin(Kept::Key),
-                    Expected::Value(Some(field)) if is_outer && field.is_text() => self.begin(Kept::Text(field)),
+                    Expected::Key if is_outer => self.begin(Capture::Key),
+                    Expected::Value(Some(field)) if is_outer && field.is_text() => self.begin(Capture::Text(field)),
                     _ => {}
                 }
             }
             b'{' | b'[' => self.open(byte, is_outer),
             b',' if is_outer => self.expected = Expected::Key,
+            b'0'..=b'9' if is_outer => {
+                if let Expected::Value(Some(field)) = self.expected
+                    && field.is_count()
+                {
+                    self.begin(Capture::Count(field));
+                    self.keep(&[byte]);
+                }
+            }
             // What else begins with it is no JSON.
             b't' if is_outer && self.expected == Expected::Value(Some(OuterField::Background)) => {
                 found(OuterField::Background, b"true");
             }
             _ => {}
         }
-        if matches!(self.kept, Kept::Object(_)) {
+        if matches!(self.capture, Capture::Object(_)) {
             self.keep(&[byte]);
         }
         if matches!(byte, b'}' | b']') {
             self.close(found);
         }
-        if is_outer && !matches!(byte, b',' | b':') && !byte.is_ascii_whitespace() && self.kept != Kept::Key {
+        if is_outer && !matches!(byte, b',' | b':') && !byte.is_ascii_whitespace() && self.capture != Capture::Key {
             // Whatever a value begins with, no other one follows before the next comma.
             self.expected = Expected::End;
         }
@@ -198,7 +236,7 @@ impl OutermostScan {
             && byte == b'{'
             && field.is_object()
         {
-            self.begin(Kept::Object(field));
+            self.begin(Capture::Object(field));
         }
         if self.depth == self.base + 1 {
             self.has_fields = byte == b'{';
@@ -208,27 +246,29 @@ impl OutermostScan {
 
     fn close(&mut self, found: &mut impl FnMut(OuterField, &[u8])) {
         self.depth = self.depth.saturating_sub(1);
-        if let Kept::Object(field) = self.kept
+        if let Capture::Object(field) = self.capture
             && self.depth <= self.base + 1
         {
-            self.kept = Kept::Nothing;
+            self.capture = Capture::Nothing;
             if !self.is_too_long {
                 found(field, &self.bytes);
             }
         }
     }
 
-    fn begin(&mut self, kept: Kept) {
-        self.kept = kept;
+    fn begin(&mut self, capture: Capture) {
+        self.capture = capture;
         self.bytes.clear();
         self.is_too_long = false;
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let longest = match self.kept {
-            Kept::Nothing => return,
-            Kept::Key => LONGEST_KEY,
-            Kept::Text(_) | Kept::Object(_) => LONGEST,
+        let longest = match self.capture {
+            Capture::Nothing => return,
+            Capture::Key => LONGEST_KEY,
+            Capture::Count(_) => LONGEST_COUNT,
+            Capture::Object(OuterField::Details) => LONGEST_DETAILS,
+            Capture::Text(_) | Capture::Object(_) => LONGEST,
         };
         let room = longest - self.bytes.len();
         self.is_too_long |= bytes.len() > room;
@@ -270,7 +310,9 @@ mod tests {
 
     #[test]
     fn only_the_outermost_fields_are_found_wherever_the_answer_is_cut() {
-        use OuterField::{Meta, Model, ModelVersion, ServiceTier, Usage, UsageMetadata};
+        use OuterField::{
+            Details, EvalCount, Meta, Model, ModelVersion, PromptEvalCount, ServiceTier, Usage, UsageMetadata,
+        };
         let forged = r#"{"usage":{"total_tokens":1},"model":"cheap","service_tier":"batch","a":["}",{"usage":{}}]}"#;
         for (body, expected) in [
             (
@@ -294,6 +336,18 @@ mod tests {
             ("{\"usage\":{\"a\":1}}\n{\"model\":\"m\"}\n".to_owned(), vec![(Usage, r#"{"a":1}"#), (Model, "m")]),
             (r#"{"usage":"text","model":{"model":"no"},"service_tier":["usage",{"usage":{}}]}"#.to_owned(), vec![]),
             (r#"{"a":"usage","usage":3,"b":"model"}"#.to_owned(), vec![]),
+            (
+                r#"{"message":{"eval_count":1},"prompt_eval_count": 26 ,"eval_count":298}"#.to_owned(),
+                vec![(PromptEvalCount, "26"), (EvalCount, "298")],
+            ),
+            (
+                format!(
+                    r#"{{"eval_count":1.5,"prompt_eval_count":"3"}}{{"eval_count":-1,"prompt_eval_count":{}}}"#,
+                    "9".repeat(30)
+                ),
+                vec![],
+            ),
+            (r#"[{"generated_text":"a","details":{"x":[1]}}]"#.to_owned(), vec![(Details, r#"{"x":[1]}"#)]),
         ] {
             let expected: Vec<_> = expected.into_iter().map(|(field, value)| (field, value.to_owned())).collect();
             let bytes = body.as_bytes();

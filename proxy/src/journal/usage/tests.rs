@@ -317,3 +317,60 @@ fn an_answer_that_rests_on_maps_is_one_of_them_whole_or_streamed() {
         assert_eq!((of(plain(&body)), of(stream(&[&body]))), (maps, maps), "{metadata}");
     }
 }
+
+#[test]
+fn servers_that_people_run_themselves_count_in_their_own_words() {
+    let ollama = r#"{"model":"llama3.2","message":{"role":"assistant","tool_calls":[{"function":{"name":"f",
+        "arguments":{"usage":{"prompt_tokens":1,"completion_tokens":1},"eval_count":2}}}]},"done":true,
+        "total_duration":5191566416,"prompt_eval_count":26,"prompt_eval_duration":130079000,"eval_count":259,
+        "eval_duration":4232710000}"#;
+    let streamed = r#"{"model":"llama3.2","message":{"content":"a"},"done":false}
+        {"model":"llama3.2","message":{"content":""},"done":true,"prompt_eval_count":26,"eval_count":259}"#;
+    let embedded = r#"{"model":"all-minilm","embeddings":[[0.1,0.2]],"total_duration":14143917,"prompt_eval_count":8}"#;
+    let tgi = r#"{"generated_text":"b","details":{"finish_reason":"length","generated_tokens":3,"seed":null,
+        "prefill":[{"id":1,"text":"\"generated_tokens\":9"},{"id":2,"text":"x"}],"tokens":[{"id":5,"text":"b"}]}}"#;
+    let listed = format!("[{tgi}]");
+    for (body, model, tokens) in [
+        (ollama, Some("llama3.2"), (26, 259)),
+        (streamed, Some("llama3.2"), (26, 259)),
+        (embedded, Some("all-minilm"), (8, 0)),
+        (tgi, None, (2, 3)),
+        (&listed, None, (2, 3)),
+    ] {
+        let whole = plain(body);
+        let usage = whole.told().unwrap_or_else(|| panic!("{body}"));
+        assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), tokens, "{body}");
+        assert_eq!(whole.model.as_deref(), model, "{body}");
+        for length in 1..body.len() {
+            let mut found = UsageReader::default();
+            body.as_bytes().chunks(length).for_each(|piece| found.plain(piece, false));
+            let usage = found.told().unwrap_or_else(|| panic!("in pieces of {length}: {body}"));
+            assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), tokens, "in pieces of {length}: {body}");
+        }
+    }
+    // What was read is not said, so that all of it is estimated.
+    assert_eq!(plain(r#"{"generated_text":"b","details":{"generated_tokens":3,"prefill":[]}}"#).told(), None);
+    let stream = stream(&[
+        r#"{"index":1,"token":{"id":5,"text":"b"},"generated_text":null,"details":null}"#,
+        r#"{"index":2,"token":{"id":6,"text":"c"},"generated_text":"bc","details":{"finish_reason":"length","generated_tokens":2,"seed":null,"input_length":7}}"#,
+    ]);
+    let usage = stream.told().unwrap();
+    assert_eq!((usage.prompt_tokens(), usage.completion_tokens(), stream.is_final), (7, 2, true));
+}
+
+#[test]
+fn fees_of_tools_are_counted_in_an_answer_that_comes_in_pieces() {
+    let response = r#"{"id":"r","object":"response","model":"gpt-5","output":[{"type":"web_search_call"},
+        {"type":"file_search_call"},{"type":"web_search_call"}],"usage":{"input_tokens":5,"output_tokens":1}}"#;
+    let grounded = r#"{"candidates":[{"groundingMetadata":{"webSearchQueries":["a","b"]}}],
+        "usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1},"modelVersion":"g"}"#;
+    for body in [response, grounded] {
+        let whole = plain(body).told().unwrap();
+        assert!(!whole.units.is_empty(), "{body}");
+        for length in 1..body.len() {
+            let mut found = UsageReader::default();
+            body.as_bytes().chunks(length).for_each(|piece| found.plain(piece, false));
+            assert_eq!(found.told().as_ref(), Some(&whole), "in pieces of {length}: {body}");
+        }
+    }
+}

@@ -356,10 +356,15 @@ impl Attempt {
         self.called.as_deref().filter(|_| is_repeated).or(told)
     }
 
+    /// Whether a price of its own is due although no answer came, or none that is of use.
+    pub fn is_own_price_due_unheard(&self, status: u16) -> bool {
+        self.is_unheard && !(200..300).contains(&status) && self.own_price.is_some_and(|price| price > 0)
+    }
+
     /// For its limits; `guess` where it has not said everything.
     pub fn used(&self, guess: Option<(u64, u64)>, status: u16) -> Used<'_> {
         // As the logs say it: what failed costs nothing.
-        let is_due = (200..300).contains(&status);
+        let is_due = (200..300).contains(&status) || self.is_own_price_due_unheard(status);
         let own_price = self.own_price.map(|price| if is_due { price } else { 0 });
         let item = Item {
             service: &self.ai_org,

@@ -152,6 +152,10 @@ impl Log {
         if attempt.unheard.is_some() || attempt.is_hit || attempt.is_counted_before {
             return attempt.unheard;
         }
+        if attempt.is_own_price_due_unheard(status) {
+            // Something was used, at the price that stands on the call.
+            return Some((0, 0));
+        }
         let is_told = !attempt.found.usage.is_empty();
         let is_known =
             is_told && !attempt.is_unheard && !attempt.is_guessed && (!attempt.is_stream || attempt.found.is_final);

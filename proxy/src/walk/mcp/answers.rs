@@ -1,7 +1,7 @@
 //! What an MCP client gets from the gateway itself: answers of a server that were read whole, and failures in the words of
 //! JSON-RPC. The log tells the failure by its own status; HTTP says 200 where a request has its answer.
 
-use crate::mcp::{Fault, NoCredential, Outcome, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
+use crate::mcp::{Fault, NoCredential, Outcome, SESSION_NOT_FOUND, UPSTREAM_FAILED, UpstreamCall, fault_body};
 use crate::net::dial::{Class, UpstreamError};
 use crate::net::downstream::Downstream;
 use crate::refusal::{JSON_RPC_REFUSED, Refusal, RefusalCode};
@@ -166,10 +166,20 @@ pub(super) async fn write_whole(
     }
 }
 
+/// A call that was sent whole is paid for, whatever becomes of its answer, unless that says that it failed.
+pub(super) fn note_sent(visit: &mut Visit, call: &UpstreamCall) {
+    if let Some(log) = visit.observer.log.as_mut().filter(|_| call.is_sent()) {
+        log.sent_whole();
+    }
+}
+
 /// What the log says of a call, which HTTP does not.
 pub(super) fn noted(visit: &mut Visit, outcome: Outcome) -> u16 {
     if outcome.is_failure() {
         visit.answer.error_code = Some(RefusalCode::UpstreamError);
+        if let Some(log) = &mut visit.observer.log {
+            log.not_worked_on();
+        }
     }
     outcome.status()
 }

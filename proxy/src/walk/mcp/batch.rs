@@ -2,7 +2,7 @@
 //! events. So each call has its own limits and its own log, whatever it came with.
 
 use super::McpRequest;
-use super::answers::{CallFailure, gone, noted, stream_head, write_whole};
+use super::answers::{CallFailure, gone, note_sent, noted, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
@@ -87,7 +87,9 @@ impl Engine {
                 let began = Instant::now();
                 let may_repeat = message.asked.is_idempotent();
                 let answer = pin!(self.ask_server(asked, &ready.endpoint, &ready.call, may_repeat));
-                let answer = beside(client, own, answer).await.map_err(drop)?;
+                let answer = beside(client, own, answer).await;
+                note_sent(own, &ready.call);
+                let answer = answer.map_err(drop)?;
                 own.routing.upstream = began.elapsed();
                 match (answer, message.id.as_deref()) {
                     (Err(failure), _) => Err(failure),

@@ -2,7 +2,7 @@
 //! says comes over it. The first message of a client opens it, and a task reads it until either side ends it.
 
 use super::McpRequest;
-use super::answers::{CallFailure, HEARTBEAT, gone, stream_head, write_whole};
+use super::answers::{CallFailure, HEARTBEAT, gone, note_sent, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
@@ -109,7 +109,9 @@ impl Engine {
             Err(failure) => (Err(failure), None),
             Ok((bridge, given)) => {
                 let sending = pin!(self.send_bridged(asked, &bridge, &ready.call, message));
-                let Ok(sent) = beside(client, visit, sending).await else { return gone(visit) };
+                let sent = beside(client, visit, sending).await;
+                note_sent(visit, &ready.call);
+                let Ok(sent) = sent else { return gone(visit) };
                 (sent, given)
             }
         };

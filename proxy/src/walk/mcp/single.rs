@@ -2,7 +2,7 @@
 
 use super::McpRequest;
 use super::admit_call::log_name;
-use super::answers::{CallFailure, HEARTBEAT, gone, noted, write_whole};
+use super::answers::{CallFailure, HEARTBEAT, gone, note_sent, noted, write_whole};
 use super::messages::Looked;
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
@@ -81,7 +81,9 @@ impl Engine {
         let began = Instant::now();
         let may_repeat = message.asked.is_idempotent();
         let answer = pin!(self.ask_server(asked, &ready.endpoint, &ready.call, may_repeat));
-        let Ok(answer) = beside(client, visit, answer).await else { return gone(visit) };
+        let answer = beside(client, visit, answer).await;
+        note_sent(visit, &ready.call);
+        let Ok(answer) = answer else { return gone(visit) };
         visit.routing.upstream = began.elapsed();
         let answer = match answer {
             Ok(answer) => answer,

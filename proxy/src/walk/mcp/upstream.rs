@@ -52,6 +52,9 @@ impl Engine {
         }
         let status = sent.as_ref().map_or(503, |upstream| upstream.head().status.as_u16());
         self.mcp.circuits.record(circuit, status, Instant::now());
+        if !(200..300).contains(&status) && sent.is_ok() {
+            call.note_refusal();
+        }
         let mut upstream = sent.map_err(CallFailure::of_class)?;
         upstream.inflate(Some(self.body_limits.owner(&asked.caller.workspace))).map_err(CallFailure::unusable)?;
         match status {

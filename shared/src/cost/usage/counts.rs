@@ -20,8 +20,9 @@ pub struct Counts {
     pub cache_creation: u64,
     pub search_queries: u64,
     pub citations: u64,
-    /// Of images that were embedded.
+    /// Of images that were embedded, and of the text beside them.
     pub pixels: u64,
+    pub text: u64,
     /// The unit that a request is paid by, besides its tokens.
     pub search_context: Option<&'static str>,
     /// Of `cache_creation`: kept for twelve hours, for one, and for five minutes.
@@ -146,6 +147,7 @@ impl Counts {
             UsageKey::SearchQueries => &mut self.search_queries,
             UsageKey::Citations => &mut self.citations,
             UsageKey::Pixels => &mut self.pixels,
+            UsageKey::Text => &mut self.text,
             _ => return,
         };
         keep(place, count);
@@ -200,6 +202,7 @@ pub(super) enum UsageKey {
     SearchQueries,
     Citations,
     Pixels,
+    Text,
     SearchContext,
     Inward,
     Outward,
@@ -225,9 +228,10 @@ pub(super) enum UsageKey {
 impl UsageKey {
     pub(super) fn from_name(name: &str) -> Self {
         match name {
-            "prompt_tokens" | "promptTokens" => Self::Prompt,
+            // Ollama's, as the two of completions.
+            "prompt_tokens" | "promptTokens" | "prompt_eval_count" => Self::Prompt,
             "input_tokens" => Self::Input,
-            "completion_tokens" | "completionTokens" => Self::Completion,
+            "completion_tokens" | "completionTokens" | "eval_count" => Self::Completion,
             "output_tokens" | "generated_tokens" => Self::Output,
             "total_tokens" => Self::Total,
             "reasoning_tokens" | "reasoningTokens" => Self::Reasoning,
@@ -265,6 +269,7 @@ impl UsageKey {
             "grounded_prompt" => Self::Tool(6),
             "image_generation" => Self::Tool(7),
             "image_pixels" => Self::Pixels,
+            "text_tokens" => Self::Text,
             "cached_tokens_details" => Self::OfCached,
             "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => Self::Gemini,
             "inputTokens" | "outputTokens" => Self::Bedrock,

@@ -16,7 +16,9 @@ pub fn usage_of(counts: &Counts) -> Usage {
     let by_lifetime = counts.five_minutes.saturating_add(counts.hour).saturating_add(counts.twelve_hours);
     let written = first([inward.cache_write, counts.cache_creation]).max(by_lifetime);
     let audio = inward.audio.saturating_sub(cached_audio);
-    let image = inward.image.saturating_sub(cached_image);
+    // Voyage's total holds the images that it embeds as tokens, beside what it bills of them.
+    let embedded = if counts.pixels > 0 { rest.saturating_sub(counts.text) } else { 0 };
+    let image = inward.image.saturating_sub(cached_image).saturating_add(embedded);
     let reasoning = first([outward.reasoning, counts.reasoning]);
     let completion = completion.saturating_add(uncounted_reasoning(counts.total, prompt, completion, reasoning));
     let elsewhere = [cached, written, audio, image, inward.video];
