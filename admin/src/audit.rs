@@ -7,6 +7,7 @@ pub mod mask;
 mod object_in_path;
 mod token;
 pub mod verify;
+pub mod words;
 
 pub use mask::masked;
 pub use token::{logout_token, token, write_last_token_failures, write_token_failures};

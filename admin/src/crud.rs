@@ -74,6 +74,8 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let mut action = Action::begin(&mut db, &app, &call).await?;
     action.workspace_id = match R::TABLE.tenancy {
         Tenancy::Workspace("workspace_id") => Some(workspace_of_new(&action, asked.as_deref()).await?),
+        // The resource says which.
+        Tenancy::OneOrSeveral => None,
         Tenancy::Workspace(_) | Tenancy::Either | Tenancy::Organisation => {
             tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?
         }
@@ -84,7 +86,7 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let columns = R::create(&action, new).await?.set("organisation_id", action.organisation_id());
     let columns = match (R::TABLE.tenancy, action.workspace_id) {
         (Tenancy::Workspace("workspace_id") | Tenancy::Either, id) => columns.set("workspace_id", id),
-        (Tenancy::Workspace(_) | Tenancy::Organisation, _) => columns,
+        (Tenancy::Workspace(_) | Tenancy::OneOrSeveral | Tenancy::Organisation, _) => columns,
     };
     let row = R::TABLE.insert(&action.tx, &columns).await.map_err(refused::<R>)?;
     let made = R::from_row(&row)?;
@@ -148,10 +150,10 @@ pub async fn delete<R: Resource>(State(app): State<App>, call: Call, Path(name):
 /// Whether something that others use may be deleted: when that is forced, and for clients of other products, which know
 /// no such refusal. Who was left without it stands in the audit trail, and in a warning.
 fn may_go(call: &Call, object: &'static str, by: Vec<InUseBy>) -> Result<Option<Value>, ApiError> {
+    let is_forced = call.query().flag("force")?;
     if by.is_empty() {
         return Ok(None);
     }
-    let is_forced = call.query().text("force") == Some("true");
     if !is_forced && !call.origin.is_lenient {
         return Err(ApiError::InUse { object, by });
     }

@@ -17,5 +17,5 @@ pub mod time;
 pub use error::{ApiError, ChangedSince, ErrorExtension, InUseBy, RECENT_MINUTES};
 pub use field::Field;
 pub use field_fault::FieldFault;
-pub use query::{PageSizes, Query};
+pub use query::{FLAGS, PageSizes, Query};
 pub use time::Time;

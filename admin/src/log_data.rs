@@ -33,7 +33,7 @@ pub mod view;
 pub use count::COUNTED;
 pub use exported::{ExportedLog, ExportedPart};
 pub use feedback::ModelFeedback;
-pub use groups::{GroupBy, GroupQuestion, Groups, MOST as MOST_GROUPS, Order, OrderBy};
+pub use groups::{Group, GroupBy, GroupQuestion, Groups, MOST as MOST_GROUPS, Order, OrderBy};
 pub use page::{FoundLogs, LogPage};
 pub use postgres::{PostgresLogs, snapshot};
 pub use question::{CallsAsked, LogQuestion, LogSearch};

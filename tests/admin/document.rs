@@ -30,6 +30,20 @@ impl Document {
         &self.0["paths"][found.path.replace("{*", "{")][method.as_str().to_ascii_lowercase()]
     }
 
+    /// Whether an operation answers with an `ETag`, as the document says.
+    pub fn sends_tag(&self, method: &Method, path: &str) -> bool {
+        self.operation(method, path)["responses"]["200"]["headers"].get("ETag").is_some()
+    }
+
+    /// Whether it reads `If-Match`, as the document says.
+    pub fn reads_condition(&self, method: &Method, path: &str) -> bool {
+        let parameters = self.operation(method, path)["parameters"].as_array().unwrap();
+        let is_named = parameters.iter().any(|one| one["name"] == "If-Match" && one["in"] == "header");
+        let is_refused = !self.operation(method, path)["responses"]["412"].is_null();
+        assert_eq!(is_named, is_refused, "{method} {path}: 412 is of those that read If-Match alone");
+        is_named
+    }
+
     /// What in an answer differs from what is documented.
     pub fn faults(&self, method: &Method, path: &str, answer: &Answer) -> Vec<String> {
         let response = &self.operation(method, path)["responses"][answer.status.as_str()];
@@ -79,6 +93,14 @@ impl Document {
         let lists = self.lists().into_iter();
         let filters = lists.flat_map(|(path, names)| names.into_iter().map(move |name| (path.clone(), name)));
         filters.filter(|(path, name)| is_closed(path, name)).collect()
+    }
+
+    /// Each parameter of the lists of which every text is a value, as far as the document says.
+    pub fn open_filters(&self) -> Vec<(String, String)> {
+        let closed = self.closed_filters();
+        let lists = self.lists().into_iter();
+        let all = lists.flat_map(|(path, names)| names.into_iter().map(move |name| (path.clone(), name)));
+        all.filter(|one| !closed.contains(one)).collect()
     }
 
     /// Everything that admin lists, with the parameters of its query. The document also describes what the proxy serves.

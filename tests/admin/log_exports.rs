@@ -1,6 +1,7 @@
 //! Exports of logs: from the draft to the file, through restarts, and only what each may see.
 
 mod runs;
+mod several;
 mod visibility;
 
 use crate::document::Document;
@@ -98,13 +99,17 @@ async fn an_export_is_drafted_started_made_and_fetched() {
         "description": "January",
     });
     let made = client.post("/logs/exports", &body).await.json();
-    assert_eq!(made, json!({ "id": made["id"], "total": 9, "total_is_capped": false, "object": "export" }));
+    let expected = json!({
+        "id": made["id"], "total": 9, "total_is_capped": false, "workspace_ids": null, "object": "export",
+    });
+    assert_eq!(made, expected);
     let id = made["id"].as_str().unwrap();
     let seen = shown(&client, id).await;
     let expected = json!({
         "id": id,
         "organisation_id": place.service.home.organisation_id,
-        "workspace_id": place.service.home.workspace_id,
+        "workspace_id": null,
+        "workspace_ids": null,
         "filters": body["filters"],
         "requested_data": ["id", "ai_org", "response_status_code", "cost", "metadata", "created_at", "response"],
         "format": "jsonl",

@@ -9,6 +9,7 @@ mod oidc;
 pub mod provider;
 mod provider_peer;
 mod provisioning;
+mod refused;
 mod session_keys;
 mod sessions;
 mod tenancy;

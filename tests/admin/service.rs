@@ -2,6 +2,7 @@
 //! to start. Tests of the process itself are in `process.rs`.
 
 use crate::jobs::LOG_STORE;
+use admin::audit::words;
 use harness::{Client, Database};
 use serde_json::Value;
 use shared::bootstrap::{self, FirstKeys};
@@ -10,6 +11,7 @@ use shared::identity::scopes;
 use shared::model::KeyKind;
 use shared::seal::Keyring;
 use shared::{db, settings};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -151,7 +153,15 @@ impl Service {
     pub async fn trail(&self, organisation: Uuid) -> Vec<Value> {
         const TRAIL: &str = "SELECT to_jsonb(a) FROM audit_logs a WHERE organisation_id = $1 ORDER BY created_at, id";
         let rows = self.database.client().await.query(TRAIL, &[&organisation]).await.unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
+        let rows: Vec<Value> = rows.iter().map(|row| row.get(0)).collect();
+        for row in &rows {
+            let has = |field: &str, words: BTreeSet<&str>| words.contains(row[field].as_str().unwrap_or_default());
+            assert!(
+                has("resource_type", words::resource_types()) && has("action", words::actions()),
+                "no words: {row}"
+            );
+        }
+        rows
     }
 
     /// What the proxies count: all of a table that has a budget has used so many cents or tokens in its present period.

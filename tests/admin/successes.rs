@@ -23,6 +23,8 @@ struct Caller<'s> {
     service: &'s Service,
     document: Document,
     called: BTreeSet<(&'static str, &'static str)>,
+    /// Where tags and conditions are other than the document says.
+    strange_tags: BTreeSet<String>,
 }
 
 impl Caller<'_> {
@@ -38,11 +40,19 @@ impl Caller<'_> {
         let Lookup::Operation(operation) = routes::find(method.as_str(), plain) else { panic!("{method} {path}") };
         if operation.may_be_tried() {
             self.try_first(client, method, path, body).await;
+            let is_read = self.reads_condition(client, method, path, body).await;
+            if is_read != self.document.reads_condition(method, path) {
+                self.strange_tags.insert(format!("{method} {}: If-Match {is_read}", operation.path));
+            }
         }
         let request = client.request(method.clone(), path);
         let answer = whole(if body.is_null() { request } else { request.json(body) }).await;
         assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
         assert_eq!(answer.header("x-gateway-dry-run"), "", "{method} {path}");
+        let has_tag = !answer.header("etag").is_empty();
+        if has_tag != self.document.sends_tag(method, path) {
+            self.strange_tags.insert(format!("{method} {}: ETag {has_tag}", operation.path));
+        }
         self.called.insert((operation.method.as_str(), operation.path));
         answer
     }
@@ -59,6 +69,15 @@ impl Caller<'_> {
         let faults = self.document.faults(method, path, &answer);
         assert!(faults.is_empty(), "{method} {path}: {faults:?} in {}", answer.text());
         assert_eq!(contents(&db).await, before, "{method} {path} wrote");
+    }
+
+    /// Whether a state that the object never had is a reason to refuse. What changes nothing that has a tag says so.
+    async fn reads_condition(&self, client: &Client, method: &Method, path: &str, body: &Value) -> bool {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let request =
+            client.request(method.clone(), &format!("{path}{sign}dry_run=true")).header("if-match", "\"never\"");
+        let answer = whole(if body.is_null() { request } else { request.json(body) }).await;
+        answer.status == 412
     }
 
     async fn get(&mut self, path: &str) -> Value {
@@ -407,7 +426,12 @@ impl Caller<'_> {
 async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     let place = Place::start().await;
     let service = &place.service;
-    let mut caller = Caller { service, document: Document::of(service).await, called: BTreeSet::new() };
+    let mut caller = Caller {
+        service,
+        document: Document::of(service).await,
+        called: BTreeSet::new(),
+        strange_tags: BTreeSet::new(),
+    };
     caller.resources().await;
     caller.organisation().await;
     caller.people().await;
@@ -426,4 +450,5 @@ async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     let missing: Vec<_> =
         built.map(|one| (one.method.as_str(), one.path)).filter(|one| !caller.called.contains(one)).collect();
     assert!(missing.is_empty(), "nobody called {missing:?}");
+    assert!(caller.strange_tags.is_empty(), "{:#?}", caller.strange_tags);
 }

@@ -6,6 +6,7 @@ mod input;
 mod notice;
 mod run;
 mod take_over;
+mod tokens;
 
 use crate::families::{FORM_TYPE, application};
 use harness::client::whole;

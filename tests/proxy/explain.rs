@@ -23,7 +23,7 @@ async fn a_hypothetical_request_is_told_its_config_its_targets_and_their_setting
     let stack = Stack::start().await;
     let host = stack.mock.url();
     let config = json!({
-        "retry": { "attempts": 2 }, "request_timeout": 4000, "override_params": { "seed": 1 },
+        "id": "checkout", "retry": { "attempts": 2 }, "request_timeout": 4000, "override_params": { "seed": 1 },
         "strategy": { "mode": "fallback", "on_status_codes": [429] },
         "targets": [
             { "strategy": { "mode": "conditional", "default": "rest", "conditions": [{ "query": { "metadata.tier": "pro" }, "then": "pro" }] },
@@ -51,6 +51,7 @@ async fn a_hypothetical_request_is_told_its_config_its_targets_and_their_setting
     assert_eq!((&first["target"]["model"], &first["target"]["refusal"]), (&json!("gpt-4o"), &json!(null)));
     let settings = &first["settings"];
     assert_eq!((&settings["retry"]["attempts"], &settings["request_timeout"]), (&json!(2), &json!(4000)));
+    assert_eq!(settings["config_id"], "checkout", "its only effect");
     assert_eq!((&settings["hedge"], &settings["override_params"]), (&json!({ "after_ms": 300 }), &json!(["seed"])));
     assert_eq!(told["plan"][1]["target"]["refusal"]["code"], "invalid_provider");
     assert!(told["plan"][1]["why"][0].as_str().unwrap().contains("[429]"), "{told}");

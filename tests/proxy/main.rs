@@ -37,6 +37,7 @@ mod journal;
 mod kept;
 mod leaving;
 mod limits;
+mod log_store_identity;
 mod mcp;
 mod model_facts;
 mod model_lists;

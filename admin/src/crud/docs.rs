@@ -1,8 +1,9 @@
 //! How the OpenAPI document shows the five verbs: one description for each, made of what the resource says about itself.
 
 use super::Resource;
+use crate::http::FLAGS;
 use crate::openapi::Doc;
-use crate::openapi::schema::{Schema, any_text, fixed, list, object, uuid, whole};
+use crate::openapi::schema::{Schema, any_text, choice, fixed, list, object, uuid, whole};
 use shared::db::table::Tenancy;
 use shared::routes::Method;
 
@@ -29,31 +30,33 @@ impl Doc {
     }
 
     pub fn create<R: Resource>(body: Schema) -> Self {
-        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace().or_null()) } else { body };
+        let is_of_one = has_workspaces::<R>() && R::TABLE.tenancy != Tenancy::OneOrSeveral;
+        let body = if is_of_one { body.may("workspace_id", workspace().or_null()) } else { body };
         let doc = Self::new(Method::Post, R::PATH, &format!("Create {}", article(R::OBJECT)));
-        doc.body(body).answer(object("").need("id", uuid()).need("object", fixed(R::OBJECT)))
+        doc.body(body).answer(object("").need("id", uuid()).need("object", fixed(R::OBJECT))).tagged()
     }
 
     pub fn read<R: Resource>(item: &Schema) -> Self {
         let doc = Self::new(Method::Get, &item_path::<R>(), &format!("Read {}", article(R::OBJECT)));
-        doc.in_workspace::<R>().answer(item.clone())
+        doc.in_workspace::<R>().answer(item.clone()).tagged()
     }
 
     /// Absent fields keep their value; the answer is empty unless another is given.
     pub fn update<R: Resource>(body: Schema) -> Self {
         let body = if has_workspaces::<R>() { body.may("workspace_id", workspace().or_null()) } else { body };
         let doc = Self::new(Method::Put, &item_path::<R>(), &format!("Change {}", article(R::OBJECT)));
-        doc.details("Sets the fields that are sent and keeps the others.").body(body)
+        doc.details("Sets the fields that are sent and keeps the others.").body(body).tagged().conditional()
     }
 
     pub fn delete<R: Resource>() -> Self {
-        Self::new(Method::Delete, &item_path::<R>(), &format!("Delete {}", article(R::OBJECT))).in_workspace::<R>()
+        let doc = Self::new(Method::Delete, &item_path::<R>(), &format!("Delete {}", article(R::OBJECT)));
+        doc.in_workspace::<R>().conditional()
     }
 
     /// A delete that is refused while others use the object.
     pub fn forcible(self) -> Self {
         let says = "`true` deletes it although others use it; without it they are listed with 409.";
-        self.filter("force", any_text().eg("true").says(says)).also(409)
+        self.filter("force", choice(FLAGS).or_empty().says(says)).also(409)
     }
 
     fn in_workspace<R: Resource>(self) -> Self {
@@ -66,7 +69,7 @@ fn workspace() -> Schema {
 }
 
 fn has_workspaces<R: Resource>() -> bool {
-    matches!(R::TABLE.tenancy, Tenancy::Either | Tenancy::Workspace("workspace_id"))
+    matches!(R::TABLE.tenancy, Tenancy::Either | Tenancy::OneOrSeveral | Tenancy::Workspace("workspace_id"))
 }
 
 fn item_path<R: Resource>() -> String {

@@ -48,7 +48,8 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
         super::text_of(body, "workspace_id")
     }
 
-    /// Checks a body and turns it into columns. `organisation_id` and `workspace_id` are added by `crud`.
+    /// Checks a body and turns it into columns. `organisation_id` and `workspace_id` are added by `crud`; the latter not where
+    /// rows may be of several workspaces.
     fn create(action: &Action<'_>, body: Self::Create) -> impl Future<Output = Result<Columns, ApiError>> + Send;
 
     /// Locks that must be taken before the row's own, so that two changes never wait for each other.

@@ -19,6 +19,9 @@ impl PageSizes {
     pub const USUAL: Self = Self { default: 50, most: 100 };
 }
 
+/// What a flag of a query can be.
+pub const FLAGS: &[&str] = &["true", "false", "True", "False"];
+
 impl Query {
     pub fn parse(query: Option<&str>) -> Result<Self, ApiError> {
         let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
@@ -78,6 +81,15 @@ impl Query {
         match wrong {
             None => Ok(chosen),
             Some(wrong) => Err(ApiError::Faults(vec![FieldFault::not_among(name, wrong, allowed)])),
+        }
+    }
+
+    /// As clients of several languages write it; not sent is false.
+    pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
+        match self.text(name) {
+            None | Some("false" | "False") => Ok(false),
+            Some("true" | "True") => Ok(true),
+            Some(other) => Err(ApiError::Faults(vec![FieldFault::not_among(name, other, FLAGS)])),
         }
     }
 

@@ -18,6 +18,7 @@ pub fn visible(table: &Table, caller: &Caller, workspace: Option<Uuid>) -> Filte
     match (table.tenancy, workspace) {
         (Tenancy::Organisation, _) | (_, None) => filter,
         (Tenancy::Workspace(column), Some(id)) => filter.equals(column, id),
+        (Tenancy::OneOrSeveral, Some(id)) => filter.equals("workspace_id", id),
         (Tenancy::Either, Some(id)) => filter.and("(workspace_id = ? OR workspace_id IS NULL)", id),
     }
 }
@@ -27,6 +28,7 @@ fn among(table: &Table, filter: Filter, own: Vec<Uuid>) -> Filter {
     match table.tenancy {
         Tenancy::Organisation => filter,
         Tenancy::Workspace(column) => filter.one_of(column, own),
+        Tenancy::OneOrSeveral => filter.one_of("workspace_id", own),
         Tenancy::Either => filter.and("(workspace_id = ANY(?) OR workspace_id IS NULL)", own),
     }
 }

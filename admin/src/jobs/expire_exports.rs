@@ -16,8 +16,8 @@ const AT_ONCE: i64 = 100;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const LINKS: &str = "DELETE FROM log_export_links WHERE expires_at < now()";
-    const EXPORTS: &str = "DELETE FROM log_exports WHERE id = ANY (ARRAY(
-            SELECT id FROM log_exports WHERE last_updated_at < now() - make_interval(days => $1) AND status <> 'in_progress'
+    const EXPORTS: &str = "DELETE FROM exports WHERE id = ANY (ARRAY(
+            SELECT id FROM exports WHERE last_updated_at < now() - make_interval(days => $1) AND status <> 'in_progress'
             ORDER BY last_updated_at LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING id, organisation_id, workspace_id";
     const NOTE: &str = "INSERT INTO object_deletions (folder) VALUES ($1) ON CONFLICT DO NOTHING";

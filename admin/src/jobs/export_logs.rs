@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(45);
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // Whoever cancels it waits for this step, or this step for them.
     let next = format!(
-        "SELECT {} FROM log_exports WHERE status = 'in_progress' AND next_step_at <= clock_timestamp()
+        "SELECT {} FROM exports WHERE status = 'in_progress' AND next_step_at <= clock_timestamp()
          ORDER BY next_step_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED",
         RunningExport::COLUMNS
     );
@@ -47,7 +47,7 @@ async fn give_way(
     export: &RunningExport,
     failed: &StepError,
 ) -> Result<(), tokio_postgres::Error> {
-    const GIVE_WAY: &str = "UPDATE log_exports SET failures = failures + 1, error = $2, last_updated_at = now(),
+    const GIVE_WAY: &str = "UPDATE exports SET failures = failures + 1, error = $2, last_updated_at = now(),
             next_step_at = clock_timestamp() + make_interval(secs => 2 ^ failures),
             status = CASE WHEN $3 OR failures + 1 >= $4 THEN 'failed' ELSE status END
         WHERE id = $1";

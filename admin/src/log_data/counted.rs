@@ -21,6 +21,9 @@ pub enum ValueOf {
     /// The name of a user; empty for none.
     User,
     Workspace,
+    /// Both, the workspace first (`split_workspace`).
+    OwnInWorkspace,
+    UserInWorkspace,
 }
 
 /// Which values and figures of slots count.
@@ -104,10 +107,10 @@ impl Counted {
     ) -> Result<bool, RowError> {
         let (dimension, value, only, condition, has_percentiles) =
             (self.dimension, self.value, self.only.as_ref(), self.condition, self.has_percentiles);
-        let workspace = if value == ValueOf::Workspace { workspace.to_string() } else { String::new() };
+        let workspace = value.workspace(workspace);
         let wanted = if has_percentiles { Wanted::Everything } else { Wanted::Sums };
         let wants = |own: &str, _| {
-            let is_asked = only.is_none_or(|only| only.contains(own)) && wants(value.shown(own, &workspace));
+            let is_asked = only.is_none_or(|only| only.contains(own)) && wants(&value.shown(own, &workspace));
             if is_asked { wanted } else { Wanted::Nothing }
         };
         let (at, before) = (at(slot, self.step), self.held);
@@ -142,9 +145,9 @@ impl Counted {
                         return;
                     }
                     let name = value.shown(own, &workspace);
-                    match by_value.get_mut(name) {
+                    match by_value.get_mut(&*name) {
                         Some(sum) => merge(sum, figures, has_percentiles),
-                        None => merge(by_value.entry(name.to_owned()).or_default(), figures, has_percentiles),
+                        None => merge(by_value.entry(name.into_owned()).or_default(), figures, has_percentiles),
                     }
                 })?;
                 self.held = before + by_value.len() - held;
@@ -157,7 +160,7 @@ impl Counted {
     /// Adds a call of a log that the filter found. False when there is too much of it.
     pub fn add_call(&mut self, call: &CountedCall<'_>) -> bool {
         let (dimension, value) = (self.dimension, self.value);
-        let workspace = if value == ValueOf::Workspace { call.workspace_id.to_string() } else { String::new() };
+        let workspace = value.workspace(call.workspace_id);
         let at = at(call.created_at, self.step);
         match &mut self.different {
             Some(different) => {
@@ -173,7 +176,7 @@ impl Counted {
                 let by_value = self.slots.entry(at).or_default();
                 let before = by_value.len();
                 dimension.each(call, |own| {
-                    by_value.entry(value.shown(&own, &workspace).to_owned()).or_default().add_call(call);
+                    by_value.entry(value.shown(&own, &workspace).into_owned()).or_default().add_call(call);
                 });
                 self.held += by_value.len() - before;
             }
@@ -310,15 +313,39 @@ pub fn value(measure: &Measure, figures: &Figures, different: u64) -> Value {
 }
 
 impl ValueOf {
-    pub(super) fn shown<'v>(self, own: &'v str, workspace: &'v str) -> &'v str {
+    pub(super) fn shown<'v>(self, own: &'v str, workspace: &'v str) -> Cow<'v, str> {
         match self {
-            Self::Nothing => "",
-            Self::Own => own,
+            Self::Nothing => Cow::Borrowed(""),
+            Self::Own => Cow::Borrowed(own),
             // Slots have a letter before it.
-            Self::User => own.get(1..).unwrap_or_default(),
-            Self::Workspace => workspace,
+            Self::User => Cow::Borrowed(own.get(1..).unwrap_or_default()),
+            Self::Workspace => Cow::Borrowed(workspace),
+            Self::OwnInWorkspace => Cow::Owned([workspace, own].concat()),
+            Self::UserInWorkspace => Cow::Owned([workspace, own.get(1..).unwrap_or_default()].concat()),
         }
     }
+
+    /// The same value, with its workspace; none for what is no value of its own.
+    pub(super) fn in_workspace(self) -> Option<Self> {
+        match self {
+            Self::Own => Some(Self::OwnInWorkspace),
+            Self::User => Some(Self::UserInWorkspace),
+            Self::Nothing | Self::Workspace | Self::OwnInWorkspace | Self::UserInWorkspace => None,
+        }
+    }
+
+    /// The workspace as a text, where it is shown.
+    pub(super) fn workspace(self, id: Uuid) -> String {
+        match self {
+            Self::Workspace | Self::OwnInWorkspace | Self::UserInWorkspace => id.to_string(),
+            Self::Nothing | Self::Own | Self::User => String::new(),
+        }
+    }
+}
+
+/// The workspace, and the value in it, of what was counted by both.
+pub(super) fn split_workspace(name: &str) -> (&str, &str) {
+    name.split_at_checked(uuid::fmt::Hyphenated::LENGTH).unwrap_or((name, ""))
 }
 
 impl SlotCondition {
@@ -391,7 +418,14 @@ mod tests {
 
     #[test]
     fn a_group_has_the_name_that_is_shown() {
-        for (value, names) in [(ValueOf::User, vec!["", "ada"]), (ValueOf::Own, vec!["", "uada"])] {
+        let nil = Uuid::nil().to_string();
+        let ada = format!("{nil}ada");
+        assert_eq!(split_workspace(&ada), (nil.as_str(), "ada"));
+        for (value, names) in [
+            (ValueOf::User, vec!["", "ada"]),
+            (ValueOf::Own, vec!["", "uada"]),
+            (ValueOf::UserInWorkspace, vec![nil.as_str(), &ada]),
+        ] {
             let mut counted = Counted::new(SlotDimension::User, value, None, &[m::REQUESTS]);
             counted.add_call(&call(Some("ada"), 1));
             counted.add_call(&call(None, 1));

@@ -16,6 +16,13 @@ pub struct Dimension {
     pub(super) slots: (SlotDimension, ValueOf),
 }
 
+impl Dimension {
+    /// Whether a call has one value of it.
+    pub(super) fn is_of_logs(&self) -> bool {
+        self.from == LOGS
+    }
+}
+
 const LOGS: &str = "request_logs";
 /// Each guardrail once for a call, whatever its hooks and checks.
 const LOGS_BY_GUARDRAIL: &str = "request_logs CROSS JOIN LATERAL (

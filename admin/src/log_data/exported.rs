@@ -35,6 +35,7 @@ static WRITTEN: &[(&str, &str)] = &[
     ("created_at", r#"to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#),
     ("cost", "trim_scale(cost)"),
     ("cost_unit", "'cent'"),
+    ("workspace_slug", "(SELECT w.slug FROM workspaces w WHERE w.id = request_logs.workspace_id)"),
 ];
 
 pub(super) async fn find(

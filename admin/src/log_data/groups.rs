@@ -1,7 +1,7 @@
 //! Figures by what calls have in common: one row for each value, the most telling first, page by page.
 
-use super::counted::ValueOf;
-use super::dimension::Dimension;
+use super::counted::{self, ValueOf};
+use super::dimension::{self, Dimension};
 use super::measure::{self, Measure};
 use super::said::{self, Said};
 use super::series::CountedRows;
@@ -23,6 +23,8 @@ pub const MOST: i64 = 10_000;
 #[derive(Debug)]
 pub struct GroupQuestion<'q> {
     pub by: GroupBy<'q>,
+    /// Each group is divided by this one further.
+    pub then_by: Option<&'q Dimension>,
     pub measures: &'q [Measure],
     pub order: Order,
     pub size: i64,
@@ -50,17 +52,27 @@ pub struct Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderBy {
     Value,
+    /// The value of the second dimension.
+    SecondValue,
     /// One of the measures, by its place.
     Measure(usize),
 }
 
 #[derive(Debug, Default)]
 pub struct Groups {
-    /// Values of groups, and their measures in the order that was asked for.
-    pub rows: Vec<(String, Vec<Value>)>,
+    pub rows: Vec<Group>,
     pub total: i64,
     /// Whether there are more groups than are counted.
     pub is_capped: bool,
+}
+
+#[derive(Debug)]
+pub struct Group {
+    pub value: String,
+    /// With a second dimension.
+    pub second: Option<String>,
+    /// The measures in the order that was asked for.
+    pub figures: Vec<Value>,
 }
 
 pub async fn groups(
@@ -83,10 +95,16 @@ pub async fn groups(
             (format!("coalesce(metadata ->> ${}::text, '')", values.len()), WITH_FEEDBACK)
         }
     };
+    // Only guardrails are read from elsewhere than from logs alone.
+    let (second, from) = match query.then_by {
+        Some(then_by) if then_by.is_of_logs() => (then_by.sql, from),
+        Some(then_by) => (then_by.sql, then_by.from),
+        None => ("NULL::text", from),
+    };
     let n = values.len();
     let order = query.order.sql();
     let grouped = format!(
-        "SELECT {value} AS value, {} FROM {from} WHERE {} GROUP BY 1",
+        "SELECT {value} AS value, {second} AS second, {} FROM {from} WHERE {} GROUP BY 1, 2",
         measure::columns(query.measures),
         filter.sql(),
     );
@@ -106,7 +124,8 @@ pub async fn groups(
         let total: i64 = row.try_get("total")?;
         (groups.total, groups.is_capped) = (total.min(MOST), total > MOST);
         if let Some(value) = row.try_get("value")? {
-            groups.rows.push((value, measure::values(&row, query.measures.len())?));
+            let figures = measure::values(&row, query.measures.len())?;
+            groups.rows.push(Group { value, second: row.try_get("second")?, figures });
         }
     }
     Ok(groups)
@@ -122,49 +141,109 @@ async fn from_slots(
 ) -> Result<Option<Groups>, ApiError> {
     match query.by {
         GroupBy::Dimension(dimension) => {
-            let (grouped_by, value) = dimension.slots;
-            let shape = CountedShape { grouped_by, value, step: None };
+            let Some(key) = SlotKey::new(dimension, query.then_by) else { return Ok(None) };
+            let shape = CountedShape { grouped_by: key.grouped_by, value: key.value, step: None };
             let counted = slots.count(db, filter, query.measures, shape).await?;
-            Ok(counted.map(|counted| query.page(&counted.by_value(), &HashMap::new())))
+            Ok(counted.map(|counted| query.page(key, &counted.by_value(), &HashMap::new())))
         }
         GroupBy::Metadata(name) => {
             let Some(found) = slots.by_metadata(db, filter, name).await? else { return Ok(None) };
             let said = said::by_metadata(db, view, slots.period(), filter, name).await?;
-            Ok(Some(query.page(&found, &said)))
+            Ok(Some(query.page(SlotKey::METADATA, &found, &said)))
+        }
+    }
+}
+
+/// What slots are divided by for groups, and which part of what they call a group is which value. Slots are of one workspace and
+/// divided by one thing, so of two dimensions one must be the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SlotKey {
+    grouped_by: SlotDimension,
+    value: ValueOf,
+    workspace: WorkspacePlace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkspacePlace {
+    /// There is one dimension, whatever it is.
+    Nowhere,
+    First,
+    Second,
+}
+
+impl SlotKey {
+    const METADATA: Self =
+        Self { grouped_by: SlotDimension::Metadata, value: ValueOf::Own, workspace: WorkspacePlace::Nowhere };
+
+    fn new(by: &Dimension, then_by: Option<&Dimension>) -> Option<Self> {
+        let (other, workspace) = match then_by {
+            None => {
+                let (grouped_by, value) = by.slots;
+                return Some(Self { grouped_by, value, workspace: WorkspacePlace::Nowhere });
+            }
+            Some(then_by) if *by == dimension::WORKSPACE => (then_by, WorkspacePlace::First),
+            Some(then_by) if *then_by == dimension::WORKSPACE => (by, WorkspacePlace::Second),
+            Some(_) => return None,
+        };
+        let (grouped_by, value) = other.slots;
+        Some(Self { grouped_by, value: value.in_workspace()?, workspace })
+    }
+
+    /// The values of a group by the name that it was counted under.
+    fn values(self, name: &str) -> (&str, Option<&str>) {
+        let (workspace, own) = counted::split_workspace(name);
+        match self.workspace {
+            WorkspacePlace::Nowhere => (name, None),
+            WorkspacePlace::First => (workspace, Some(own)),
+            WorkspacePlace::Second => (own, Some(workspace)),
         }
     }
 }
 
 impl GroupQuestion<'_> {
     /// Of what was counted already. Only what orders groups is measured of all of them.
-    fn page(&self, all: &ByValue, said: &HashMap<String, Said>) -> Groups {
-        let measured = |measure: &Measure, value: &String, figures: &Figures| match measure.rolled {
+    fn page(&self, key: SlotKey, all: &ByValue, said: &HashMap<String, Said>) -> Groups {
+        let measured = |measure: &Measure, value: &str, figures: &Figures| match measure.rolled {
             Some(rolled) => rolled.value(figures, 0),
             None => said.get(value).map_or(Decimal::ZERO, |said| said.measured(measure)),
         };
-        let rank = |value: &String, figures: &Figures| match self.order.by {
-            OrderBy::Value => Decimal::ZERO,
+        let rank = |value: &str, figures: &Figures| match self.order.by {
+            OrderBy::Value | OrderBy::SecondValue => Decimal::ZERO,
             OrderBy::Measure(n) => measured(&self.measures[n], value, figures),
         };
-        let mut groups: Vec<(Decimal, &String, &Figures)> =
-            all.iter().map(|(value, figures)| (rank(value, figures), value, figures)).collect();
-        groups.sort_unstable_by(|one, other| match (self.order.by, self.order.is_descending) {
-            (OrderBy::Value, true) => other.1.cmp(one.1),
-            (OrderBy::Value, false) => one.1.cmp(other.1),
-            (OrderBy::Measure(_), true) => other.0.cmp(&one.0).then(one.1.cmp(other.1)),
-            (OrderBy::Measure(_), false) => one.0.cmp(&other.0).then(one.1.cmp(other.1)),
+        let mut groups: Vec<SlotGroup<'_>> = all
+            .iter()
+            .map(|(name, figures)| SlotGroup { rank: rank(name, figures), values: key.values(name), name, figures })
+            .collect();
+        groups.sort_unstable_by(|one, other| {
+            let ordered = match self.order.by {
+                OrderBy::Value => one.values.0.cmp(other.values.0),
+                OrderBy::SecondValue => one.values.1.cmp(&other.values.1),
+                OrderBy::Measure(_) => one.rank.cmp(&other.rank),
+            };
+            let ordered = if self.order.is_descending { ordered.reverse() } else { ordered };
+            ordered.then(one.values.cmp(&other.values))
         });
         let is_capped = groups.len() as i64 > MOST;
         groups.truncate(MOST as usize);
-        let values = |value: &String, figures: &Figures| {
-            self.measures.iter().map(|one| row::number(measured(one, value, figures))).collect::<Vec<Value>>()
+        let group = |one: &SlotGroup<'_>| Group {
+            value: one.values.0.to_owned(),
+            second: one.values.1.map(str::to_owned),
+            figures: self.measures.iter().map(|of| row::number(measured(of, one.name, one.figures))).collect(),
         };
         let (size, offset) =
             (usize::try_from(self.size).unwrap_or(0), usize::try_from(self.offset).unwrap_or(usize::MAX));
-        let rows = groups.iter().skip(offset).take(size);
-        let rows = rows.map(|(_, value, figures)| ((*value).clone(), values(value, figures)));
-        Groups { rows: rows.collect(), total: groups.len() as i64, is_capped }
+        let rows = groups.iter().skip(offset).take(size).map(group).collect();
+        Groups { rows, total: groups.len() as i64, is_capped }
     }
+}
+
+/// A group that was counted from slots, under the name that they have for it.
+struct SlotGroup<'g> {
+    rank: Decimal,
+    values: (&'g str, Option<&'g str>),
+    name: &'g str,
+    figures: &'g Figures,
 }
 
 /// The same measures over everything.
@@ -183,12 +262,32 @@ pub async fn totals(
 }
 
 impl Order {
-    /// Equals are ordered by their value, so that pages do not overlap.
+    /// Equals are ordered by their values, so that pages do not overlap.
     fn sql(self) -> String {
         let direction = if self.is_descending { "DESC" } else { "ASC" };
         match self.by {
-            OrderBy::Value => format!("value {direction}"),
-            OrderBy::Measure(n) => format!("m{n} {direction}, value"),
+            OrderBy::Value => format!("value {direction}, second"),
+            OrderBy::SecondValue => format!("second {direction}, value"),
+            OrderBy::Measure(n) => format!("m{n} {direction}, value, second"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_have_groups_of_two_dimensions_where_one_is_the_workspace() {
+        let (model, user, workspace) = (&dimension::MODEL, &dimension::USER, &dimension::WORKSPACE);
+        let key = |by, then_by| SlotKey::new(by, then_by).map(|key| (key.grouped_by, key.value, key.workspace));
+        for (by, then_by, expected) in [
+            (model, None, Some((SlotDimension::Model, ValueOf::Own, WorkspacePlace::Nowhere))),
+            (workspace, Some(model), Some((SlotDimension::Model, ValueOf::OwnInWorkspace, WorkspacePlace::First))),
+            (user, Some(workspace), Some((SlotDimension::User, ValueOf::UserInWorkspace, WorkspacePlace::Second))),
+            (model, Some(user), None),
+        ] {
+            assert_eq!(key(by, then_by), expected, "{} {:?}", by.name, then_by.map(|one| one.name));
         }
     }
 }

@@ -318,12 +318,12 @@ fn requests_by_value(
 ) -> Result<Option<ValueMap<u64>>, ApiError> {
     let mut requests: ValueMap<u64> = ValueMap::default();
     for one in stored {
-        let workspace = if value == ValueOf::Workspace { one.workspace_id.to_string() } else { String::new() };
+        let workspace = value.workspace(one.workspace_id);
         let count = |own: &str, more: u64| {
             let name = value.shown(own, &workspace);
-            match requests.get_mut(name) {
+            match requests.get_mut(&*name) {
                 Some(sum) => *sum += more,
-                None => drop(requests.insert(name.to_owned(), more)),
+                None => drop(requests.insert(name.into_owned(), more)),
             }
             Wanted::Nothing
         };

@@ -144,6 +144,23 @@ impl LogView {
 }
 
 impl VisibleWorkspaces {
+    /// As a table has them that can hold one, several or all (`workspace_id`, `workspace_ids`).
+    pub fn from_columns(one: Option<Uuid>, several: Option<Vec<Uuid>>) -> Self {
+        match (one, several) {
+            (Some(id), _) => Self::One(id),
+            (None, Some(ids)) => Self::Some(ids),
+            (None, None) => Self::All,
+        }
+    }
+
+    pub fn columns(&self) -> (Option<Uuid>, Option<Vec<Uuid>>) {
+        match self {
+            Self::All => (None, None),
+            Self::One(id) => (Some(*id), None),
+            Self::Some(ids) => (None, Some(ids.clone())),
+        }
+    }
+
     async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
         Ok(match (caller.workspace_id(), names) {
             (Some(own), _) => Self::One(own),
@@ -264,6 +281,15 @@ mod tests {
         ] {
             let view = LogView { organisation_id: Uuid::nil(), workspaces, user_id, shows_metadata: true };
             assert_eq!(view.filter().sql(), expected);
+        }
+    }
+
+    #[test]
+    fn workspaces_are_stored_as_they_were_asked_for() {
+        let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        for workspaces in [VisibleWorkspaces::All, VisibleWorkspaces::One(a), VisibleWorkspaces::Some(vec![a, b])] {
+            let (one, several) = workspaces.columns();
+            assert_eq!(VisibleWorkspaces::from_columns(one, several), workspaces);
         }
     }
 

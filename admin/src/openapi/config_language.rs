@@ -114,7 +114,7 @@ fn routing() -> Schema {
                 "The name by which conditions choose this target; no two beside each other share one.",
             ),
         )
-        .may("id", key(text(1..=usize::MAX).eg("checkout"), "A name for the config; the outermost one counts."))
+        .may("id", key(text(1..=usize::MAX).eg("checkout"), "A name for the config, which explanations show of each target (`settings.config_id`); the outermost one counts. Nothing else depends on it."))
 }
 
 fn target() -> Schema {

@@ -23,6 +23,10 @@ pub struct Doc {
     pub(super) redirects: Option<&'static str>,
     /// Refusals beyond those that follow from the route table.
     pub(super) also: Vec<u16>,
+    /// Answers with the `ETag` of an object.
+    pub(super) sends_tag: bool,
+    /// Reads `If-Match`.
+    pub(super) reads_condition: bool,
 }
 
 impl Doc {
@@ -56,6 +60,8 @@ impl Doc {
             also_as: &[],
             redirects: None,
             also: Vec::new(),
+            sends_tag: false,
+            reads_condition: false,
         }
     }
 }
@@ -134,6 +140,21 @@ impl Doc {
     /// The schemas of its body and of its query, for checking requests.
     pub fn accepts(&self) -> (Option<&serde_json::Value>, &serde_json::Value) {
         (self.body.as_ref().map(|body| &body.json), &self.query.json)
+    }
+
+    /// It answers with the `ETag` of the object.
+    pub fn tagged(self) -> Self {
+        Self { sends_tag: true, ..self }
+    }
+
+    /// It answers with no `ETag`, and reads no `If-Match`.
+    pub fn untagged(self) -> Self {
+        Self { sends_tag: false, reads_condition: false, ..self }
+    }
+
+    /// It changes the object only as `If-Match` has it.
+    pub fn conditional(self) -> Self {
+        Self { reads_condition: true, ..self }
     }
 
     /// Another status that it may answer with, as 409.

@@ -8,6 +8,8 @@ use crate::http::dry_run::DRY_RUN;
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, KeySet, Operation, Scopes, SessionReach};
 
+const TAG: &str = "\"0b0cb1f48a524c0e8f0e7a1f2f1f0a11-6492a3c1d5f40\"";
+
 pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Value {
     let segments: Vec<&str> = operation.path.split('/').filter(|segment| !segment.is_empty()).collect();
     let mut rendered = json!({
@@ -17,7 +19,7 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "description": description(operation, doc),
         "parameters": parameters(&segments, doc),
         "security": security(operation),
-        "responses": refusals::for_operation(operation, is_built, doc.map_or(&[], |doc| &doc.also)),
+        "responses": refusals::for_operation(operation, is_built, doc),
         "x-scopes": scopes(operation.scopes),
         "x-implemented": is_built,
         "x-body-limit": operation.body_limit,
@@ -37,6 +39,14 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
     }
     if let Access::Keys(kinds) = operation.access {
         rendered["x-key-kinds"] = key_kinds(kinds).into();
+    }
+    if let Some(doc) = doc {
+        if doc.sends_tag {
+            rendered["responses"]["200"]["headers"]["ETag"] = tag_header();
+        }
+        if doc.reads_condition {
+            rendered["parameters"].as_array_mut().expect("a list is made above").push(condition_parameter());
+        }
     }
     if operation.may_be_tried() {
         rendered["parameters"].as_array_mut().expect("a list is made above").push(dry_run_parameter());
@@ -166,6 +176,21 @@ pub fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
         })
     });
     in_path.chain(in_query).collect()
+}
+
+fn tag_header() -> Value {
+    let says = "The state of the object: sent back as `If-Match`, it lets a change through only while that is still its state. \
+                Not of what was only tried.";
+    json!({ "description": says, "schema": schema::any_text().json, "example": TAG })
+}
+
+/// Of every change of an object that has a tag.
+fn condition_parameter() -> Value {
+    json!({
+        "name": "If-Match", "in": "header", "required": false, "example": TAG, "schema": schema::any_text().json,
+        "description": "The `ETag` of the object as it was read, several by commas, or `*`: if it is in none of these states any \
+                        more the answer is 412, and `data.changed` says who changed what.",
+    })
 }
 
 /// Of every change that can be tried.

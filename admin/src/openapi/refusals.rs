@@ -1,6 +1,7 @@
 //! The answers that are not what was asked for. Their examples are written by the very code that writes the answers,
 //! so they cannot differ.
 
+use super::doc::Doc;
 use super::schema::{self, Schema, any_text, fixed, list, object};
 use crate::http::{ApiError, ChangedSince};
 use serde_json::{Map, Value, json};
@@ -88,7 +89,8 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
 }
 
 /// The refusals an operation may answer with.
-pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Value> {
+pub fn for_operation(operation: &Operation, is_built: bool, doc: Option<&Doc>) -> Map<String, Value> {
+    let also = doc.map_or(&[][..], |doc| doc.also.as_slice());
     let is_by_key = matches!(operation.access, Access::Keys(_));
     let is_write = operation.method != Method::Get;
     let is_scim = operation.access == Access::ScimToken;
@@ -100,7 +102,7 @@ pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map
         (403, "Forbidden", is_by_key || is_scim || operation.access == Access::Session),
         (404, missing, is_by_key || operation.path.contains('{')),
         (409, "Conflict", (is_by_key || is_scim) && is_write),
-        (412, "Changed", is_write && is_by_key && operation.has_tag()),
+        (412, "Changed", doc.is_some_and(|doc| doc.reads_condition)),
         (413, "TooLarge", true),
         (429, "RateLimited", is_by_key),
         (500, "Failed", true),

@@ -4,10 +4,12 @@ mod names;
 mod visible;
 
 use crate::app::App;
+use crate::audit::words;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, FieldFault, PageSizes, Query, Time, time};
 use crate::identity::{Call, tenancy};
-use crate::openapi::{Doc, choices, schema};
+use crate::openapi::schema::{self, Schema};
+use crate::openapi::{Doc, choices};
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -66,21 +68,25 @@ fn docs() -> Doc {
     let filters = [
         ("start_time", schema::moment().says("30 days before the end unless given.")),
         ("end_time", schema::moment().says("Now unless given.")),
-        ("method", text("POST")),
+        ("method", schema::choice(METHODS).or_empty().eg("POST").says("In upper or lower case.")),
         ("uri", text("/labels").says("Part of the path.")),
         ("request_id", schema::uuid().or_empty()),
         ("user_id", schema::uuid().or_empty()),
         ("user_type", choices(&["user", "api_key", "system"])),
         ("workspace_id", text("ws-market-3f9a01").says("Id or slug.")),
         ("organisation_id", schema::uuid().or_empty().says("If sent, the caller's own.")),
-        ("response_status_code", text("200")),
-        ("resource_type", text("labels")),
+        ("response_status_code", text("200").matching("^([1-5][0-9]{2})?$")),
+        ("resource_type", words(words::resource_types()).eg("labels")),
         ("resource_id", text("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11").says("Of one object.")),
-        ("action", text("create")),
+        ("action", words(words::actions()).eg("create")),
         ("client_ip", text("192.0.2.7")),
-        ("country", text("DE")),
+        ("country", text("DE").matching("^([A-Za-z]{2})?$").says("Two letters, in upper or lower case.")),
     ];
     filters.into_iter().fold(doc, |doc, (name, schema)| doc.filter(name, schema))
+}
+
+fn words(known: BTreeSet<&'static str>) -> Schema {
+    schema::choice(&known.into_iter().collect::<Vec<_>>()).or_empty()
 }
 
 const TABLE: Table = Table {
@@ -95,6 +101,9 @@ const TABLE: Table = Table {
     tenancy: Tenancy::Organisation,
     on_delete: OnDelete::Archive,
 };
+
+/// Of requests; what the gateway does by itself has none.
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// What is shown when no time is asked for.
 const USUAL_DAYS: i64 = 30;
@@ -138,7 +147,6 @@ struct AuditLog {
 async fn list(State(app): State<App>, call: Call) -> Answer {
     let page = call.query().page(PageSizes::USUAL)?;
     let filter = visible::rows(&call.caller).join(filter(call.query(), call.caller.organisation_id(), Utc::now())?);
-    warn_of_strange_words(&call);
     let _turn = app.log_queries.enter(call.caller.organisation_id()).await?;
     let db = app.db.get().await?;
     let found = TABLE.page(&*db, &filter, page).await?;
@@ -147,21 +155,6 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
     visible::conceal(&call.caller, &mut records);
     // The odd name is the published one.
     Ok(Json(json!({ "records": records, "total": found.total, "object": "analytics-graph" })))
-}
-
-/// The trail is older and younger than this version's words, so an unknown one is no error; but an empty list should not
-/// be taken for peace.
-fn warn_of_strange_words(call: &Call) {
-    let named = || shared::routes::operations().filter_map(|one| one.audit);
-    let types = named().map(|name| name.resource_type).chain(["data_keys", "jwt", "limits", "other", "prices"]);
-    let by_itself =
-        ["authenticate", "import", "limit_reached", "manage", "mend", "reconcile", "release", "threshold_reached"];
-    let actions = named().map(|name| name.action).chain(by_itself);
-    for (column, known) in [("resource_type", types.collect::<BTreeSet<_>>()), ("action", actions.collect())] {
-        let Some(sent) = call.query().text(column).filter(|sent| !known.contains(sent)) else { continue };
-        let fault = FieldFault::unknown(column, sent, "a word that operations of this version are recorded by", known);
-        call.origin.warn(fault.sentence());
-    }
 }
 
 fn filter(query: &Query, organisation: Uuid, now: DateTime<Utc>) -> Result<Filter, ApiError> {
@@ -175,15 +168,22 @@ fn filter(query: &Query, organisation: Uuid, now: DateTime<Utc>) -> Result<Filte
             filter = filter.equals(column, id);
         }
     }
-    for column in ["resource_type", "resource_id", "action"] {
-        if let Some(text) = query.text(column) {
-            filter = filter.equals(column, text.to_owned());
+    for (column, known) in [("resource_type", words::resource_types()), ("action", words::actions())] {
+        if let Some(word) = query.text(column) {
+            filter = filter.equals(column, among(column, word, known)?);
         }
     }
-    for column in ["method", "country"] {
-        if let Some(text) = query.text(column) {
-            filter = filter.equals(column, text.to_ascii_uppercase());
+    if let Some(method) = query.text("method") {
+        filter = filter.equals("method", among("method", &method.to_ascii_uppercase(), METHODS.iter().copied())?);
+    }
+    if let Some(id) = query.text("resource_id") {
+        filter = filter.equals("resource_id", id.to_owned());
+    }
+    if let Some(country) = query.text("country") {
+        if country.len() != 2 || !country.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Err(ApiError::field("country", "must be a country's two letters, as DE"));
         }
+        filter = filter.equals("country", country.to_ascii_uppercase());
     }
     if let Some(kind) = query.choices("user_type", &["user", "api_key", "system"])?.into_iter().next() {
         filter = filter.equals("user_type", kind);
@@ -213,6 +213,14 @@ fn filter(query: &Query, organisation: Uuid, now: DateTime<Utc>) -> Result<Filte
         };
     }
     Ok(filter)
+}
+
+fn among(field: &str, sent: &str, known: impl IntoIterator<Item = &'static str>) -> Result<String, ApiError> {
+    let known: Vec<&str> = known.into_iter().collect();
+    match known.contains(&sent) {
+        true => Ok(sent.to_owned()),
+        false => Err(ApiError::Faults(vec![FieldFault::not_among(field, sent, &known)])),
+    }
 }
 
 /// From the first moment to before the last. Times are shown in milliseconds, so the end covers the whole of its own:
@@ -289,6 +297,10 @@ mod tests {
         }
         for (query, field) in [
             ("user_type=robot", "user_type"),
+            ("resource_type=auth_settings", "resource_type"),
+            ("action=created", "action"),
+            ("method=fetch", "method"),
+            ("country=Germany", "country"),
             ("user_id=me", "user_id"),
             ("request_id=1", "request_id"),
             ("response_status_code=ok", "response_status_code"),

@@ -12,6 +12,7 @@ mod methods;
 mod of_person;
 mod owner_links;
 pub mod place;
+pub mod refused;
 mod session;
 mod session_key;
 

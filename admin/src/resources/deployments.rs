@@ -282,7 +282,7 @@ fn docs() -> [Doc; 6] {
          new one.",
     );
     [
-        rotated.answer(made.clone()),
+        rotated.answer(made.clone()).conditional(),
         Doc::list::<Deployment>(&shown)
             .search()
             .filter("type", choices(&Kind::ALL))
@@ -291,7 +291,7 @@ fn docs() -> [Doc; 6] {
                 "workspace_id",
                 schema::name_of("ws-market-3f9a01").or_empty().says("Those that serve this workspace."),
             ),
-        Doc::create::<Deployment>(sent).answer(made),
+        Doc::create::<Deployment>(sent).answer(made).untagged(),
         Doc::read::<Deployment>(&shown),
         Doc::update::<Deployment>(change).answer(shown.clone()),
         Doc::delete::<Deployment>(),

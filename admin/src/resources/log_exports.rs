@@ -1,10 +1,12 @@
 //! Exports of logs: drafted, started, cancelled, and fetched by a link once they are complete. A job makes the files
-//! (`exports`). People see their own exports alone, and in them what the data visibility settings let them see.
+//! (`exports`). People see their own exports alone, and in them what the data visibility settings let them see. One may be of
+//! several workspaces, or all: then only who acts for the organisation can make and see it.
 
 mod docs;
 mod download;
 mod runs;
 mod status;
+mod workspaces;
 
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, Routes};
@@ -44,7 +46,8 @@ pub fn routes() -> Routes {
 struct LogExport {
     id: Uuid,
     organisation_id: Uuid,
-    workspace_id: Uuid,
+    workspace_id: Option<Uuid>,
+    workspace_ids: Option<Vec<Uuid>>,
     filters: Value,
     requested_data: Vec<String>,
     format: String,
@@ -72,6 +75,8 @@ struct NewExport {
     requested_data: Vec<String>,
     format: Option<String>,
     description: Option<String>,
+    workspace_id: Option<Value>,
+    workspace_slug: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -89,23 +94,25 @@ impl Resource for LogExport {
     const OBJECT: &'static str = "export";
     const PATH: &'static str = "/logs/exports";
     const TABLE: Table = Table {
-        name: "log_exports",
+        name: "exports",
         columns: SelectList::Sql(
-            "id, organisation_id, workspace_id, filters, requested_data, format, status, description, created_by,
+            "id, organisation_id, workspace_id, workspace_ids, filters, requested_data, format, status, description, created_by,
                   total_records, total_is_capped, exported_records, error, run, own_data_of, shows_metadata, created_at,
                   last_updated_at",
         ),
         slug: None,
-        tenancy: Tenancy::Workspace("workspace_id"),
+        tenancy: Tenancy::OneOrSeveral,
         on_delete: OnDelete::Delete,
     };
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
         let (status, exported): (ExportStatus, i64) = (row::column(row, "status")?, row.try_get("exported_records")?);
+        let workspace_id: Option<Uuid> = row.try_get("workspace_id")?;
         Ok(Self {
             id: row.try_get("id")?,
             organisation_id: row.try_get("organisation_id")?,
-            workspace_id: row.try_get("workspace_id")?,
+            workspace_id,
+            workspace_ids: workspace_id.map(|id| vec![id]).or(row.try_get("workspace_ids")?),
             filters: row.try_get("filters")?,
             requested_data: row.try_get("requested_data")?,
             format: row.try_get("format")?,
@@ -130,22 +137,20 @@ impl Resource for LogExport {
     }
 
     fn workspace_id(&self) -> Option<Uuid> {
-        Some(self.workspace_id)
+        self.workspace_id
     }
 
-    /// Clients name it among the filters, too.
-    fn asked_workspace(body: &Map<String, Value>) -> Result<Option<String>, ApiError> {
-        let filters = body.get("filters").and_then(Value::as_object);
-        match (crud::text_of(body, "workspace_id")?, filters) {
-            (None, Some(filters)) => crud::text_of(filters, "workspace_slug").map_err(|error| error.under("filters")),
-            (named, _) => Ok(named),
-        }
+    /// One or several, read from the parsed body.
+    fn asked_workspace(_: &Map<String, Value>) -> Result<Option<String>, ApiError> {
+        Ok(None)
     }
 
     async fn create(action: &Action<'_>, body: NewExport) -> Result<Columns, ApiError> {
-        let workspace = action.workspace_id.ok_or(ApiError::NotFound("workspace"))?;
-        let view = LogView::for_caller(&action.call.caller, VisibleWorkspaces::One(workspace))?;
+        let view = asked_view(action, workspaces::named(&body)?.as_deref()).await?;
+        let (one, several) = view.workspaces.columns();
         let columns = Columns::default()
+            .set("workspace_id", one)
+            .set("workspace_ids", several)
             .set("created_by", action.call.caller.actor_id())
             .set("own_data_of", view.user_id)
             .set("shows_metadata", view.shows_metadata)
@@ -184,7 +189,8 @@ impl Resource for LogExport {
     fn may_read(&self, call: &Call) -> Result<(), ApiError> {
         let is_anothers = is_person(&call.caller) && self.created_by != call.caller.actor_id();
         let workspaces = call.caller.own_workspaces_with(SCOPE);
-        match is_anothers || workspaces.is_some_and(|own| !own.contains(&self.workspace_id)) {
+        let is_own = |own: &[Uuid]| self.workspace_id.is_some_and(|id| own.contains(&id));
+        match is_anothers || workspaces.is_some_and(|own| !is_own(&own)) {
             true => Err(ApiError::NotFound(Self::OBJECT)),
             false => Ok(()),
         }
@@ -195,7 +201,10 @@ impl Resource for LogExport {
     }
 
     fn created(&self, _: &Call) -> Value {
-        json!({ "id": self.id, "total": self.total_records, "total_is_capped": self.total_is_capped, "object": Self::OBJECT })
+        json!({
+            "id": self.id, "total": self.total_records, "total_is_capped": self.total_is_capped,
+            "workspace_ids": self.workspace_ids, "object": Self::OBJECT,
+        })
     }
 
     fn updated(&self, call: &Call) -> Value {
@@ -218,15 +227,30 @@ impl LogExport {
         }
     }
 
+    fn workspaces(&self) -> VisibleWorkspaces {
+        VisibleWorkspaces::from_columns(self.workspace_id, self.workspace_ids.clone())
+    }
+
     /// What the files may show: what its owner sees now, or, when somebody else acts on it, saw when it was last theirs.
     fn view(&self, caller: &Caller) -> Result<LogView, ApiError> {
-        let mut view = LogView::for_caller(caller, VisibleWorkspaces::One(self.workspace_id))?;
+        let mut view = LogView::for_caller(caller, self.workspaces())?;
         if self.created_by != caller.actor_id() {
             view.user_id = self.own_data_of;
             view.shows_metadata &= self.shows_metadata;
         }
         Ok(view)
     }
+}
+
+/// What the caller sees of the workspaces that it names: all of the organisation's where it is bound to none and names none.
+async fn asked_view(action: &Action<'_>, names: Option<&str>) -> Result<LogView, ApiError> {
+    let caller = &action.call.caller;
+    if caller.workspace_id().is_none() {
+        return LogView::asked(&action.tx, caller, names).await;
+    }
+    // `*` is the one workspace that it has; any other than that is refused.
+    let own = tenancy::asked(&action.tx, caller, names.filter(|names| *names != "*")).await?;
+    LogView::for_caller(caller, VisibleWorkspaces::One(own.ok_or(ApiError::NotFound("workspace"))?))
 }
 
 /// Keys of people, and tokens, which act like them.

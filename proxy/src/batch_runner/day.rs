@@ -65,10 +65,10 @@ impl BatchRunner {
     pub(super) async fn step_day(&self, mut batch: BatchRecord) -> Result<Duration, StepFailure> {
         let before = batch.status;
         let is_unwanted = before == BatchStatus::Cancelling || Utc::now() >= batch.expires_at;
-        let caller = match self.engine.authenticator.holder(batch.api_key, Utc::now()) {
+        let caller = match self.engine.authenticator.holder(&batch, Utc::now()) {
             Ok(caller) => caller,
             Err(refusal) if refusal.status == 503 => return Err(StepFailure),
-            Err(refusal) if is_unwanted => match self.engine.authenticator.former_holder(batch.api_key) {
+            Err(refusal) if is_unwanted => match self.engine.authenticator.former_holder(&batch) {
                 // What the provider runs for a key that may not ask any more is stopped all the same.
                 Some(caller) => caller,
                 None => {
@@ -137,8 +137,8 @@ impl BatchRunner {
 
     async fn delete_leftovers(&self, batch: &BatchRecord) {
         let authenticator = &self.engine.authenticator;
-        let holder = authenticator.holder(batch.api_key, Utc::now()).ok();
-        match holder.or_else(|| authenticator.former_holder(batch.api_key)) {
+        let holder = authenticator.holder(batch, Utc::now()).ok();
+        match holder.or_else(|| authenticator.former_holder(batch)) {
             Some(caller) => self.engine.delete_day_files(&caller, batch).await,
             None => tracing::warn!(batch = %batch.id, "nobody is left to delete files of a batch at its provider"),
         }

@@ -74,7 +74,7 @@ impl BatchRunner {
     }
 
     async fn context(&self, batch: BatchRecord) -> Result<GroupContext, HeldGroup> {
-        let caller = self.engine.authenticator.holder(batch.api_key, Utc::now()).map_err(|refusal| why(&refusal))?;
+        let caller = self.engine.authenticator.holder(&batch, Utc::now()).map_err(|refusal| why(&refusal))?;
         let options = self.records.options(&batch, &self.engine.router.sealer).await;
         let options = options.map_err(|PostgresAway| HeldGroup::ForNow)?.ok_or_else(|| {
             HeldGroup::Because(BatchError::new("options_unreadable", "the secrets among its options cannot be opened"))

@@ -42,8 +42,10 @@ impl Mode {
 pub struct BatchRecord {
     pub id: Uuid,
     pub owner: FileOwner,
-    /// Of the key that made it.
+    /// Of the key that made it, or of what a token stands for.
     pub api_key: Uuid,
+    /// What the token said that made it.
+    pub token: Option<Value>,
     pub mode: Mode,
     pub endpoint: String,
     pub input_file: Uuid,
@@ -89,6 +91,7 @@ pub struct NewBatch {
     pub id: Uuid,
     pub owner: FileOwner,
     pub api_key: Uuid,
+    pub token: Option<Value>,
     pub mode: Mode,
     pub endpoint: &'static str,
     pub input_file: Uuid,
@@ -103,7 +106,7 @@ pub struct NewBatch {
 
 impl BatchRecord {
     pub const COLUMNS: &'static str =
-        "id, organisation_id, workspace_id, api_key_id, mode, endpoint, input_file_id, model, gateway_options, sealed,
+        "id, organisation_id, workspace_id, api_key_id, token, mode, endpoint, input_file_id, model, gateway_options, sealed,
         provider_options, metadata, status, errors, total, completed, failed, cost, output_file_id, error_file_id,
         provider_batch, provider_batch_id, provider_input_file_id, created_at, in_progress_at, finalizing_at, completed_at,
         failed_at, expired_at, cancelling_at, cancelled_at, expires_at, next_step_at, completion_url, completion_tries,
@@ -121,6 +124,7 @@ impl BatchRecord {
             id: row.try_get("id")?,
             owner: FileOwner { organisation: row.try_get("organisation_id")?, workspace: row.try_get("workspace_id")? },
             api_key: row.try_get("api_key_id")?,
+            token: row.try_get("token")?,
             // The columns hold nothing else.
             mode: Mode::parse(row.try_get("mode")?).unwrap_or(Mode::Immediate),
             endpoint: row.try_get("endpoint")?,

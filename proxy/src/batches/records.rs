@@ -52,8 +52,9 @@ impl BatchRecords {
             AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')";
         let insert = format!(
             "INSERT INTO batches (id, organisation_id, workspace_id, api_key_id, mode, endpoint, completion_window,
-                input_file_id, model, gateway_options, sealed, provider_options, metadata, completion_url, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $5, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING {}",
+                input_file_id, model, gateway_options, sealed, provider_options, metadata, completion_url, expires_at,
+                token)
+             VALUES ($1, $2, $3, $4, $5, $6, $5, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING {}",
             BatchRecord::COLUMNS
         );
         let FileOwner { organisation, workspace } = new.owner;
@@ -102,6 +103,7 @@ impl BatchRecords {
                         &metadata,
                         &new.completion_url,
                         &new.expires_at,
+                        &new.token,
                     ],
                 )
                 .await?;

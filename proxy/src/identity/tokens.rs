@@ -11,9 +11,10 @@ use crate::net::dial::Dialer;
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use shared::id::WorkspaceId;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::{KeyRing, Rejection, Unverified, VerifiedToken};
-use shared::model::{AccessStatus, ApiKey, KeyDefaults, KeyKind, Organisation, Status, Workspace};
+use shared::model::{AccessStatus, ApiKey, EmailDigest, KeyDefaults, KeyKind, Organisation, Status, Workspace};
 use shared::settings;
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,6 +65,30 @@ impl Tokens {
         principal.map_err(|rejection| RefusedToken { rejection, organisation_id })
     }
 
+    /// Who began something with a token that may have expired since: what it allowed then it allows to the end of that, as long
+    /// as its organisation accepts tokens, the workspace is active and the person is not removed.
+    pub fn holder(
+        &self,
+        token: VerifiedToken,
+        workspace: WorkspaceId,
+        snapshot: &Snapshot,
+        scopes: &[&str],
+    ) -> Result<Principal, Rejection> {
+        if !self.settings.jwt_enabled {
+            return Err(Rejection::SwitchedOff);
+        }
+        let organisation = snapshot.organisation(&token.organisation_id.into());
+        organisation.ok_or(Rejection::UnknownOrganisation)?.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
+        let unavailable = Rejection::Workspace(token.workspace.clone());
+        let holder = former_holder(token, workspace, snapshot).ok_or(unavailable)?;
+        let person = holder.token.as_ref().and_then(|token| token.person.as_deref()).map(EmailDigest::new);
+        match &holder.token {
+            Some(token) => check_standing(&holder.key, token, person, Some(&holder.workspace), snapshot, scopes)?,
+            None => return Err(Rejection::Malformed),
+        }
+        Ok(holder)
+    }
+
     /// Whether a token is for this gateway, by what it says of itself: of an organisation whose tokens are accepted, from its
     /// issuer and for its audience. Whether it is signed and valid now is not asked.
     pub fn are_meant(&self, text: &[u8], snapshot: &Snapshot) -> bool {
@@ -100,6 +125,38 @@ impl Tokens {
     }
 }
 
+/// The same, whatever became of the person and the workspace since; none of a workspace that is not known.
+pub fn former_holder(token: VerifiedToken, workspace: WorkspaceId, snapshot: &Snapshot) -> Option<Principal> {
+    /// Nobody sends what hashes to this.
+    const NO_HASH: KeyHash = KeyHash([0; 32]);
+    let workspace = snapshot.workspace(&workspace)?;
+    (workspace.organisation_id.uuid() == token.organisation_id).then(|| {
+        let key = Arc::new(acting_key(&token, &workspace, NO_HASH));
+        Principal { key, workspace, token: Some(Arc::new(token)) }
+    })
+}
+
+/// What must hold of whoever a token is for, whenever it was issued.
+fn check_standing(
+    key: &ApiKey,
+    token: &VerifiedToken,
+    person: Option<EmailDigest>,
+    workspace: Option<&Workspace>,
+    snapshot: &Snapshot,
+    scopes: &[&str],
+) -> Result<(), Rejection> {
+    if workspace.is_none_or(|workspace| workspace.status != Status::Active) {
+        return Err(Rejection::Workspace(token.workspace.clone()));
+    }
+    if person.is_some_and(|email| snapshot.is_removed(key.organisation_id, email)) {
+        return Err(Rejection::Person(token.person.clone().unwrap_or_default()));
+    }
+    match has_one(&key.scopes, scopes) {
+        true => Ok(()),
+        false => Err(Rejection::MissingScope((*scopes.first().unwrap_or(&INFERENCE)).into())),
+    }
+}
+
 /// The key that the token stands for.
 fn acting_key(token: &VerifiedToken, workspace: &Workspace, hash: KeyHash) -> ApiKey {
     ApiKey {
@@ -128,14 +185,8 @@ fn defaults(token: &VerifiedToken) -> Option<Arc<KeyDefaults>> {
 impl Verified {
     fn principal(&self, snapshot: &Snapshot, scopes: &[&str]) -> Result<Principal, Rejection> {
         let workspace = self.key.workspace_id.and_then(|id| snapshot.workspace(&id));
-        let workspace = workspace.filter(|workspace| workspace.status == Status::Active);
+        check_standing(&self.key, &self.token, self.person, workspace.as_deref(), snapshot, scopes)?;
         let workspace = workspace.ok_or_else(|| Rejection::Workspace(self.token.workspace.clone()))?;
-        if self.person.is_some_and(|email| snapshot.is_removed(self.key.organisation_id, email)) {
-            return Err(Rejection::Person(self.token.person.clone().unwrap_or_default()));
-        }
-        if !has_one(&self.key.scopes, scopes) {
-            return Err(Rejection::MissingScope((*scopes.first().unwrap_or(&INFERENCE)).into()));
-        }
         Ok(Principal { key: self.key.clone(), workspace, token: Some(self.token.clone()) })
     }
 

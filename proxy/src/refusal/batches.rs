@@ -26,10 +26,11 @@ impl Refusal {
         Self::invalid(Code::InvalidParameter, message)
     }
 
-    /// A token is over before the batch is.
-    pub fn batch_needs_key() -> Self {
-        let message = "a batch runs for longer than a token lasts: make it with an API key of the workspace";
-        Self::new(403, Kind::Permission, Code::InsufficientScope, message)
+    /// What a token says is stored with its batch.
+    pub fn token_too_long_for_batch() -> Self {
+        let message =
+            "the limits and defaults of the token are too long to be stored with a batch: make it with an API key";
+        Self::invalid(Code::InvalidParameter, message)
     }
 
     /// There is no master key to seal its options with.

@@ -1,9 +1,12 @@
-//! A row of a batch: an ordinary request without a socket, of the key that made the batch as that key is now. Configs, guardrails,
+//! A row of a batch: an ordinary request without a socket, of the key that made the batch as that key is now, or of what a token
+//! said that made it. Configs, guardrails,
 //! cache, limits and the journal hold for it as for any other; its log says of which batch and which row it is.
 
 use super::{Authenticator, BatchSwitch, Engine, EngineRequest, KnownRequest, NextStep};
+use crate::batches::record::BatchRecord;
 use crate::identity::identify::{INFERENCE, Principal, has_one};
 use crate::identity::metadata::trace_id;
+use crate::identity::tokens;
 use crate::metrics::Lane;
 use crate::net::downstream::Downstream as _;
 use crate::net::in_memory::InMemoryClient;
@@ -14,6 +17,9 @@ use crate::visit::Visit;
 use crate::visit::settle::RecordCopies;
 use chrono::{DateTime, Utc};
 use pingora_http::RequestHeader;
+use serde::Deserialize as _;
+use serde_json::Value;
+use shared::identity::jwt::VerifiedToken;
 use shared::model::{AccessStatus, Status};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -103,11 +109,22 @@ impl Engine {
 }
 
 impl Authenticator {
-    /// The holder of a key that is known by its id alone, if it may still ask models here.
-    pub fn holder(&self, key: Uuid, now: DateTime<Utc>) -> Result<Principal, Refusal> {
+    /// Whoever made a batch, if they may still ask models here: the holder of a key, or of what a token said.
+    pub fn holder(&self, batch: &BatchRecord, now: DateTime<Utc>) -> Result<Principal, Refusal> {
         if !self.snapshot.is_loaded() {
             return Err(Refusal::not_ready());
         }
+        match &batch.token {
+            None => self.holder_of_key(batch.api_key, now),
+            Some(stored) => {
+                let token = token(stored).ok_or_else(Refusal::invalid_api_key)?;
+                let holder = self.tokens.holder(token, batch.owner.workspace.into(), &self.snapshot, &[INFERENCE]);
+                holder.map_err(|rejection| Refusal::rejected_token(&rejection))
+            }
+        }
+    }
+
+    fn holder_of_key(&self, key: Uuid, now: DateTime<Utc>) -> Result<Principal, Refusal> {
         let key = self.snapshot.api_key_with_id(key).ok_or_else(Refusal::invalid_api_key)?;
         if key.is_expired(now) {
             return Err(Refusal::expired_api_key());
@@ -125,8 +142,11 @@ impl Authenticator {
     }
 
     /// Who held a key that may be expired or archived since, as long as it is known: for whom what was begun is ended.
-    pub fn former_holder(&self, key: Uuid) -> Option<Principal> {
-        let key = self.snapshot.api_key_with_id(key)?;
+    pub fn former_holder(&self, batch: &BatchRecord) -> Option<Principal> {
+        if let Some(stored) = &batch.token {
+            return tokens::former_holder(token(stored)?, batch.owner.workspace.into(), &self.snapshot);
+        }
+        let key = self.snapshot.api_key_with_id(batch.api_key)?;
         let workspace = key.workspace_id.and_then(|id| self.snapshot.workspace(&id))?;
         Some(Principal { key, workspace, token: None })
     }
@@ -136,4 +156,9 @@ impl Authenticator {
         let Some(workspace) = self.snapshot.workspace(&workspace.into()) else { return self.deployment.is_none() };
         self.deployment.as_ref().is_none_or(|deployment| deployment.admit(&workspace, &self.snapshot).is_ok())
     }
+}
+
+/// None for what another version wrote and this one cannot hold to.
+fn token(stored: &Value) -> Option<VerifiedToken> {
+    VerifiedToken::deserialize(stored).ok()
 }

@@ -52,6 +52,8 @@ pub enum Tenancy {
     Workspace(&'static str),
     /// `workspace_id` may be null: such rows belong to the organisation, and its workspaces see them.
     Either,
+    /// `workspace_id` may be null: such rows are of several workspaces, and callers of one do not see them.
+    OneOrSeveral,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -324,12 +324,6 @@ impl Operation {
         self.method != Method::Get && is_of_object && self.path.matches('{').count() == 1
     }
 
-    /// Reads or changes something that has an `ETag`: an object, or settings of the organisation.
-    pub fn has_tag(&self) -> bool {
-        let is_settings = self.path == "/admin/organisation" || self.path.starts_with("/admin/organisation/");
-        is_settings || self.reads_object() || self.changes_object()
-    }
-
     /// Deletes the object that the path names, and not something below it.
     pub fn deletes_object(&self) -> bool {
         self.method == Method::Delete && self.path.ends_with('}')

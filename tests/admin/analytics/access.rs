@@ -59,8 +59,14 @@ async fn no_operation_counts_another_tenants_calls() {
 async fn walk(service: &Service, other: &FirstKeys) {
     let stranger = service.client().with_key(&other.admin_key.key);
     let own = service.workspace_client(service.home.workspace_id).await;
-    let divided =
-        ["graphs/cost?group_by=model&", "graphs/requests?compare=previous&", "groups/user?include_total=true&"];
+    let divided = [
+        "graphs/cost?group_by=model&",
+        "graphs/requests?compare=previous&",
+        "groups/user?include_total=true&",
+        "groups/model?then_by=workspace&",
+        "groups/workspace?then_by=model&",
+        "groups/status_code?then_by=user&",
+    ];
     let divided = divided.iter().map(|more| format!("/analytics/{more}"));
     for path in COUNTING.iter().map(|path| format!("{path}?")).chain(divided) {
         for (client, query) in [
@@ -114,8 +120,17 @@ async fn a_workspaces_key_counts_its_own_and_an_admin_key_what_it_names() {
         "{graph}"
     );
     assert_eq!(total(&neighbour, "&workspace_slug=*").await, 2);
+    let own = get(&neighbour, "/analytics/groups/model", &format!("{ALL}&then_by=workspace")).await;
+    assert_eq!((&own["total"], &own["data"][0]["workspace"]), (&json!(1), &json!(elsewhere)), "{own}");
     service.sql("UPDATE workspaces SET status = 'archived' WHERE slug = 'elsewhere'").await;
     assert_eq!(total(&admin, "&workspace_slug=elsewhere").await, 2, "figures outlive their workspace");
+    let pairs = get(&admin, "/analytics/groups/workspace", &format!("{ALL}&then_by=status_code")).await;
+    let first = &pairs["data"][0];
+    assert_eq!(
+        (&first["workspace"], &first["workspace_name"], &first["status_code"], &first["requests"]),
+        (&json!(elsewhere), &json!("elsewhere"), &json!(200), &json!(2)),
+        "{pairs}"
+    );
     let groups = get(&admin, "/analytics/groups/workspaces", &format!("{ALL}&workspace_slug=*")).await;
     assert_eq!((&groups["data"][0]["workspace"], &groups["data"][0]["requests"]), (&json!("elsewhere"), &json!(2)));
 }
@@ -137,6 +152,8 @@ async fn people_count_what_they_may_see() {
     for path in ["/analytics/groups/users", "/analytics/groups/metadata/plan", "/analytics/groups/user"] {
         assert_eq!(client.get(&format!("{path}?{ALL}")).await.status, 403, "{path}");
     }
+    let pairs = client.get(&format!("/analytics/groups/model?{ALL}&then_by=user")).await;
+    assert_eq!(pairs.status, 403, "names of users are metadata");
     let divided = client.get(&format!("/analytics/graphs/cost?{ALL}&group_by=user")).await;
     assert_eq!(divided.status, 403, "names of users are metadata");
     let searched = client.get(&format!("/analytics/graphs/cost?{ALL}&metadata=%7B%22a%22%3A1%7D")).await;

@@ -53,6 +53,12 @@ async fn groups_beyond_ten_thousand_are_left_out_after_they_were_put_in_order() 
             let beyond = get(&admin, path, &format!("{ALL}&page_size=100&current_page=100")).await;
             assert_eq!((&beyond["total"], &beyond["data"]), (&json!(10_000), &json!([])), "{path} {is_rolled_up}");
         }
+        for then_by in ["workspace", "status_code"] {
+            let query = format!("{ALL}&then_by={then_by}&page_size=100");
+            let pairs = get(&admin, "/analytics/groups/user", &query).await;
+            assert_eq!((&pairs["total"], &pairs["total_is_capped"]), (&json!(10_000), &json!(true)), "{then_by}");
+            assert_eq!(first(&pairs, "user"), (json!("user-10040"), json!(2)), "{then_by} {is_rolled_up}");
+        }
         let graph = get(&admin, "/analytics/graphs/requests", &format!("{ALL}&group_by=user")).await;
         let groups = graph["groups"].as_array().unwrap();
         assert_eq!((groups.len(), &groups[10]["is_rest"]), (11, &json!(true)), "{is_rolled_up}");

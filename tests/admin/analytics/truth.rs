@@ -131,6 +131,49 @@ impl Truth {
         }
     }
 
+    /// By two dimensions: a row for each pair that calls have, in order, whichever of slots and logs has them.
+    async fn check_pairs(&self, asked: &Question, calls: &[&LoggedCall]) {
+        type Value0 = fn(&LoggedCall) -> String;
+        let workspace: (&str, Value0) = ("workspace", |call| call.is_elsewhere.to_string());
+        let model: (&str, Value0) = ("model", |call| call.model.to_owned());
+        let user: (&str, Value0) = ("user", |call| call.user.unwrap_or_default().to_owned());
+        let status: (&str, Value0) = ("status_code", |call| call.status.to_string());
+        let home = self.service.home.workspace_id.to_string();
+        for ((first, first_value), (second, second_value)) in
+            [(workspace, model), (user, workspace), (model, status), (status, user)]
+        {
+            let query = format!("{}&then_by={second}&columns=cost,total_tokens,p95_latency&page_size=100", asked.query);
+            let list = self.ask(&format!("/analytics/groups/{first}"), &query).await;
+            let mut expected: BTreeMap<(String, String), Vec<&LoggedCall>> = BTreeMap::new();
+            for call in calls {
+                expected.entry((first_value(call), second_value(call))).or_default().push(call);
+            }
+            assert_eq!(list["total"], expected.len(), "{first} {second} {}", asked.query);
+            let groups = list["data"].as_array().unwrap();
+            assert!(groups.iter().map(|one| one["requests"].as_i64().unwrap()).rev().is_sorted(), "{list}");
+            for group in groups {
+                let value = |name: &str| match &group[name] {
+                    Value::String(id) if name == "workspace" => (*id != home).to_string(),
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                let pair = (value(first), value(second));
+                let of = expected.remove(&pair).unwrap_or_else(|| panic!("{pair:?} is no {first} and {second}"));
+                assert_eq!(group["requests"], of.len(), "{group}");
+                close(&group["cost"], reference::cost(&of), "cost");
+                close(&group["total_tokens"], reference::tokens(&of), "tokens");
+                close(&group["p95_latency"], percentile(&of, 0.95), "p95");
+            }
+            assert!(expected.is_empty(), "{first} {second}: {expected:?}");
+            let ordered = self.ask(&format!("/logs/groups/{first}"), &format!("{query}&order_by={second}")).await;
+            let ordered = ordered["data"].as_array().unwrap();
+            assert!(ordered.iter().map(|one| one[second].to_string()).rev().is_sorted(), "{ordered:?}");
+            assert_eq!(ordered.len(), groups.len());
+            let page = self.ask(&format!("/analytics/groups/{first}"), &format!("{query}&current_page=1")).await;
+            assert_eq!((&page["total"], &page["data"]), (&list["total"], &json!([])), "a page beyond the last");
+        }
+    }
+
     /// By names of metadata, of which one is not always there, one is the user's and one is of no call.
     async fn check_metadata(&self, asked: &Question, calls: &[&LoggedCall]) {
         type Value0 = fn(&LoggedCall) -> &'static str;
@@ -349,6 +392,7 @@ async fn groups_are_what_their_calls_add_up_to() {
             assert_eq!(one["requests"], elsewhere, "{workspaces}");
         }
         truth.check_guardrails(&asked, &calls).await;
+        truth.check_pairs(&asked, &calls).await;
         let users = truth.ask("/analytics/groups/users", &asked.query).await;
         let named = by(&calls, |call| call.user.is_some());
         let counted = users["data"].as_array().unwrap().iter();

@@ -103,6 +103,10 @@ async fn each_filter_finds_what_it_names_and_nothing_else() {
     }
     for (query, field) in [
         ("user_type=x", "user_type"),
+        ("resource_type=label", "resource_type"),
+        ("action=created", "action"),
+        ("method=fetch", "method"),
+        ("country=Germany", "country"),
         ("start_time=x", "start_time"),
         ("client_ip=x", "client_ip"),
         ("page_size=-1", "page_size"),
@@ -110,6 +114,8 @@ async fn each_filter_finds_what_it_names_and_nothing_else() {
         let answer = administrator.get(&format!("/audit-logs?{query}")).await;
         assert_eq!((answer.status.as_u16(), &answer.json()["error"]["param"]), (400, &json!(field)));
     }
+    let nearest = administrator.get("/audit-logs?resource_type=label").await.text();
+    assert!(nearest.contains("`labels`"), "{nearest}");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn each_state_allows_what_the_contract_says() {
         ("failed", true, true, false, false),
         ("stopped", true, true, false, false),
     ] {
-        let set = format!("UPDATE log_exports SET status = '{state}' WHERE id = '{id}'");
+        let set = format!("UPDATE exports SET status = '{state}' WHERE id = '{id}'");
         place.service.sql(&set).await;
         let changed = client.put(&at(""), &json!({ "description": state })).await;
         assert_eq!(changed.status == 200, change, "{state}: {}", changed.text());
@@ -146,7 +146,7 @@ async fn an_export_whose_store_fails_is_tried_again_and_then_failed_without_hold
     place.make().await;
     assert_eq!(status(&place, &fine).await, "success");
     for _ in 0..4 {
-        place.service.sql("UPDATE log_exports SET next_step_at = now() WHERE status = 'in_progress'").await;
+        place.service.sql("UPDATE exports SET next_step_at = now() WHERE status = 'in_progress'").await;
         step(&place.app).await;
     }
     assert_eq!(status(&place, &id).await, "failed");
@@ -170,7 +170,7 @@ async fn exports_older_than_the_logs_they_hold_are_deleted_with_their_files() {
     }
     place.make().await;
     let [old, young] = ids.as_slice() else { panic!("two exports") };
-    let age = format!("UPDATE log_exports SET last_updated_at = now() - interval '91 days' WHERE id = '{old}'");
+    let age = format!("UPDATE exports SET last_updated_at = now() - interval '91 days' WHERE id = '{old}'");
     place.service.sql(&age).await;
     assert_eq!((run(&place.app, "expire_exports").await, run(&place.app, "expire_exports").await), (1, 0));
     assert_eq!(client.get(&format!("/logs/exports/{old}")).await.status, 404);

@@ -58,7 +58,11 @@ impl Site {
     }
 
     pub async fn begin(&self, organisation: Uuid) -> Begun {
-        let answer = self.service.client().get(&format!("/auth/saml/{organisation}/login?return_to=/console")).await;
+        self.begin_for(organisation, "").await
+    }
+
+    async fn begin_for(&self, organisation: Uuid, query: &str) -> Begun {
+        let answer = self.service.client().get(&format!("/auth/saml/{organisation}/login{query}")).await;
         assert_eq!(answer.status, 303, "{}", answer.text());
         let location = answer.header("location").to_owned();
         assert!(location.starts_with("https://idp.test/sso?SAMLRequest="), "{location}");
@@ -119,7 +123,7 @@ async fn somebody_of_a_proved_domain_signs_in_and_is_provisioned() {
     let home = site.service.home.organisation_id;
     let begun = site.begin(home).await;
     let answer = site.post(home, &begun.cookie, &site.idp.answer(&begun.facts)).await;
-    assert_eq!((answer.status.as_u16(), answer.header("location")), (303, "/console"), "{}", answer.text());
+    assert_eq!((answer.status.as_u16(), answer.header("location")), (303, "/v1/auth/session"), "{}", answer.text());
     assert_eq!(site.people("ada@acme.test").await, 1);
     let browser = site.service.client().with("cookie", session_cookie(&answer));
     let session = browser.get("/auth/session").await;
@@ -320,4 +324,20 @@ async fn the_usual_address_to_sign_in_leads_to_saml_where_that_is_set_up() {
     assert_eq!(answer.header("location"), format!("/v1/auth/saml/{home}/login?return_to=%2Fconsole"));
     let nobodys = site.service.client().get("/auth/login?email=ada@elsewhere.test").await;
     assert_eq!(nobodys.status, 404, "{}", nobodys.text());
+}
+
+#[tokio::test]
+async fn a_browser_that_is_refused_is_led_where_it_wanted_with_the_reason() {
+    let site = Site::start().await;
+    let home = site.service.home.organisation_id;
+    let begun = site.begin_for(home, "?return_to=/console%3Ftab%3Dkeys").await;
+    let late = Facts { audience: "https://other.test".into(), ..begun.facts };
+    let answer = site.post(home, &begun.cookie, &site.idp.answer(&late)).await;
+    let led = (answer.status.as_u16(), answer.header("location"));
+    assert_eq!(led, (303, "/console?tab=keys&error=sign_in_refused"), "{}", answer.text());
+    assert!(!answer.headers.contains_key("set-cookie"), "{:?}", answer.headers);
+    let other = site.service.organisation().await.organisation_id;
+    let nowhere = site.service.client().get(&format!("/auth/saml/{other}/login?return_to=/console")).await;
+    assert_eq!((nowhere.status.as_u16(), nowhere.header("location")), (303, "/console?error=sign_in_refused"));
+    assert_eq!(site.service.client().get(&format!("/auth/saml/{other}/login")).await.status, 404);
 }

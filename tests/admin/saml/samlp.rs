@@ -36,7 +36,7 @@ pub async fn folder(site: &Site) -> TempDir {
 /// Follows our redirect to the peer, and brings its answer back.
 async fn sign_in(site: &Site, peer: &str, how: &str) -> (u16, String) {
     let home = site.service.home.organisation_id;
-    let answer = site.service.client().get(&format!("/auth/saml/{home}/login?return_to=/console")).await;
+    let answer = site.service.client().get(&format!("/auth/saml/{home}/login")).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
     let cookie = answer.header("set-cookie").split(';').next().unwrap().to_owned();
     let query = answer.header("location").split_once('?').unwrap().1;

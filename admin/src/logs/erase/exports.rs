@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 const WHY: &str = "some of its logs were erased: start it again";
 
-/// Stops the exports that were started after one of these logs was made, in its workspace. Answers how many they were.
+/// Stops the exports that were started after one of these logs was made, in their workspaces. Answers how many they were.
 pub async fn empty(
     tx: &impl GenericClient,
     organisation: Uuid,
@@ -17,10 +17,11 @@ pub async fn empty(
     times: &Vec<DateTime<Utc>>,
 ) -> Result<u64, ApiError> {
     const EMPTY: &str = "WITH emptied AS (
-            UPDATE log_exports e SET status = 'stopped', error = $4, last_updated_at = now()
+            UPDATE exports e SET status = 'stopped', error = $4, last_updated_at = now()
             WHERE organisation_id = $1 AND status IN ('success', 'in_progress') AND EXISTS (
                 SELECT FROM unnest($2::uuid[], $3::timestamptz[]) AS log (workspace_id, created_at)
-                WHERE log.workspace_id = e.workspace_id AND log.created_at <= e.started_at)
+                WHERE log.created_at <= e.started_at AND (log.workspace_id = e.workspace_id
+                    OR e.workspace_id IS NULL AND (e.workspace_ids IS NULL OR log.workspace_id = ANY(e.workspace_ids))))
             RETURNING id, run),
         parts AS (DELETE FROM log_export_parts WHERE export_id IN (SELECT id FROM emptied)),
         links AS (DELETE FROM log_export_links WHERE export_id IN (SELECT id FROM emptied))

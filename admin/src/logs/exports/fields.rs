@@ -41,6 +41,8 @@ pub static FIELDS: &[ExportField] = &[
     row("config"),
     row("prompt_slug"),
     row("metadata"),
+    row("workspace_id"),
+    row("workspace_slug"),
 ];
 
 /// Names that clients use as well.

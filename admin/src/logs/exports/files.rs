@@ -65,7 +65,7 @@ pub async fn opened(
     token: &str,
 ) -> Result<Option<ExportFile>, ApiError> {
     const FIND: &str = "SELECT e.organisation_id, e.run, e.format, p.part, p.bytes
-        FROM log_export_links l JOIN log_exports e ON e.id = l.export_id AND e.run = l.run AND e.status = 'success'
+        FROM log_export_links l JOIN exports e ON e.id = l.export_id AND e.run = l.run AND e.status = 'success'
         JOIN log_export_parts p ON p.export_id = e.id
         WHERE l.token_hash = $1 AND l.expires_at > now() AND e.id = $2 AND p.file = $3 ORDER BY p.part";
     let rows = db.query(FIND, &[&KeyHash::from_key(token.as_bytes()).0.as_slice(), &export, &(file - 1)]).await?;

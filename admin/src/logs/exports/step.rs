@@ -32,7 +32,7 @@ const MOST_OF_BODY: usize = 64 << 20;
 pub struct RunningExport {
     pub id: Uuid,
     organisation_id: Uuid,
-    workspace_id: Uuid,
+    workspaces: VisibleWorkspaces,
     filters: Map<String, Value>,
     requested_data: Vec<String>,
     format: ExportFormat,
@@ -61,7 +61,8 @@ pub enum StepError {
 }
 
 impl RunningExport {
-    pub const COLUMNS: &str = "id, organisation_id, workspace_id, filters, requested_data, format, own_data_of,
+    pub const COLUMNS: &str =
+        "id, organisation_id, workspace_id, workspace_ids, filters, requested_data, format, own_data_of,
         shows_metadata, run, started_at, exported_records, parts, last_created_at, last_id";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
@@ -71,7 +72,7 @@ impl RunningExport {
         Ok(Self {
             id: row.try_get("id")?,
             organisation_id: row.try_get("organisation_id")?,
-            workspace_id: row.try_get("workspace_id")?,
+            workspaces: VisibleWorkspaces::from_columns(row.try_get("workspace_id")?, row.try_get("workspace_ids")?),
             filters: filters.as_object().cloned().unwrap_or_default(),
             requested_data: fields::with_units(row.try_get("requested_data")?),
             format: ExportFormat::parse(row.try_get("format")?).unwrap_or(ExportFormat::Jsonl),
@@ -123,7 +124,7 @@ impl RunningExport {
     ) -> Result<Vec<ExportedLog>, StepError> {
         let view = LogView {
             organisation_id: self.organisation_id,
-            workspaces: VisibleWorkspaces::One(self.workspace_id),
+            workspaces: self.workspaces.clone(),
             user_id: self.own_data_of,
             shows_metadata: self.shows_metadata,
         };
@@ -200,7 +201,7 @@ impl RunningExport {
         last: Option<&ExportedLog>,
         is_last: bool,
     ) -> Result<(), StepError> {
-        const NOTE: &str = "UPDATE log_exports SET exported_records = $2, parts = parts + 1,
+        const NOTE: &str = "UPDATE exports SET exported_records = $2, parts = parts + 1,
                 last_created_at = coalesce($3, last_created_at), last_id = coalesce($4, last_id),
                 next_step_at = clock_timestamp(), failures = 0, error = NULL, last_updated_at = now(),
                 status = CASE WHEN $5 THEN 'success' ELSE status END,
@@ -304,7 +305,7 @@ mod tests {
         RunningExport {
             id: Uuid::nil(),
             organisation_id: Uuid::nil(),
-            workspace_id: Uuid::nil(),
+            workspaces: VisibleWorkspaces::All,
             filters: Map::new(),
             requested_data: requested.iter().map(|name| (*name).to_owned()).collect(),
             format: ExportFormat::Csv,

@@ -6,9 +6,9 @@ use super::names::{self, ObjectName};
 use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
-use crate::http::{ApiError, FieldFault, PageSizes, Query, Time};
+use crate::http::{ApiError, FLAGS, FieldFault, PageSizes, Query, Time};
 use crate::identity::Call;
-use crate::log_data::dimension;
+use crate::log_data::dimension::{self, Dimension};
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
     COST_UNIT, CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MOST_GROUPS, Order, OrderBy, PostgresLogs,
@@ -49,8 +49,7 @@ static COLUMNS: &[(&str, Measure)] = &[
     LAST_SEEN,
     ("first_seen", m::FIRST_SEEN),
 ];
-/// As clients write them.
-const FLAGS: &[&str] = &["true", "false", "True", "False"];
+const THEN_BY: &str = "then_by";
 const LAST_SEEN: (&str, Measure) = ("last_seen", m::LAST_SEEN);
 const REQUESTS: (&str, Measure) = ("requests", m::REQUESTS);
 const COST: (&str, Measure) = ("cost", m::COST);
@@ -71,6 +70,7 @@ struct Listed<'l> {
     /// The name that the value is shown under.
     name: &'l str,
     by: GroupBy<'l>,
+    then_by: Option<&'static Dimension>,
     /// Which calls have a group at all.
     calls: CallsAsked,
     fields: &'l [(&'static str, Measure)],
@@ -80,27 +80,39 @@ struct Listed<'l> {
 impl Listed<'_> {
     async fn find(&self, asked: &mut Asked<'_>) -> Result<FoundGroups, ApiError> {
         let names: Vec<&str> = self.fields.iter().map(|(name, _)| *name).collect();
-        let order = order(&asked.question.query, self.name, &names)?;
+        let order = order(&asked.question.query, self.name, self.then_by.map(|one| one.name), &names)?;
         let (size, offset) = asked.question.query.page(PageSizes::USUAL)?;
         let question = asked.question.only(self.calls);
         let measures: Vec<Measure> = self.fields.iter().map(|(_, measure)| *measure).collect();
         let tx = snapshot(&mut asked.db).await?;
         let logs = PostgresLogs(&tx);
-        let page = GroupQuestion { by: self.by, measures: &measures, order, size, offset };
+        let page = GroupQuestion { by: self.by, then_by: self.then_by, measures: &measures, order, size, offset };
         let Groups { rows, total, is_capped } = logs.groups(&question, &page).await?;
         let totals = match self.has_totals {
             true => Some(named(self.fields, logs.totals(&question, &measures).await?)),
             false => None,
         };
         tx.commit().await?;
-        let rows = rows.into_iter().map(|(value, figures)| (value, named(self.fields, figures))).collect();
+        let rows = rows.into_iter().map(|one| FoundGroup {
+            value: one.value,
+            second: self.then_by.map(|by| by.name).zip(one.second),
+            figures: named(self.fields, one.figures),
+        });
+        let rows = rows.collect();
         let has_costs = self.fields.iter().any(|(_, measure)| measure.is_money());
         Ok(FoundGroups { rows, total, is_capped, totals, has_costs, workspaces: asked.workspaces.clone() })
     }
 }
 
+struct FoundGroup {
+    value: String,
+    /// The name of the second dimension, and its value.
+    second: Option<(&'static str, String)>,
+    figures: Map<String, Value>,
+}
+
 struct FoundGroups {
-    rows: Vec<(String, Map<String, Value>)>,
+    rows: Vec<FoundGroup>,
     total: i64,
     is_capped: bool,
     totals: Option<Map<String, Value>>,
@@ -123,7 +135,7 @@ fn moment(millis: &Value) -> Value {
 }
 
 /// The most requests first, unless the query says otherwise.
-fn order(query: &Query, value: &str, fields: &[&str]) -> Result<Order, ApiError> {
+fn order(query: &Query, value: &str, second: Option<&str>, fields: &[&str]) -> Result<Order, ApiError> {
     let is_descending = match query.text("order_by_type") {
         None | Some("desc") => true,
         Some("asc") => false,
@@ -134,10 +146,11 @@ fn order(query: &Query, value: &str, fields: &[&str]) -> Result<Order, ApiError>
     let by = match query.text("order_by") {
         None => OrderBy::Measure(fields.iter().position(|one| *one == REQUESTS.0).unwrap_or(0)),
         Some(name) if name == value => OrderBy::Value,
+        Some(name) if second == Some(name) => OrderBy::SecondValue,
         Some(name) => match fields.iter().position(|one| *one == name) {
             Some(place) => OrderBy::Measure(place),
             None => {
-                let allowed: Vec<&str> = fields.iter().copied().chain([value]).collect();
+                let allowed: Vec<&str> = fields.iter().copied().chain([value]).chain(second).collect();
                 return Err(ApiError::Faults(vec![FieldFault::not_among("order_by", name, &allowed)]));
             }
         },
@@ -163,30 +176,28 @@ impl FoundGroups {
         Json(answer).into_response()
     }
 
-    async fn names(
-        &self,
-        asked: &Asked<'_>,
-        dimension: &dimension::Dimension,
-    ) -> Result<HashMap<String, ObjectName>, ApiError> {
-        let values = self.rows.iter().map(|(value, _)| value.as_str());
+    /// Of the objects whose ids are values of a dimension.
+    async fn names(&self, asked: &Asked<'_>, dimension: &Dimension) -> Result<HashMap<String, ObjectName>, ApiError> {
+        let values = self.rows.iter().map(|row| match &row.second {
+            Some((name, second)) if *name == dimension.name => second.as_str(),
+            _ => row.value.as_str(),
+        });
         names::names(&*asked.db, dimension, asked.question.view.organisation_id, values).await
     }
 
-    /// Rows under a name of the group, with what `further` adds to each.
-    fn rows(&self, name: &str, further: impl Fn(&str) -> Map<String, Value>) -> Vec<Value> {
-        let shown = self.rows.iter().map(|(value, figures)| {
-            let mut row = Map::from_iter([(name.to_owned(), json!(value))]);
-            row.extend(figures.clone());
-            row.extend(further(value));
+    /// Rows under a name of the group.
+    fn rows(&self, name: &str) -> Vec<Value> {
+        let shown = self.rows.iter().map(|found| {
+            let mut row = Map::from_iter([(name.to_owned(), json!(found.value))]);
+            if let Some((second, value)) = &found.second {
+                row.insert((*second).to_owned(), json!(value));
+            }
+            row.extend(found.figures.clone());
             row.insert("object".into(), "analytics-group".into());
             Value::Object(row)
         });
         shown.collect()
     }
-}
-
-fn nothing(_: &str) -> Map<String, Value> {
-    Map::new()
 }
 
 /// Figures as texts, as the published types of these two lists have them.
@@ -206,12 +217,13 @@ async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError>
     let listed = Listed {
         name: "user",
         by: GroupBy::Dimension(&dimension::USER),
+        then_by: None,
         calls: CallsAsked::OfUsers,
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
     let found = listed.find(&mut asked).await?;
-    let rows = as_texts(found.rows("user", nothing), &["requests", "cost"]);
+    let rows = as_texts(found.rows("user"), &["requests", "cost"]);
     Ok(found.shown(&call, rows))
 }
 
@@ -220,12 +232,13 @@ async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError
     let listed = Listed {
         name: "ai_model",
         by: GroupBy::Dimension(&dimension::MODEL),
+        then_by: None,
         calls: CallsAsked::All,
         fields: &[REQUESTS],
         has_totals: false,
     };
     let found = listed.find(&mut asked).await?;
-    let rows = as_texts(found.rows("ai_model", nothing), &["requests"]);
+    let rows = as_texts(found.rows("ai_model"), &["requests"]);
     Ok(found.shown(&call, rows))
 }
 
@@ -234,13 +247,14 @@ async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiE
     let listed = Listed {
         name: "workspace",
         by: GroupBy::Dimension(&dimension::WORKSPACE),
+        then_by: None,
         calls: CallsAsked::All,
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
     let found = listed.find(&mut asked).await?;
     let names = found.names(&asked, &dimension::WORKSPACE).await?;
-    let mut rows = found.rows("workspace", nothing);
+    let mut rows = found.rows("workspace");
     for row in &mut rows {
         let name = names.get(row["workspace"].as_str().unwrap_or_default());
         row["workspace_name"] = json!(name.map(|name| &name.name));
@@ -260,6 +274,7 @@ async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) 
     let listed = Listed {
         name: "metadata_value",
         by: GroupBy::Metadata(&name),
+        then_by: None,
         calls: CallsAsked::All,
         fields: &[
             REQUESTS,
@@ -272,42 +287,62 @@ async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) 
         has_totals: false,
     };
     let found = listed.find(&mut asked).await?;
-    let rows = found.rows("metadata_value", nothing);
+    let rows = found.rows("metadata_value");
     Ok(found.shown(&call, rows))
 }
 
 async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Result<Response, ApiError> {
     let dimension = dimension::named("groupBy", &by)?;
+    let then_by = second_dimension(call.query(), dimension)?;
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let columns = call.query().choices("columns", &names)?;
     let fields: Vec<(&'static str, Measure)> = std::iter::once(REQUESTS)
         .chain(COLUMNS.iter().filter(|(name, _)| columns.iter().any(|asked| asked == name)).copied())
         .collect();
     let mut asked = Asked::of(&app, &call).await?;
-    if *dimension == dimension::USER {
+    if [Some(dimension), then_by].contains(&Some(&dimension::USER)) {
         asked.question.view.may_use_metadata()?;
     }
     let listed = Listed {
         name: dimension.name,
         by: GroupBy::Dimension(dimension),
+        then_by,
         calls: CallsAsked::All,
         fields: &fields,
-        has_totals: call.query().text("include_total").is_some_and(|flag| flag.eq_ignore_ascii_case("true")),
+        has_totals: call.query().flag("include_total")?,
     };
     let found = listed.find(&mut asked).await?;
-    let mut rows = found.rows(dimension.name, nothing);
-    if names::has_names(dimension) {
-        let names = found.names(&asked, dimension).await?;
+    let mut rows = found.rows(dimension.name);
+    for one in [Some(dimension), then_by].into_iter().flatten().filter(|one| names::has_names(one)) {
+        let names = found.names(&asked, one).await?;
         for row in &mut rows {
-            row["name"] = json!(names.get(row[dimension.name].as_str().unwrap_or_default()).map(|name| &name.name));
+            let name = names.get(row[one.name].as_str().unwrap_or_default()).map(|name| &name.name);
+            let name = json!(name);
+            if then_by.is_some() {
+                row[format!("{}_name", one.name)] = name.clone();
+            }
+            if one == dimension {
+                row["name"] = name;
+            }
         }
     }
-    if *dimension == dimension::STATUS_CODE {
+    if [Some(dimension), then_by].contains(&Some(&dimension::STATUS_CODE)) {
+        let field = dimension::STATUS_CODE.name;
         for row in &mut rows {
-            row[dimension.name] = json!(row[dimension.name].as_str().and_then(|code| code.parse::<i64>().ok()));
+            row[field] = json!(row[field].as_str().and_then(|code| code.parse::<i64>().ok()));
         }
     }
     Ok(found.shown(&call, rows))
+}
+
+/// What `then_by` asks for; the same thing twice would divide nothing.
+fn second_dimension(query: &Query, first: &Dimension) -> Result<Option<&'static Dimension>, ApiError> {
+    let Some(name) = query.text(THEN_BY) else { return Ok(None) };
+    let second = dimension::named(THEN_BY, name)?;
+    match second == first {
+        true => Err(ApiError::field(THEN_BY, format!("must be another dimension than `{}`", first.name))),
+        false => Ok(Some(second)),
+    }
 }
 
 fn descriptions() -> [Doc; 6] {
@@ -361,13 +396,19 @@ fn by_anything(path: &str, title: &str) -> Doc {
         .need("object", schema::fixed("analytics-group"))
         .need("requests", docs::figure("requests"))
         .open();
-    let by = dimension::names().join(", ");
+    let dimensions = dimension::names();
+    let by = dimensions.join(", ");
     described(path, "Calls by what they have in common", &format!("{title}s"), group)
         .details(&format!(
             "`groupBy` is one of {by}. Each group has its value under that name, `requests`, and the columns that are asked for. \
-             At most {} groups are listed.",
+             With `then_by` each group is divided further: a row has both values under their names, and the names of keys and \
+             workspaces as `api_key_name` and `workspace_name`. At most {} groups are listed.",
             MOST_GROUPS
         ))
+        .filter(
+            THEN_BY,
+            schema::choice(&dimensions).or_empty().says("A second dimension, other than `groupBy`: one row for each pair."),
+        )
         .filter("columns", crate::openapi::choices(&names))
         .filter("include_total", schema::choice(FLAGS).or_empty().says("Adds the columns over all calls."))
 }
@@ -379,12 +420,13 @@ mod tests {
     #[test]
     fn groups_are_ordered_by_what_they_have() {
         let fields = ["requests", "cost"];
-        let asked = |query: &str| order(&Query::parse(Some(query)).unwrap(), "user", &fields);
+        let asked = |query: &str| order(&Query::parse(Some(query)).unwrap(), "user", Some("model"), &fields);
         for (query, by, is_descending) in [
             ("", OrderBy::Measure(0), true),
             ("order_by=cost", OrderBy::Measure(1), true),
             ("order_by=cost&order_by_type=asc", OrderBy::Measure(1), false),
             ("order_by=user&order_by_type=desc", OrderBy::Value, true),
+            ("order_by=model", OrderBy::SecondValue, true),
         ] {
             assert_eq!(asked(query).unwrap(), Order { by, is_descending }, "{query}");
         }

@@ -126,6 +126,7 @@ async fn status_codes_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Dra
     let failed = asked.only(CallsAsked::Failed);
     let by_code = GroupQuestion {
         by: GroupBy::Dimension(&dimension::STATUS_CODE),
+        then_by: None,
         measures: &[m::REQUESTS],
         order: Order { by: OrderBy::Measure(0), is_descending: true },
         size: MOST_CODES,
@@ -133,7 +134,7 @@ async fn status_codes_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Dra
     };
     let Groups { rows, .. } = logs.groups(&failed, &by_code).await?;
     let whole = logs.totals(&failed, &[m::ERRORS, m::ERROR_CODES]).await?;
-    let points = rows.iter().map(|(code, figures)| json!({ "status_code": number(code), "count": first(figures) }));
+    let points = rows.iter().map(|one| json!({ "status_code": number(&one.value), "count": first(&one.figures) }));
     let summary = json!({ "total_errors": first(&whole), "unique_error_codes": whole.get(1) });
     Ok(Drawn { summary, points: points.collect() })
 }

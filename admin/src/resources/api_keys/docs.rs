@@ -40,7 +40,7 @@ pub fn docs() -> Vec<Doc> {
         Doc::read::<ApiKeyRow>(&key()),
         Doc::update::<ApiKeyRow>(change()),
         Doc::delete::<ApiKeyRow>(),
-        Doc::post("/api-keys/{id}/rotate", "Give a key a new secret").body(wish).answer(rotated),
+        Doc::post("/api-keys/{id}/rotate", "Give a key a new secret").body(wish).answer(rotated).conditional(),
     ]
 }
 

@@ -3,9 +3,9 @@
 //! and the code is worth something only with the verifier that this browser's login was begun with.
 
 use super::begun::{self, Answered};
-use super::finish::{self, ProviderSession, record_refusal};
+use super::finish::{self, ProviderSession};
 use super::login::callback_url;
-use super::place;
+use super::{place, refused};
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::call::{PublicCall, RequestOrigin};
@@ -37,16 +37,15 @@ pub async fn callback(
     let answered = Answered { provider: LoginProvider::Oidc, organisation, state };
     let (attempt, browser) = begun::take(&app, &origin, answered).await?;
     let login = ReturnedLogin { app: &app, origin: &origin, attempt: &attempt, state, browser };
-    match login.arrival(organisation).await {
+    let answered = match login.arrival(organisation).await {
         Ok((arrival, id_token, session)) => {
             let provider = ProviderSession { id: session.as_deref(), id_token: Some(&id_token) };
             finish::finish(&app, &origin, &arrival, provider, &attempt.return_to).await
         }
-        Err(refused) => {
-            record_refusal(&app, &origin, attempt.organisation_id, &refused).await?;
-            Err(refused)
-        }
-    }
+        Err(refused) => Err(begun::recorded(&app, &origin, Some(attempt.organisation_id), refused).await),
+    };
+    let provider_error = origin.query.text("error");
+    Ok(answered.unwrap_or_else(|refused| refused::answer(&attempt.return_to, refused, provider_error)))
 }
 
 struct ReturnedLogin<'a> {

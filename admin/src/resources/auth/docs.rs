@@ -23,7 +23,7 @@ pub fn docs() -> [Doc; 14] {
             .filter("email", email().or_empty().says("Whose domain says which organisation it is."))
             .filter("organisation", organisation().or_empty().says("The organisation to sign in to."))
             .filter("return_to", return_to())
-            .redirects("To the identity provider.")
+            .redirects("To the identity provider; of a login that cannot begin to `return_to`, where one was named, with `error`.")
             .also(403)
             .also(404)
             .also(429),
@@ -36,7 +36,8 @@ pub fn docs() -> [Doc; 14] {
             .filter("code", schema::any_text().eg("the code").says("What the tokens are asked for with."))
             .filter("iss", schema::any_text().eg("https://id.example.com").says("Which identity provider it is."))
             .filter("error", schema::any_text().eg("access_denied").says("Why the identity provider refused."))
-            .redirects("To where the login was to lead, with the cookie of a session.")
+            .redirects("To where the login was to lead, with the cookie of a session; of one that is refused, where `return_to` was named, with `error` \
+                 and without: `access_denied`, `sign_in_refused`, `too_many_attempts` or `unavailable`.")
             .also(403)
             .also(429),
         Doc::post("/auth/backchannel-logout/{organisationId}", "Hear of a logout at the identity provider")

@@ -2,10 +2,10 @@
 //! an e-mail address. What comes back is `callback`'s.
 
 use super::finish::redirect;
-use super::{begun, place};
+use super::{begun, place, refused};
 use crate::app::App;
 use crate::http::{ApiError, text};
-use crate::identity::call::PublicCall;
+use crate::identity::call::{PublicCall, RequestOrigin};
 use crate::identity::cookies::{Cookie, SameSite};
 use crate::identity::oidc::discovery::Metadata;
 use crate::identity::oidc::{OidcError, OidcProvider};
@@ -25,30 +25,35 @@ use uuid::Uuid;
 const COOKIE_SECONDS: u32 = attempts::MINUTES.unsigned_abs() * 60;
 
 pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Result<Response, ApiError> {
+    let return_to = place::return_to(origin.query.text("return_to"))?;
+    let begun = begin(&app, &origin, &return_to).await;
+    Ok(begun.unwrap_or_else(|refused| refused::answer(&return_to, refused, None)))
+}
+
+async fn begin(app: &App, origin: &RequestOrigin, return_to: &str) -> Result<Response, ApiError> {
     let query = &origin.query;
-    let return_to = place::return_to(query.text("return_to"))?;
     let email = query.text("email").map(|email| text::email("email", email)).transpose()?;
     let organisation = query.uuid("organisation")?;
     if email.is_none() && organisation.is_none() {
         return Err(ApiError::field("email", "is required, or organisation"));
     }
-    place::allow(&app, &origin)?;
+    place::allow(app, origin)?;
     let (organisation, settings) = whose(&*app.db.get().await?, email.as_deref(), organisation).await?;
     let domain = email.as_deref().and_then(domains::domain_of);
     let Some(provider) = OidcProvider::for_domain(&settings, domain.as_deref()) else {
-        let by_saml = saml_login(organisation, &settings, &return_to).ok_or_else(nobodys)?;
+        let by_saml = saml_login(organisation, &settings, return_to).ok_or_else(nobodys)?;
         return Ok(redirect(&by_saml, []));
     };
     let metadata = match app.oidc.metadata(&provider.issuer).await {
         Ok(metadata) => metadata,
-        Err(error) => return Err(begun::recorded(&app, &origin, Some(organisation), error.into()).await),
+        Err(error) => return Err(begun::recorded(app, origin, Some(organisation), error.into()).await),
     };
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
     let attempt = NewAttempt {
         organisation_id: organisation,
         provider: LoginProvider::Oidc,
         issuer: &provider.issuer,
-        return_to: &return_to,
+        return_to,
         browser: &browser,
         network: place::network(origin.seen.client_ip),
     };
@@ -56,7 +61,7 @@ pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Re
     let asked = AuthorizationRequest {
         metadata: &metadata,
         client_id: &provider.client_id,
-        redirect_uri: &callback_url(&app, organisation),
+        redirect_uri: &callback_url(app, organisation),
         scope: &provider.asked_scopes(&app.oidc.custom_scopes),
         state: &state,
         nonce: &attempts::derived("nonce", &browser, &state),

@@ -24,7 +24,9 @@ pub fn docs() -> Vec<Doc> {
         Doc::post("/configs/{slug}/rollback", "Go back to an older version of a config")
             .details("Makes a new version with the content of the old one.")
             .body(schema::object("ConfigRollback").need("version_id", version()))
-            .answer(updated()),
+            .answer(updated())
+            .tagged()
+            .conditional(),
     ]
 }
 

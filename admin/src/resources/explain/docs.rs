@@ -53,7 +53,9 @@ fn explanation() -> Schema {
         "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
         "translated_to": null, "dropped_params": [], "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
     }));
-    let settings = schema::any_object().eg(json!({ "retry": { "attempts": 2 }, "circuit": "closed" })).or_null();
+    let settings = schema::any_object()
+        .eg(json!({ "config_id": "checkout", "retry": { "attempts": 2 }, "circuit": "closed" }))
+        .or_null();
     let tried = counted(schema::object("TriedTarget").need("log_id", schema::uuid()));
     let stop = schema::object("ExplainedTarget")
         .need("option", schema::any_text().eg("config.targets[0]"))

@@ -43,7 +43,9 @@ pub fn docs() -> Vec<Doc> {
             .details("Makes a new version with the content of the old one.")
             .body(schema::object("GuardrailRollback").need("version_id", version()))
             .answer(written())
-            .also(409),
+            .also(409)
+            .tagged()
+            .conditional(),
     ]
 }
 

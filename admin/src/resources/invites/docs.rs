@@ -32,10 +32,11 @@ pub fn docs() -> [Doc; 6] {
             .filter("role", choices(&["admin", "member"]))
             .filter("email", schema::any_text().eg("ada@example.com")),
         Doc::read::<Invite>(&invite()),
-        Doc::remove(&item, "Cancel an invite"),
+        Doc::remove(&item, "Cancel an invite").conditional(),
         Doc::post(&format!("{item}/resend"), "Send an invite again")
             .details("With a new link; the old one is dead.")
-            .answer(resent),
+            .answer(resent)
+            .conditional(),
         Doc::post(&format!("{}/accept", Invite::PATH), "Accept an invite")
             .details("Makes the person, their memberships and keys.")
             .body(acceptance)

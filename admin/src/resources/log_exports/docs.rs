@@ -18,6 +18,7 @@ pub fn docs() -> Vec<Doc> {
                 "There may be more than were counted: beyond 10000, or when counting would take long, only the finished \
                  export knows.",
             ))
+            .need("workspace_ids", workspaces())
     };
     let said = |text: &str| {
         schema::object("").need("message", schema::any_text().eg(text)).need("object", schema::fixed("export"))
@@ -27,13 +28,19 @@ pub fn docs() -> Vec<Doc> {
     let at = |rest: &str| format!("/logs/exports/{{id}}{rest}");
     vec![
         Doc::list::<LogExport>(&export),
-        Doc::create::<LogExport>(sent()).answer(counted()),
+        Doc::create::<LogExport>(sent())
+            .details(
+                "Of a workspace's key it is of its workspace. Who acts for the organisation names one workspace, several, or \
+                 all (`*`, or none); the fields `workspace_id` and `workspace_slug` then tell logs apart.",
+            )
+            .answer(counted()),
         Doc::read::<LogExport>(&export),
         Doc::update::<LogExport>(change()).answer(counted()),
         Doc::post(&at("/start"), "Start an export")
             .details("Again from its beginning, if it failed or was cancelled.")
-            .answer(said("The export was started")),
-        Doc::post(&at("/cancel"), "Cancel an export").answer(said("The export was cancelled")),
+            .answer(said("The export was started"))
+            .conditional(),
+        Doc::post(&at("/cancel"), "Cancel an export").answer(said("The export was cancelled")).conditional(),
         Doc::get(&at("/download"), "Get links to the files of an export")
             .details("A file holds up to 50,000 logs; `signed_url` is the first. Links are good for an hour.")
             .filter("workspace_id", schema::any_text().eg("ws-market-3f9a01"))
@@ -73,6 +80,8 @@ fn sent_filters() -> Schema {
         .may("gte", schema::moment().says("From when on.").or_null())
         .may("lte", schema::moment().says("Until when.").or_null());
     let named = named.may("created_at", time.says("The time of the calls, in other words.").or_null());
+    let named = named
+        .may("workspace_id", asked_workspaces().says("Workspaces, if `workspace_id` beside the filters names none."));
     named.eg(filters().example().clone()).says(
         "The parameters of the list of logs; lists may be arrays, `metadata` is an object. All logs that match, unless \
          `page_size` (at most 50000) or `current_page` choose some.",
@@ -93,6 +102,20 @@ fn sent() -> Schema {
         .need("requested_data", requested_data())
         .may("format", schema::choice(&ExportFormat::NAMES).or_null().says("`jsonl` unless given."))
         .may("description", description())
+        .may("workspace_id", asked_workspaces())
+        .may("workspace_slug", asked_workspaces().says("The same as `workspace_id`."))
+}
+
+fn asked_workspaces() -> Schema {
+    let name = || schema::any_text().eg("ws-market-3f9a01");
+    schema::either([name(), schema::list(name())])
+        .or_null()
+        .says("Ids or slugs of workspaces, a list of them, or `*`. A workspace's own key may leave it out.")
+}
+
+/// Of an export as it is shown.
+fn workspaces() -> Schema {
+    schema::list(schema::uuid()).or_null().says("Whose logs it holds; null for all workspaces of the organisation.")
 }
 
 fn change() -> Schema {
@@ -107,7 +130,8 @@ fn export() -> Schema {
     let count = || schema::whole(0..=i64::MAX);
     schema::shown("Export", "export")
         .need("organisation_id", schema::uuid())
-        .need("workspace_id", schema::uuid())
+        .need("workspace_id", schema::uuid().or_null().says("Null for an export of several workspaces."))
+        .need("workspace_ids", workspaces())
         .need("filters", filters())
         .need("requested_data", schema::list(schema::choice(&fields::names().collect::<Vec<_>>())))
         .need("format", schema::choice(&ExportFormat::NAMES))

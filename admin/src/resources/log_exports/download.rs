@@ -6,7 +6,7 @@ use crate::crud::{self, Answer, Resource, RowLock};
 use crate::http::ApiError;
 use crate::identity::call::PublicCall;
 use crate::identity::{Call, tenancy};
-use crate::log_data::view::{LogView, VisibleWorkspaces};
+use crate::log_data::view::LogView;
 use crate::logs::exports::files;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -20,7 +20,7 @@ pub async fn links(State(app): State<App>, call: Call, Path(name): Path<String>)
     let export = crud::find::<LogExport>(&*db, &call, &name, workspace, RowLock::No).await?;
     export.may_read(&call)?;
     export.must_be(&[ExportStatus::Success], "downloaded")?;
-    must_fit(&export, &LogView::for_caller(&call.caller, VisibleWorkspaces::One(export.workspace_id))?)?;
+    must_fit(&export, &LogView::for_caller(&call.caller, export.workspaces())?)?;
     let links = files::links(&app, &*db, export.id, export.run, export.files).await?;
     Ok(Json(json!({ "signed_url": links.first(), "signed_urls": links })))
 }

@@ -5,8 +5,15 @@ use crate::identity::access::security;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::{Value, json};
+use shared::routes::Method;
 
+/// All of them are parts of one object, which has one tag.
 pub fn docs() -> Vec<Doc> {
+    let tagged = |doc: Doc| if doc.method == Method::Get { doc.tagged() } else { doc.conditional() };
+    described().into_iter().map(tagged).collect()
+}
+
+fn described() -> Vec<Doc> {
     let security = || security::docs("SecuritySettings").whole();
     vec![
         Doc::get("/admin/organisation", "Read the organisation").answer(organisation()),

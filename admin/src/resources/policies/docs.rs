@@ -5,7 +5,7 @@ use super::rule::{LONGEST_VALUE, MOST_CONDITIONS, MOST_GROUPS, MOST_VALUES, TARG
 use super::usage::{self, UsagePolicy};
 use super::{STATUSES, entities};
 use crate::crud::Resource as _;
-use crate::http::PageSizes;
+use crate::http::{FLAGS, PageSizes};
 use crate::openapi::schema::{self, Schema};
 use crate::openapi::{Doc, choices};
 use serde_json::json;
@@ -89,7 +89,7 @@ pub fn usage() -> [Doc; 8] {
         Doc::create::<UsagePolicy>(sent(new(own("NewUsageLimitsPolicy"), &USAGE_KEYS))),
         Doc::read::<UsagePolicy>(&read)
             .filter("status", statuses())
-            .filter("include_usage", schema::any_text().eg("true").says("`true` adds what each group has used.")),
+            .filter("include_usage", schema::choice(FLAGS).or_empty().says("`true` adds what each group has used.")),
         Doc::update::<UsagePolicy>(change).answer(policy),
         Doc::delete::<UsagePolicy>(),
         listed(Doc::get(&entities, "List the groups of a usage limits policy, and what each has used"), entity),

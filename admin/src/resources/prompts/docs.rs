@@ -15,11 +15,13 @@ pub fn docs() -> Vec<Doc> {
     let kind = schema::choice(&["shared"]).or_empty().says("`shared` lists what others share, which is nothing.");
     vec![
         Doc::list::<Prompt>(&item).search().filter("collection_id", collection()).filter("type", kind),
-        Doc::create::<Prompt>(new()).details(CREATED).answer(created("prompt")),
+        Doc::create::<Prompt>(new()).details(CREATED).answer(created("prompt")).untagged(),
         Doc::read::<Prompt>(&whole).details(NAMED).filter("version", version()),
         Doc::update::<Prompt>(change()).details(CHANGED).answer(updated()).also(409),
         Doc::delete::<Prompt>().details("Archives it with all its versions; it can no longer be rendered or run."),
-        Doc::put("/prompts/{promptId}/makeDefault", "Publish a version of a prompt").body(publication("prompt")),
+        Doc::put("/prompts/{promptId}/makeDefault", "Publish a version of a prompt")
+            .body(publication("prompt"))
+            .conditional(),
         Doc::get("/prompts/{promptId}/versions", "List the versions of a prompt")
             .pages(VERSION_PAGES)
             .answer(versions(&listed())),

@@ -21,7 +21,9 @@ pub fn docs() -> Vec<Doc> {
         Doc::get("/prompts/partials/{id}/versions", "List the versions of a partial")
             .pages(VERSION_PAGES)
             .answer(versions(&listed())),
-        Doc::put("/prompts/partials/{id}/makeDefault", "Publish a version of a partial").body(publication("partial")),
+        Doc::put("/prompts/partials/{id}/makeDefault", "Publish a version of a partial")
+            .body(publication("partial"))
+            .conditional(),
     ]
 }
 

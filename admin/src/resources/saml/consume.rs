@@ -11,8 +11,8 @@ use crate::login::LoginProvider;
 use crate::login::arrival::Arrival;
 use crate::login::attempts::{self, Attempt};
 use crate::resources::auth::begun::{self, Answered};
-use crate::resources::auth::finish::{self, ProviderSession, record_refusal};
-use crate::resources::auth::place;
+use crate::resources::auth::finish::{self, ProviderSession};
+use crate::resources::auth::{place, refused};
 use crate::saml::SamlSettings;
 use crate::saml::metadata::IdentityProvider;
 use crate::saml::providers::Freshness;
@@ -36,23 +36,21 @@ pub async fn consume(
     let judging = app.saml_judges.run(organisation.unwrap_or_default(), move || readable(&posted));
     let (xml, request_id) = match judging.await? {
         Ok(read) => read,
-        Err(why) => return Err(begun::recorded(&app, &origin, organisation, refused(why)).await),
+        Err(why) => return Err(begun::recorded(&app, &origin, organisation, unbelieved(why)).await),
     };
     // Ids of ours begin so; any other is of no login.
     let state = request_id.strip_prefix('_').unwrap_or_default();
     let answered = Answered { provider: LoginProvider::Saml, organisation, state };
     let (attempt, _) = begun::take(&app, &origin, answered).await?;
     let answer = SamlAnswer { app: &app, attempt: &attempt, request_id: &request_id, xml: &xml };
-    match answer.arrival(organisation).await {
+    let answered = match answer.arrival(organisation).await {
         Ok((arrival, session)) => {
             let session = ProviderSession { id: session.as_deref(), id_token: None };
             finish::finish(&app, &origin, &arrival, session, &attempt.return_to).await
         }
-        Err(refused) => {
-            record_refusal(&app, &origin, attempt.organisation_id, &refused).await?;
-            Err(refused)
-        }
-    }
+        Err(refused) => Err(begun::recorded(&app, &origin, Some(attempt.organisation_id), refused).await),
+    };
+    Ok(answered.unwrap_or_else(|refused| refused::answer(&attempt.return_to, refused, None)))
 }
 
 /// The field of the form.
@@ -71,7 +69,7 @@ fn readable(posted: &str) -> Result<(Bytes, String), Unbelievable> {
     Ok((xml.into(), request_id))
 }
 
-fn refused(why: Unbelievable) -> ApiError {
+fn unbelieved(why: Unbelievable) -> ApiError {
     ApiError::SignInRefused(why.to_string())
 }
 
@@ -142,7 +140,7 @@ enum Judged {
 impl From<Judged> for ApiError {
     fn from(judged: Judged) -> Self {
         match judged {
-            Judged::Unbelievable(why) => refused(why),
+            Judged::Unbelievable(why) => unbelieved(why),
             Judged::Failed(error) => error,
         }
     }

@@ -37,7 +37,8 @@ pub fn docs() -> [Doc; 7] {
             .also(429),
         Doc::post("/auth/saml/{organisationId}/acs", "Take the answer of the identity provider")
             .details("Of the form that it posts, the field `SAMLResponse` is read. Begins a session.")
-            .redirects("To where the login was to lead, with the cookie of a session.")
+            .redirects("To where the login was to lead, with the cookie of a session; of one that is refused, where `return_to` was named, with `error` \
+                 and without: `sign_in_refused`, `too_many_attempts` or `unavailable`.")
             .also(403)
             .also(429),
         Doc::get("/admin/saml-keys", "List our SAML keys").answer(listed.clone()),

@@ -5,12 +5,12 @@ use super::{ourselves, service_key, settings_of};
 use crate::app::App;
 use crate::http::ApiError;
 use crate::http::page::{PagePolicy, page_headers};
-use crate::identity::call::PublicCall;
+use crate::identity::call::{PublicCall, RequestOrigin};
 use crate::identity::cookies::{Cookie, SameSite};
 use crate::identity::tenancy;
 use crate::login::LoginProvider;
 use crate::login::attempts::{self, NewAttempt};
-use crate::resources::auth::{begun, finish, place};
+use crate::resources::auth::{begun, finish, place, refused};
 use crate::saml::message::CannotSign;
 use crate::saml::providers::Freshness;
 use crate::saml::{Binding, escaped};
@@ -30,30 +30,35 @@ pub async fn login(
     PublicCall(origin): PublicCall,
     Path(organisation): Path<String>,
 ) -> Result<Response, ApiError> {
-    place::allow(&app, &origin)?;
     let return_to = place::return_to(origin.query.text("return_to"))?;
-    let organisation = tenancy::id(&organisation).ok_or(ApiError::NotFound("organisation"))?;
+    let begun = begin(&app, &origin, &organisation, &return_to).await;
+    Ok(begun.unwrap_or_else(|refused| refused::answer(&return_to, refused, None)))
+}
+
+async fn begin(app: &App, origin: &RequestOrigin, organisation: &str, return_to: &str) -> Result<Response, ApiError> {
+    place::allow(app, origin)?;
+    let organisation = tenancy::id(organisation).ok_or(ApiError::NotFound("organisation"))?;
     let settings = settings_of(&*app.db.get().await?, organisation).await?;
     let settings = settings.ok_or(ApiError::NotFound("sign-in by SAML in this organisation"))?;
     let provider = match app.saml_providers.find(&settings, Freshness::Kept).await {
         Ok(provider) => provider,
-        Err(refused) => return Err(begun::recorded(&app, &origin, Some(organisation), refused).await),
+        Err(refused) => return Err(begun::recorded(app, origin, Some(organisation), refused).await),
     };
     let signs = settings.sign_requests == Some(true) || provider.wants_signed_requests;
     let db = app.db.get().await?;
-    let keys = if signs { service_key::load(&app, &*db, organisation).await? } else { Vec::new() };
+    let keys = if signs { service_key::load(app, &*db, organisation).await? } else { Vec::new() };
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
     let attempt = NewAttempt {
         organisation_id: organisation,
         provider: LoginProvider::Saml,
         issuer: &provider.entity_id,
-        return_to: &return_to,
+        return_to,
         browser: &browser,
         network: place::network(origin.seen.client_ip),
     };
     let request_id = format!("_{}", attempts::begin(&*db, attempt).await?);
     let cookie = app.cookies.set(Cookie::Login, &browser, SameSite::None, Some(COOKIE_SECONDS));
-    let ours = ourselves(&app, organisation);
+    let ours = ourselves(app, organisation);
     let (key, now) = (keys.first(), Utc::now());
     match (&provider.redirect_url, &provider.post_url, settings.binding) {
         (_, Some(url), Some(Binding::Post)) | (None, Some(url), _) => {

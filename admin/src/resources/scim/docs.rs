@@ -31,13 +31,13 @@ pub fn docs() -> Vec<Doc> {
             .filter("attributes", text("The attributes to show.", "id"))
             .filter("excludedAttributes", text("The attributes to leave out.", "members"));
         docs.push(list);
-        docs.push(Doc::post(base, &format!("Create a {what} by SCIM")).body(sent()));
-        docs.push(Doc::get(&item, &format!("Read a {what} by SCIM")));
-        docs.push(Doc::put(&item, &format!("Replace a {what} by SCIM")).body(sent()));
+        docs.push(Doc::post(base, &format!("Create a {what} by SCIM")).body(sent()).tagged());
+        docs.push(Doc::get(&item, &format!("Read a {what} by SCIM")).tagged());
+        docs.push(Doc::put(&item, &format!("Replace a {what} by SCIM")).body(sent()).tagged().conditional());
         let patch = json!({ "Operations": [{ "op": "replace", "path": "externalId", "value": "701984" }] });
         let patched = Doc::new(Method::Patch, &item, &format!("Update a {what} by SCIM"));
-        docs.push(patched.body(schema::any_object().eg(patch)));
-        docs.push(Doc::remove(&item, &format!("Delete a {what} by SCIM")));
+        docs.push(patched.body(schema::any_object().eg(patch)).tagged().conditional());
+        docs.push(Doc::remove(&item, &format!("Delete a {what} by SCIM")).conditional());
     }
     let bulk = json!({ "Operations": [{ "method": "DELETE", "path": "/Users/0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11" }] });
     docs.push(Doc::post("/scim/Bulk", "Run several SCIM operations").body(schema::any_object().eg(bulk)));

@@ -25,9 +25,10 @@ pub fn docs(base: &str) -> Vec<Doc> {
         Doc::get(&item, "Read a workspace and its members")
             .filter("status", statuses)
             .filter("name_format", format)
-            .answer(with_members),
+            .answer(with_members)
+            .tagged(),
         Doc::update::<Workspace>(change()).answer(workspace("Workspace")),
-        Doc::remove(&item, "Archive a workspace and what is in it").body(farewell),
+        Doc::remove(&item, "Archive a workspace and what is in it").body(farewell).conditional(),
     ];
     docs.into_iter().map(|doc| doc.moved(Workspace::PATH, base)).collect()
 }

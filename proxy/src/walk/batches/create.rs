@@ -12,12 +12,15 @@ use chrono::{TimeDelta, Utc};
 use pingora_http::RequestHeader;
 use serde_json::Value;
 use shared::batches::MAX_BYTES;
+use shared::identity::jwt::VerifiedToken;
 use uuid::Uuid;
 
 /// Batches of a workspace that are not over.
 const MOST_OPEN: i64 = 100;
 /// Whoever runs them.
 const WINDOW: TimeDelta = TimeDelta::hours(24);
+/// As the column allows it, with room for how Postgres writes it.
+const LONGEST_TOKEN: usize = 48 << 10;
 
 impl Engine {
     pub(in crate::walk) async fn create_batch(
@@ -26,9 +29,7 @@ impl Engine {
         head: &RequestHeader,
         body: &[u8],
     ) -> Result<Value, Refusal> {
-        if caller.token.is_some() {
-            return Err(Refusal::batch_needs_key());
-        }
+        let token = caller.token.as_deref().map(stored).transpose()?;
         let files = self.files.as_ref().ok_or_else(Refusal::files_unavailable)?;
         let asked = AskedBatch::read(body, head, &self.aliases)?;
         if let Some(url) = &asked.options.completion_url {
@@ -52,6 +53,7 @@ impl Engine {
             id: Uuid::now_v7(),
             owner,
             api_key: caller.key.id.uuid(),
+            token,
             mode: asked.mode,
             endpoint: asked.endpoint.as_str(),
             input_file: asked.input_file,
@@ -71,5 +73,14 @@ impl Engine {
             Insertion::TooMany => Err(Refusal::too_many_batches(MOST_OPEN)),
             Insertion::NotSealed => Err(Refusal::batch_not_sealed()),
         }
+    }
+}
+
+/// What a token says, as its batch keeps it.
+fn stored(token: &VerifiedToken) -> Result<Value, Refusal> {
+    let value = serde_json::to_value(token).map_err(|_| Refusal::internal())?;
+    match value.to_string().len() > LONGEST_TOKEN {
+        true => Err(Refusal::token_too_long_for_batch()),
+        false => Ok(value),
     }
 }

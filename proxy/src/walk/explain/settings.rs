@@ -11,6 +11,7 @@ pub(super) fn settings(leaf: &Leaf, now: Instant) -> Value {
         Hedging::Percentile(percent, _) => json!({ "percentile": percent, "now_ms": millis(hedge.delay()) }),
     });
     json!({
+        "config_id": leaf.id,
         "request_timeout": millis(leaf.request_timeout),
         "total_timeout": millis(leaf.total_timeout),
         "stream_idle_timeout": millis(leaf.stream_idle),

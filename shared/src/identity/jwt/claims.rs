@@ -6,6 +6,7 @@ use super::rejection::Rejection;
 use crate::identity::scopes;
 use crate::settings;
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -21,8 +22,9 @@ static PERSON: &[&str] = &["email_id", "sub", "uid"];
 static SCOPES: &[&str] = &["scope", "scopes"];
 const SCOPE_PREFIX: &str = "gateway.";
 
-/// A token that was verified.
-#[derive(Debug, Clone, PartialEq)]
+/// A token that was verified. It is stored with what was begun with it (batches), so its fields are read as older versions wrote
+/// them, and what cannot be read is no token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifiedToken {
     /// The same for all tokens of one subject in one organisation; of a token without a subject, its own.
     pub id: Uuid,

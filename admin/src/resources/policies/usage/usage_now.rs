@@ -28,7 +28,7 @@ pub async fn read_policy(State(app): State<App>, call: Call, Path(id): Path<Stri
     let last = matched::in_all(&*db, policy.organisation_id, policy.id).await?;
     let mut shown = policy.shown(&call);
     matched::show(&mut shown, last, policy.created_at.0, Utc::now());
-    if call.query().text("include_usage") == Some("true") {
+    if call.query().flag("include_usage")? {
         let wanted = EntityQuery { page: (MOST_SHOWN, 0), ..EntityQuery::default() };
         let (_, groups) = policy.groups(&*db, &call, &wanted).await?;
         let usage = groups.into_iter().map(|group| {

@@ -1,0 +1,128 @@
+//! Batches that are made with a token (JWT): their rows are asked as the token would, with its limits, to the end of the batch;
+//! and no longer once the person, the workspace or the organisation no longer stands for it.
+
+use super::{application, asked, begin_with, hurry, ids, jsonl, lines, number, paced, rows, shown, sql, until_status};
+use crate::tokens::accept;
+use harness::issuer::{Issuer, claims};
+use harness::{Client, Stack, chat};
+use serde_json::{Value, json};
+
+async fn started() -> (Stack, Issuer) {
+    let (stack, issuer) = (paced(1).start().await, Issuer::start().await);
+    accept(&stack, &json!({ "jwks_url": issuer.url() })).await;
+    (stack, issuer)
+}
+
+fn holder(stack: &Stack, issuer: &Issuer, more: Value) -> Client {
+    let mut claims = claims(stack.home.id, &stack.home.workspace_id.to_string(), "completions.write");
+    claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    stack.anonymous().with_key(&issuer.token(&claims))
+}
+
+async fn until_held_up(stack: &Stack, batch: &str, code: &str) {
+    let is_held = async || shown(stack, batch).await["errors"]["data"][0]["code"] == code;
+    stack.until(&format!("the batch waits because of {code}"), is_held).await;
+    assert_eq!(shown(stack, batch).await["status"], "in_progress");
+}
+
+async fn until_completed(stack: &Stack, batch: &str) {
+    let is_done = async || {
+        hurry(stack).await;
+        shown(stack, batch).await["status"] == "completed"
+    };
+    stack.until("it is completed", is_done).await;
+}
+
+#[tokio::test]
+async fn a_batch_of_a_token_goes_on_when_the_token_has_expired() {
+    let (stack, issuer) = started().await;
+    stack.mock.script(json!([{ "status": 429, "retry_after": 120 }])).unwrap();
+    let client =
+        holder(&stack, &issuer, json!({ "email_id": "ada@acme.test", "defaults": { "metadata": { "team": "red" } } }));
+    let batch = begin_with(&stack, &client, &jsonl(&rows(2)), json!({})).await;
+    until_held_up(&stack, &batch, "rate_limit_exceeded").await;
+    let over = "UPDATE batches SET token = jsonb_set(token, '{expires_at}', '\"2020-01-01T00:00:00Z\"')";
+    assert_eq!(sql(&stack, over).await, 1);
+    assert_eq!(
+        number(&stack, "SELECT count(*) FROM batches WHERE batches::text LIKE '%eyJ%'").await,
+        0,
+        "not the token"
+    );
+    until_completed(&stack, &batch).await;
+    let done = shown(&stack, &batch).await;
+    assert_eq!(ids(&lines(&stack, &done["output_file_id"]).await), ["row-1", "row-2"]);
+    // Its rows are logged as the token's own calls are.
+    const LOGGED: &str = "SELECT metadata, api_key_id::text FROM request_logs WHERE metadata ->> '_batch_id' = $1
+        AND response_status_code = 200";
+    let db = stack.database.client().await;
+    stack.until("both are logged", async || db.query(LOGGED, &[&batch]).await.unwrap().len() == 2).await;
+    for row in db.query(LOGGED, &[&batch]).await.unwrap() {
+        let (metadata, subject): (Value, String) = (row.get(0), row.get(1));
+        assert_eq!(metadata["team"], "red", "{metadata}");
+        assert_eq!(number(&stack, &format!("SELECT count(*) FROM batches WHERE api_key_id = '{subject}'")).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn rows_use_the_budget_of_the_token_and_its_own_calls_the_same() {
+    let (stack, issuer) = started().await;
+    let limited = json!({ "sub": "ada", "usage_limits": { "type": "tokens", "credit_limit": 1 } });
+    let client = holder(&stack, &issuer, limited);
+    let batch = begin_with(&stack, &client, &jsonl(&rows(3)), json!({})).await;
+    until_held_up(&stack, &batch, "budget_exhausted").await;
+    let held = shown(&stack, &batch).await;
+    assert_eq!(held["request_counts"], json!({ "total": 3, "completed": 1, "failed": 0 }), "{held}");
+    let direct = client.with("x-gateway-provider", "openai").with("x-gateway-custom-host", stack.mock.url());
+    let refused = direct.post("/chat/completions", &chat("its own")).await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]["code"]), (412, &json!("budget_exhausted")));
+    assert_eq!(asked(&stack, "its own"), 0);
+}
+
+#[tokio::test]
+async fn rows_of_somebody_who_was_removed_are_not_run() {
+    let (stack, issuer) = started().await;
+    let admin = stack.administrator();
+    const USER: &str =
+        "INSERT INTO users (organisation_id, email, role) VALUES ($1, 'ada@acme.test', 'member') RETURNING id::text";
+    let user = stack.database.client().await.query_one(USER, &[&stack.home.id]).await.unwrap();
+    let user: String = user.get(0);
+    let client = holder(&stack, &issuer, json!({ "email_id": "ada@acme.test" }));
+    let batch = begin_with(&stack, &client, &jsonl(&rows(500)), json!({})).await;
+    stack.until("it runs", async || shown(&stack, &batch).await["request_counts"]["completed"] != 0).await;
+    let removed = admin.delete(&format!("/admin/users/{user}")).await;
+    assert!(removed.status.is_success(), "{}", removed.text());
+    until_held_up(&stack, &batch, "invalid_api_key").await;
+    let ended = application(&stack).post(&format!("/batches/{batch}/cancel"), &json!({})).await;
+    assert_eq!(ended.status, 200, "any key of the workspace may end it: {}", ended.text());
+    until_status(&stack, &batch, "cancelled").await;
+}
+
+#[tokio::test]
+async fn rows_are_not_run_while_the_organisation_accepts_no_tokens() {
+    let (stack, issuer) = started().await;
+    let client = holder(&stack, &issuer, json!({}));
+    let batch = begin_with(&stack, &client, &jsonl(&rows(500)), json!({})).await;
+    stack.until("it runs", async || shown(&stack, &batch).await["request_counts"]["completed"] != 0).await;
+    accept(&stack, &json!({ "jwks_url": null })).await;
+    until_held_up(&stack, &batch, "insufficient_scope").await;
+    accept(&stack, &json!({ "jwks_url": issuer.url() })).await;
+    let is_more = async || {
+        hurry(&stack).await;
+        shown(&stack, &batch).await["errors"].is_null()
+    };
+    stack.until("it goes on", is_more).await;
+}
+
+#[tokio::test]
+async fn what_this_version_cannot_read_of_a_token_is_not_run() {
+    let (stack, issuer) = started().await;
+    stack.mock.script(json!([{ "status": 429, "retry_after": 120 }])).unwrap();
+    let client = holder(&stack, &issuer, json!({ "sub": "ada", "usage_limits": { "credit_limit": 5 } }));
+    let batch = begin_with(&stack, &client, &jsonl(&rows(2)), json!({})).await;
+    until_held_up(&stack, &batch, "rate_limit_exceeded").await;
+    // A limit of a kind that is invented later: ignoring it would lift it.
+    let later = "UPDATE batches SET token = jsonb_set(token, '{usage_limits,0,kind_of_later}', '1')";
+    assert_eq!(sql(&stack, later).await, 1);
+    hurry(&stack).await;
+    until_held_up(&stack, &batch, "invalid_api_key").await;
+}
