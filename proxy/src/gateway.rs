@@ -84,11 +84,15 @@ enum Relay {
 }
 
 impl Relay {
-    fn target(&self) -> Option<&Target> {
+    fn passage(&self) -> Option<&Passage> {
         match self {
-            Self::Provider(passage) => Some(&passage.target),
+            Self::Provider(passage) => Some(passage),
             Self::ControlPlane => None,
         }
+    }
+
+    fn target(&self) -> Option<&Target> {
+        self.passage().map(|passage| &passage.target)
     }
 }
 
@@ -239,7 +243,8 @@ impl ProxyHttp for Gateway {
         visit.answer.status = head.status.as_u16();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
-            visit.answer.websocket = Websocket::from_answer_head(&head.headers);
+            let owner = self.engine.session_memory(ctx.relay.as_ref().and_then(Relay::passage));
+            visit.answer.websocket = Websocket::from_answer_head(&head.headers, owner);
         }
         visit.routing.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
         // HTTP/1.0 knows no chunks: the end of the connection is the end of the answer.

@@ -1,6 +1,9 @@
 //! The frames of one direction of a websocket (RFC 6455), found in the bytes that pass. Nothing is changed and little is
 //! kept: a message that arrives in one piece is shown where it stands, one in several pieces is gathered up to a limit,
-//! and what cannot be understood ends the looking, never the passing.
+//! and what cannot be understood ends the looking, never the passing. What is gathered counts in the memory of bodies; a text
+//! that finds no room there is one that could not be read.
+
+use crate::runtime::memory::{HeldSize, MemoryOwner};
 
 /// Longest message that is gathered; a longer one is passed without being read.
 const LONGEST: usize = 256 << 10;
@@ -33,6 +36,8 @@ pub struct Frames {
     frame: Option<Frame>,
     /// What was gathered of a message, and of a frame that controls.
     message: Vec<u8>,
+    /// What the message takes in the memory of bodies.
+    size: HeldSize,
     control: Vec<u8>,
     text: TextState,
     is_lost: bool,
@@ -61,6 +66,10 @@ enum TextState {
 }
 
 impl Frames {
+    pub fn new(owner: MemoryOwner<'_>) -> Self {
+        Self { size: HeldSize::new(owner), ..Self::default() }
+    }
+
     /// Whether a frame could stand here that the sender did not send.
     pub fn is_between_frames(&self) -> bool {
         self.head_length == 0 && self.frame.is_none() && !self.is_lost
@@ -133,10 +142,12 @@ impl Frames {
             append(&mut self.control, piece, frame.mask, before);
         } else if self.text == TextState::Gathered {
             if self.message.len() + taken > LONGEST {
-                self.text = TextState::Unread;
-                self.message = Vec::new();
+                self.forget_message();
             } else {
                 append(&mut self.message, piece, frame.mask, before);
+                if self.size.set(self.message.capacity()).is_err() {
+                    self.forget_message();
+                }
             }
         }
         if frame.left == 0 {
@@ -167,6 +178,14 @@ impl Frames {
         }
         self.message.clear();
         self.message.shrink_to(KEPT);
+        let _ = self.size.set(self.message.capacity());
+    }
+
+    /// It passes without being read.
+    fn forget_message(&mut self) {
+        self.text = TextState::Unread;
+        self.message = Vec::new();
+        let _ = self.size.set(0);
     }
 }
 
@@ -211,6 +230,8 @@ fn append(to: &mut Vec<u8>, piece: &[u8], mask: Option<[u8; 4]>, before: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::memory::body_memory;
+    use crate::runtime::tenant_share::Tenant;
     use proptest::prelude::*;
 
     fn frame(first: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
@@ -300,6 +321,29 @@ mod tests {
                 prop_assert!(frames.message.capacity() <= 2 * LONGEST && frames.control.len() <= CONTROL as usize);
             }
         }
+    }
+
+    #[test]
+    fn what_is_gathered_counts_and_what_finds_no_room_is_not_read() {
+        const LONG: usize = 200 << 10;
+        let tenant = Tenant::test(1, 1);
+        let [first, last] = [frame(0x01, &vec![b'x'; LONG], Some([1, 2, 3, 4])), frame(0x80, b"y", None)];
+        for (room, is_read) in [(4 << 20, true), (LONG, false)] {
+            let memory = body_memory(room);
+            let mut frames = Frames::new(MemoryOwner { memory: &memory, tenant });
+            assert!(seen(&mut frames, &first).is_empty());
+            assert_eq!(memory.used() >= LONG, is_read, "{}", memory.used());
+            let said = seen(&mut frames, &last);
+            assert_eq!((said.len(), said[0] != "unread"), (1, is_read));
+            assert_eq!(memory.used(), 0, "it is given back");
+            assert_eq!(seen(&mut frames, &frame(0x81, b"next", None)), ["next"], "the session goes on");
+        }
+        let memory = body_memory(4 << 20);
+        let mut frames = Frames::new(MemoryOwner { memory: &memory, tenant });
+        frames.push(&first, |_| {});
+        assert!(memory.used() >= LONG);
+        drop(frames);
+        assert_eq!(memory.used(), 0, "it goes with its session");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::events::{ClientEventKind, Done, RealtimeEvent};
 use super::frames::{FramePart, Frames};
 use super::unfinished::Unfinished;
 use crate::refusal::{Refusal, RefusalCode};
+use crate::runtime::memory::MemoryOwner;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -66,13 +67,13 @@ struct Read {
 }
 
 impl Websocket {
-    /// Of an upgrade to a websocket; other protocols are not watched.
-    pub fn from_answer_head(head: &HeaderMap) -> Option<Box<Self>> {
+    /// Of an upgrade to a websocket; other protocols are not watched. What is gathered of messages counts for the owner.
+    pub fn from_answer_head(head: &HeaderMap, owner: MemoryOwner<'_>) -> Option<Box<Self>> {
         let upgrade = head.get(header::UPGRADE)?;
         upgrade.as_bytes().eq_ignore_ascii_case(b"websocket").then(|| {
             Box::new(Self {
-                from_provider: Frames::default(),
-                from_client: Frames::default(),
+                from_provider: Frames::new(owner),
+                from_client: Frames::new(owner),
                 ending: SessionEnding::None,
                 farewell: None,
                 has_said_farewell: false,

@@ -14,6 +14,8 @@ use crate::limits::{LimitKind, Unit};
 use crate::realtime::{RealtimeEvent, SessionNeeds};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::request::receive::MemoryOwner;
+use crate::runtime::tenant_share::Tenant;
 use crate::visit::Visit;
 use futures::FutureExt as _;
 use pingora_http::RequestHeader;
@@ -44,6 +46,12 @@ impl Passage {
 }
 
 impl Engine {
+    /// Where what is gathered of a session's messages counts.
+    pub fn session_memory(&self, passage: Option<&Passage>) -> MemoryOwner<'_> {
+        let tenant = passage.map_or(Tenant::GATEWAY, |passage| passage.asked().1.tenant());
+        MemoryOwner { memory: &self.body_limits.memory, tenant }
+    }
+
     /// Before what a client of a session has sent may pass.
     pub async fn admit_message(
         &self,

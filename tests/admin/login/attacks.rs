@@ -96,6 +96,12 @@ async fn tokens_for_others_or_out_of_their_time_are_refused() {
         json!({ "exp": now - 120 }),
         json!({ "iat": now + 600 }),
         json!({ "aud": ["gateway", "other"] }),
+        json!({ "aud": ["gateway", "other"], "azp": "other" }),
+        json!({ "aud": "gateway", "azp": "other" }),
+        json!({ "aud": [] }),
+        json!({ "aud": null }),
+        json!({ "iss": null }),
+        json!({ "exp": null }),
         json!({ "sub": "" }),
     ] {
         provider.site.habits.lock().unwrap().claims = Some(claims.clone());
@@ -148,6 +154,30 @@ async fn unsigned_and_forged_id_tokens_are_refused() {
         assert_refused(&answer, &format!("forgery {n}"));
     }
     assert_eq!(sessions(&service).await, 0);
+}
+
+fn of_a_key_that_nobody_has(site: &Site, claims: &Value) -> String {
+    let header = json!({ "alg": "RS256", "typ": "JWT", "kid": format!("k-{}", uuid::Uuid::new_v4()) });
+    site.keys.sign(&header, claims)
+}
+
+/// Each forged token names another key, and each would be a reason to ask the provider for its keys again.
+#[tokio::test]
+async fn a_flood_of_unknown_key_ids_makes_the_provider_be_asked_no_more_often() {
+    let (service, provider) = started(&[]).await;
+    let answer = signed_in(&service, &provider, &mut Browser::new(&service), person("ada", "ada@home.test")).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    let before = provider.site.keys.fetches();
+    provider.site.habits.lock().unwrap().forge = Some(of_a_key_that_nobody_has);
+    for n in 0..20 {
+        let answer = signed_in(&service, &provider, &mut Browser::new(&service), person("ada", "ada@home.test")).await;
+        assert_refused(&answer, &format!("key {n}"));
+    }
+    let fetched = provider.site.keys.fetches() - before;
+    assert!(fetched <= 1, "{fetched} times within 30 seconds");
+    provider.site.habits.lock().unwrap().forge = None;
+    let answer = signed_in(&service, &provider, &mut Browser::new(&service), person("ada", "ada@home.test")).await;
+    assert_eq!(answer.status, 303, "whoever is signed in honestly still is: {}", answer.text());
 }
 
 #[tokio::test]

@@ -79,6 +79,23 @@ async fn records_that_were_rejected_are_erased_with_their_person_or_trace() {
     assert_eq!(rows(&service, LEFT).await, ["ada b", "bob b", "bob c", "- b"]);
     erased(&service, json!({ "trace_id": "b", "mode": "delete" })).await;
     assert_eq!(rows(&service, LEFT).await, ["ada b", "bob c"]);
+
+    // What nobody could read, as far as it says anything of them.
+    const UNREAD: &str = "INSERT INTO rejected_records (segment, record, reason, organisation_id, trace_id)
+        VALUES ($1, $2, 'r', $3, 't')";
+    const NAMES: &str = "SELECT to_jsonb(segment) FROM rejected_records WHERE segment <> 's' ORDER BY segment";
+    let bytes = |of: Uuid| [b"\x93 of ", &of.as_bytes()[..], b" and more"].concat();
+    for (segment, record, organisation) in [
+        ("1 names her", br#"{"_user":"ada","#.to_vec(), Some(home)),
+        ("2 names him", br#"{"_user":"bob","#.to_vec(), Some(home)),
+        ("3 names her elsewhere", br#"{"_user":"ada","#.to_vec(), Some(other)),
+        ("4 of nobody, with ours", bytes(home), None),
+        ("5 of nobody, with theirs", bytes(other), None),
+    ] {
+        database.execute(UNREAD, &[&segment, &record, &organisation]).await.unwrap();
+    }
+    erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
+    assert_eq!(rows(&service, NAMES).await, ["2 names him", "3 names her elsewhere", "5 of nobody, with theirs"]);
 }
 
 async fn erased(service: &Service, body: Value) -> Value {

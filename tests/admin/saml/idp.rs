@@ -15,7 +15,7 @@ use openssl::sign::Signer;
 pub const PROTOCOL: &str = "urn:oasis:names:tc:SAML:2.0:protocol";
 pub const ASSERTION: &str = "urn:oasis:names:tc:SAML:2.0:assertion";
 pub const DSIG: &str = "http://www.w3.org/2000/09/xmldsig#";
-const EXCLUSIVE: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
+pub const EXCLUSIVE: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
 pub struct Idp {
     pub entity_id: String,

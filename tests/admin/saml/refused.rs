@@ -1,6 +1,6 @@
 //! Answers that are not to be believed, each for its own reason; and that the same answer without the flaw is.
 
-use super::idp::{Facts, Idp, SHA1};
+use super::idp::{EXCLUSIVE, Facts, Idp, SHA1, SHA256};
 use chrono::{TimeDelta, Utc};
 
 fn changed(change: impl FnOnce(&mut Facts)) -> Result<String, String> {
@@ -226,4 +226,61 @@ fn external_entities_are_refused_and_never_fetched() {
     }
     // An entity that nobody declared is none of the five either.
     assert!(refusal_with_head("").contains("is no XML that is taken"));
+}
+
+/// Before anything is worked out of a signature that nobody has made.
+#[test]
+fn a_signature_that_asks_for_much_work_is_refused_before_any_is_done() {
+    let idp = Idp::new();
+    let facts = Facts::usual(&idp);
+    let answer = idp.answer(&facts);
+    let method = format!("<ds:CanonicalizationMethod Algorithm=\"{EXCLUSIVE}\">");
+    let with = |inside: &str| {
+        let changed = answer.replacen(&method, &format!("{method}{inside}"), 1);
+        assert_ne!(changed, answer);
+        let (refused, steps) = admin::saml::work::counted(|| idp.believed(&changed).unwrap_err());
+        (refused, steps as usize / changed.len())
+    };
+    let prefixes = |count: usize| {
+        let names: String = (0..count).map(|n| format!("p{n} ")).collect();
+        format!("<ec:InclusiveNamespaces xmlns:ec=\"{EXCLUSIVE}\" PrefixList=\"{names}\"></ec:InclusiveNamespaces>")
+    };
+    // As many as may be change what was signed, and are refused for that.
+    assert_eq!(with(&prefixes(32)).0, "The signature is by none of the identity provider's keys");
+    for count in [33, 5_000, 20_000] {
+        let (refused, steps) = with(&prefixes(count));
+        assert!(refused.contains("prefixes"), "{count}: {refused}");
+        assert!(steps < 16, "{count}: {steps} steps for each byte");
+    }
+    for count in [64, 10_000] {
+        let (refused, steps) = with(&"<a></a>".repeat(count));
+        assert!(refused.contains("too many elements"), "{count}: {refused}");
+        assert!(steps < 16, "{count}: {steps} steps for each byte");
+    }
+    for (algorithm, other, words) in [
+        (EXCLUSIVE, "http://www.w3.org/TR/2001/REC-xml-c14n-20010315", "Only exclusive"),
+        (SHA256.signature, "http://www.w3.org/2000/09/xmldsig#hmac-sha1", "must be RSA or ECDSA"),
+        (SHA256.signature, "http://www.w3.org/2001/04/xmldsig-more#hmac-sha256", "must be RSA or ECDSA"),
+        (SHA256.signature, "", "must be RSA or ECDSA"),
+    ] {
+        let refused = idp.believed(&answer.replacen(algorithm, other, 1)).unwrap_err();
+        assert!(refused.contains(words), "{other}: {refused}");
+        assert!(!refused.contains("none of the identity provider's keys"), "{other}: no key is tried: {refused}");
+    }
+}
+
+#[test]
+fn a_message_that_is_for_nobody_here_costs_no_look_at_its_signature() {
+    let idp = Idp::new();
+    for change in [
+        |facts: &mut Facts| facts.consumer_url = "https://other.test/".into(),
+        |facts: &mut Facts| facts.request_id = "_other".into(),
+        |facts: &mut Facts| facts.issuer = "https://other.test/".into(),
+    ] {
+        let mut facts = Facts::usual(&idp);
+        change(&mut facts);
+        // Nothing of it is signed by anybody who is known.
+        let refused = idp.believed(&Idp::new().sign(&idp.response(&facts, &idp.assertion(&facts)))).unwrap_err();
+        assert!(refused.starts_with("The response "), "{refused}");
+    }
 }

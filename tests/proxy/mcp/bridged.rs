@@ -41,6 +41,11 @@ async fn take(
     let Some(session) = query.get("session").and_then(|number| sessions.get(*number)) else {
         return StatusCode::NOT_FOUND;
     };
+    if asked["method"] == "made/half" {
+        // An event that never ends.
+        let _ = session.send(format!("data: {}", "x".repeat(300_000)));
+        return StatusCode::ACCEPTED;
+    }
     let say = |message: Value| drop(session.send(format!("event: message\ndata: {message}\n\n")));
     let result = match asked["method"].as_str().unwrap_or_default() {
         "initialize" => {
@@ -125,4 +130,19 @@ async fn messages_go_to_no_other_host() {
     let said = own.post("/astray/mcp", &greeting()).await.json();
     assert_eq!(said["error"]["code"], -32051, "{said}");
     assert!(said["error"]["message"].as_str().unwrap().contains("another host"), "{said}");
+}
+
+#[tokio::test]
+async fn half_an_event_of_a_session_counts_until_the_session_is_over() {
+    const HELD: &str = "gateway_request_body_bytes";
+    let stack = Stack::start().await;
+    let origin = start().await;
+    let own = serve_at(&stack, "old", &format!("{origin}/sse"), json!({ "transport": "sse" })).await;
+    let one = session(&own, "/old/mcp").await;
+    let asking = one.clone();
+    let call = tokio::spawn(async move { asking.post("/old/mcp", &request(1, "made/half", json!({}))).await });
+    stack.until("it counts", async || stack.metric(HELD).await >= Some(300_000.0)).await;
+    assert_eq!(one.delete("/old/mcp").await.status, 200);
+    stack.until("it is given back", async || stack.metric(HELD).await == Some(0.0)).await;
+    call.abort();
 }

@@ -1,6 +1,7 @@
 //! A server whose streams never end: whoever waits for an answer is not kept for ever, and nothing grows.
 
 use super::{client, greeting, names, request, serve, serve_at, session};
+use crate::raw::Wire;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -113,23 +114,70 @@ async fn half(State(sends_halves): State<SendsHalves>, Json(asked): Json<Value>)
     ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
 }
 
+/// Begins at once and is never finished.
+async fn listened_to() -> Response {
+    let begun = Bytes::from(format!("data: {}", "x".repeat(300_000)));
+    let events = stream::iter([Ok::<_, std::io::Error>(begun)]).chain(stream::pending());
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+}
+
+/// In every place where a server's or a client's message is put together, with guardrails that read it and without.
 #[tokio::test]
-async fn half_an_event_counts_in_the_memory_of_bodies_while_it_is_held() {
+async fn half_a_message_counts_in_the_memory_of_bodies_while_it_is_held() {
     const HELD: &str = "gateway_request_body_bytes";
     let stack = Stack::start().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let sends_halves = SendsHalves::default();
-    let router = Router::new().route("/mcp", post(half)).with_state(sends_halves.clone());
+    let router = Router::new().route("/mcp", post(half).get(listened_to)).with_state(sends_halves.clone());
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     serve_at(&stack, "half", &url, json!({})).await;
     sends_halves.store(true, Ordering::SeqCst);
-    let client = session(&client(&stack, &stack.home.workspace_key), "/half/mcp").await;
-    for asked in [request(1, "tools/list", json!({})), request(2, "prompts/list", json!({}))] {
-        let client = client.clone();
-        let call = tokio::spawn(async move { client.post("/half/mcp", &asked).await });
-        stack.until("it counts", async || stack.metric(HELD).await >= Some(300_000.0)).await;
+    let plain = session(&client(&stack, &stack.home.workspace_key), "/half/mcp").await;
+    let hook = json!({ "default.contains": { "words": ["forbidden"], "operator": "none" }, "deny": true });
+    let config = json!({ "provider": "openai", "input_guardrails": [hook.clone()], "output_guardrails": [hook] });
+    let judging = plain.with("x-gateway-config", config.to_string());
+    let counts = async |what: &str, call: tokio::task::JoinHandle<()>| {
+        stack.until(&format!("{what} counts"), async || stack.metric(HELD).await >= Some(300_000.0)).await;
         call.abort();
-        stack.until("it is given back", async || stack.metric(HELD).await == Some(0.0)).await;
+        stack.until(&format!("{what} is given back"), async || stack.metric(HELD).await == Some(0.0)).await;
+    };
+    for (who, client) in [("plain", &plain), ("judged", &judging)] {
+        for (what, asked) in [
+            ("an answer", request(1, "tools/call", json!({ "name": "x", "arguments": {} }))),
+            ("a list", request(2, "tools/list", json!({}))),
+            ("another list", request(3, "prompts/list", json!({}))),
+        ] {
+            let client = client.clone();
+            let call = async move { drop(client.post("/half/mcp", &asked).await) };
+            counts(&format!("{what}, {who}"), tokio::spawn(call)).await;
+        }
+        let client = client.clone();
+        let call = async move { drop(client.get("/half/mcp").await) };
+        counts(&format!("a listened stream, {who}"), tokio::spawn(call)).await;
     }
+    let old = super::client(&stack, &stack.home.workspace_key)
+        .with("mcp-session-id", super::session_id(&plain))
+        .with("mcp-protocol-version", "2025-03-26");
+    let call = async move { drop(old.post("/half/mcp", &json!([request(1, "made/up", json!({}))])).await) };
+    counts("an answer to a batch", tokio::spawn(call)).await;
+
+    let merged = super::client(&stack, &stack.home.workspace_key);
+    let greeted = merged.post("/mcp", &greeting()).await;
+    let merged = merged.with("mcp-session-id", greeted.header("mcp-session-id"));
+    let call = async move { drop(merged.post("/mcp", &request(1, "tools/list", json!({}))).await) };
+    counts("a list of the merged server", tokio::spawn(call)).await;
+
+    // What the client begins and does not end.
+    let mut wire = Wire::open(stack.proxy_port).await;
+    let head = format!(
+        "POST /half/mcp HTTP/1.1\r\nHost: gateway.test\r\nx-gateway-api-key: {}\r\naccept: application/json, \
+         text/event-stream\r\ncontent-type: application/json\r\ncontent-length: 400000\r\n\r\n{{\"jsonrpc\":\"",
+        stack.home.workspace_key
+    );
+    wire.send(format!("{head}{}", "x".repeat(300_000))).await;
+    let call = tokio::spawn(async move {
+        let _ = wire.answer().await;
+    });
+    counts("a request", call).await;
 }

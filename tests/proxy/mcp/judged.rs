@@ -5,7 +5,7 @@ use super::{greeting, request, serve_at};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use harness::client::whole;
@@ -51,9 +51,17 @@ async fn answer(State(parrot): State<Parrot>, body: Bytes) -> Response {
     axum::Json(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result })).into_response()
 }
 
-async fn listen(State(parrot): State<Parrot>) -> Response {
-    let script = parrot.0.lock().unwrap();
+async fn listen(State(parrot): State<Parrot>, body: Bytes) -> Response {
+    let mut script = parrot.0.lock().unwrap();
+    script.heard.push(String::from_utf8_lossy(&body).into_owned());
     ([(header::CONTENT_TYPE, EVENTS)], script.says.clone()).into_response()
+}
+
+/// Whatever else a client may do.
+async fn other(State(parrot): State<Parrot>, method: Method, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let heard = format!("{method} {headers:?} {}", String::from_utf8_lossy(&body));
+    parrot.0.lock().unwrap().heard.push(heard);
+    StatusCode::OK
 }
 
 impl Parrot {
@@ -61,7 +69,7 @@ impl Parrot {
         let parrot = Self::default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let router = Router::new().route("/mcp", post(answer).get(listen)).with_state(parrot.clone());
+        let router = Router::new().route("/mcp", post(answer).get(listen).fallback(other)).with_state(parrot.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         (url, parrot)
     }
@@ -279,6 +287,40 @@ async fn nothing_that_a_client_says_passes_unjudged() {
             parrot.says(200, JSON, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
             let got = send(&own, &body.replace("WORD", word)).await;
             assert_eq!(parrot.heard().contains(word), may_pass, "{word}: {body}: {got}");
+        }
+    }
+}
+
+/// A body that follows another method than POST is no message, whoever would read it: no server hears of one.
+#[tokio::test]
+async fn no_method_brings_a_server_a_body_that_nobody_judged() {
+    let (url, parrot) = Parrot::start().await;
+    let stack = Stack::start().await;
+    let own = serve_at(&stack, "parrot", &url, json!({})).await;
+    let call = request(1, "tools/call", json!({ "name": "say", "arguments": { "q": "WORD" } })).to_string();
+    let bodies = [
+        (JSON, call.clone()),
+        (JSON, format!("[{call}]")),
+        (JSON, r#"{"WORD":"\ud800"}"#.to_owned()),
+        ("text/plain", "WORD".to_owned()),
+        ("application/json; charset=utf-16", call.clone()),
+        ("multipart/form-data; boundary=b", "--b\r\n\r\nWORD\r\n--b--\r\n".to_owned()),
+        ("", call),
+    ];
+    for method in ["GET", "HEAD", "DELETE", "OPTIONS", "PUT", "PATCH", "POST", "QUERY", "MADEUP"] {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        for (client, is_judged) in [(judging(&own), true), (own.clone(), false)] {
+            for (kind, body) in &bodies {
+                parrot.says(200, JSON, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+                let mut sent = client.request(method.clone(), "/parrot/mcp");
+                if !kind.is_empty() {
+                    sent = sent.header("content-type", *kind);
+                }
+                let got = whole(sent.body(body.replace("WORD", "classified"))).await;
+                let may_pass = !is_judged && method == Method::POST;
+                let heard = parrot.heard();
+                assert!(may_pass || !heard.contains("classified"), "{method} {kind} {body}: {heard} {}", got.status);
+            }
         }
     }
 }

@@ -178,3 +178,38 @@ async fn no_side_hears_of_an_extension_that_would_hide_what_is_said() {
         assert!(head.contains("upgrade") && !head.contains("deflate"), "{head}");
     }
 }
+
+/// What waits for the rest of a message counts like everything else that is held for a client or provider.
+#[tokio::test]
+async fn fragments_of_messages_count_while_they_are_held() {
+    const HELD: &str = "gateway_request_body_bytes";
+    const PIECE: usize = 60_000;
+    const PIECES: usize = 4;
+    let stack = Stack::start().await;
+    let piece = vec![b'x'; PIECE];
+    for from_client in [true, false] {
+        let (mut wire, mut provider) = session(&stack).await;
+        for number in 0..PIECES {
+            // A text that is never said to be over.
+            let first = if number == 0 { 0x01 } else { 0x00 };
+            if from_client {
+                let sent = masked(first, &piece);
+                let length = sent.len();
+                wire.send(sent).await;
+                provider.read_exact(&mut vec![0; length]).await.unwrap();
+            } else {
+                provider.write_all(&frame(first, &piece)).await.unwrap();
+                assert_eq!(read_frame(&mut wire).await, Some((first, piece.clone())));
+            }
+        }
+        let is_held = async || stack.metric(HELD).await >= Some((PIECE * PIECES) as f64);
+        stack.until(&format!("fragments count, of the client: {from_client}"), is_held).await;
+        if from_client {
+            drop(wire);
+        } else {
+            provider.write_all(&frame(0x80, b"!")).await.unwrap();
+            assert_eq!(read_frame(&mut wire).await, Some((0x80, b"!".to_vec())));
+        }
+        stack.until("they are given back", async || stack.metric(HELD).await == Some(0.0)).await;
+    }
+}

@@ -1,12 +1,18 @@
 //! Frames found in the bytes of a websocket, however they are cut, and what is ended between two of them.
 
 use super::*;
+use crate::runtime::memory::body_memory;
+use crate::runtime::tenant_share::Tenant;
 use http::HeaderValue;
 use serde_json::{Value, json};
 
 fn session() -> Box<Websocket> {
-    Websocket::from_answer_head(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("WebSocket"))]))
-        .unwrap()
+    upgraded("WebSocket").unwrap()
+}
+
+fn upgraded(to: &'static str) -> Option<Box<Websocket>> {
+    let owner = MemoryOwner { memory: &body_memory(1 << 20), tenant: Tenant::test(1, 1) };
+    Websocket::from_answer_head(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static(to))]), owner)
 }
 
 fn text(payload: &str) -> Vec<u8> {
@@ -170,9 +176,5 @@ fn the_close_frame_has_a_code_and_a_reason_that_fit() {
 
 #[test]
 fn other_upgrades_are_not_watched() {
-    assert!(Websocket::from_answer_head(&HeaderMap::new()).is_none());
-    assert!(
-        Websocket::from_answer_head(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("h2c"))]))
-            .is_none()
-    );
+    assert!(upgraded("h2c").is_none());
 }
