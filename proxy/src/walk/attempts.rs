@@ -4,12 +4,13 @@
 use super::admit::ReadBody;
 use super::attempt_outcome::{code, held, outcome, paid};
 use super::call::{Call, HeldAnswer, NotCalled, refused};
+use super::counted_tokens::estimated_count;
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
 use super::look_up::{LookUp, LookedUp};
 use super::prompt_call;
 use super::repair::repaired;
-use super::translate::{KeptTranslation, TranslationInputs};
+use super::translate::{KeptTranslation, TranslationInputs, is_counted_here};
 use super::{Engine, EngineRequest, moment};
 use crate::answer::{self, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
@@ -281,7 +282,8 @@ impl Engine {
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
         let turn = Turn::for_target(target, &errand.caller.workspace, errand.batch.is_some());
-        let caching = self.caching(visit, errand, leaf, fields, guarded);
+        // What a person pays for is nobody else's answer.
+        let caching = self.caching(visit, errand, leaf, fields, guarded).filter(|_| target.own_bearer.is_none());
         let mut permit = None;
         let (mut has_entered, mut is_early) = (caching.is_none(), false);
         if has_entered {
@@ -292,6 +294,10 @@ impl Engine {
             edited = with_model(&edited, named);
         }
         let row = &target.provider.row;
+        if is_counted_here(row, errand.endpoint, named.unwrap_or_default()) {
+            let model = named.unwrap_or_default().to_owned();
+            return Box::pin(estimated_count(errand, model, edited, fields)).await.map_err(refused);
+        }
         let is_native = errand.endpoint.native_route().is_some();
         let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
         if !is_kept {
