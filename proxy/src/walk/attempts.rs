@@ -12,7 +12,7 @@ use super::prompt_call;
 use super::repair::repaired;
 use super::translate::{KeptTranslation, TranslationInputs, is_counted_here};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
@@ -246,7 +246,8 @@ impl Engine {
     ) -> Result<HeldAnswer, Ended> {
         let mut asked_for = requested_model(leaf, fields);
         let names_none = asked_for.is_none();
-        let family = errand.endpoint.family();
+        let endpoint = errand.endpoint;
+        let family = endpoint.family();
         let resolved;
         let (target, model) = match &errand.first {
             Some(target) => {
@@ -294,11 +295,24 @@ impl Engine {
             edited = with_model(&edited, named);
         }
         let row = &target.provider.row;
-        if is_counted_here(row, errand.endpoint, named.unwrap_or_default()) {
+        if is_counted_here(row, endpoint, named.unwrap_or_default()) {
             let model = named.unwrap_or_default().to_owned();
-            return Box::pin(estimated_count(errand, model, edited, fields)).await.map_err(refused);
+            let counted = Box::pin(estimated_count(endpoint, tenant, model, edited, fields)).await;
+            let (source, body) = counted.map_err(refused)?;
+            let mut steps = Steps::default();
+            steps.begin(source.head(), false);
+            let held = HeldStart::Plain(body);
+            return Ok(HeldAnswer {
+                source,
+                held,
+                steps,
+                waited: Duration::ZERO,
+                permit: None,
+                keeper: None,
+                is_hit: true,
+            });
         }
-        let is_native = errand.endpoint.native_route().is_some();
+        let is_native = endpoint.native_route().is_some();
         let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
         if !is_kept {
             // What was written for another is given back first.
@@ -307,7 +321,7 @@ impl Engine {
         if !is_kept && (is_native || row.native_path(family).is_none()) {
             let request_id = visit.id().to_owned();
             let asked = TranslationInputs {
-                endpoint: errand.endpoint,
+                endpoint,
                 target,
                 body: &edited,
                 model: named,
@@ -388,7 +402,7 @@ impl Engine {
         let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let asked = Instant::now();
         let call = Call {
-            endpoint: errand.endpoint,
+            endpoint,
             meant: &errand.meant,
             leaf,
             target,

@@ -1,6 +1,7 @@
 //! The list of models in the words of who asks, page after page.
 
-use crate::families::{application, integrate};
+use super::offer;
+use crate::families::application;
 use harness::Stack;
 use serde_json::Value;
 
@@ -11,8 +12,8 @@ fn ids(page: &Value, list: &str, name: &str) -> Vec<String> {
 #[tokio::test]
 async fn anthropics_and_googles_clients_page_through_all_models() {
     let stack = Stack::start().await;
-    integrate(&stack, "claude", "anthropic").await;
-    integrate(&stack, "prod", "groq").await;
+    offer(&stack, "claude", "anthropic").await;
+    offer(&stack, "prod", "groq").await;
     let plain = application(&stack);
     let all = ids(&plain.get("/models?sort=id").await.json(), "data", "id");
     assert!(all.len() > 40, "{all:?}");

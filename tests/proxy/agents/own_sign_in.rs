@@ -1,9 +1,8 @@
 //! A person's own sign-in at a provider: it goes on as the bearer that it came as, where the workspace lets it take the place of
 //! the stored credential, and nowhere else.
 
-use super::until_logged;
-use crate::families::{KEY, application, integrate};
-use crate::translation::client;
+use super::{offer, until_logged};
+use crate::families::{KEY, application};
 use harness::Stack;
 use serde_json::{Value, json};
 
@@ -17,7 +16,8 @@ fn message() -> Value {
 async fn a_sign_in_goes_on_as_a_bearer_and_a_key_as_the_vendor_wants_it() {
     let stack = Stack::start().await;
     for (sent, bearer, key) in [(TOKEN, TOKEN, ""), ("Bearer sk-ant-api03-x", "", "sk-ant-api03-x")] {
-        let own = client(&stack, "anthropic").with("authorization", sent);
+        let own = application(&stack).with("authorization", sent).with("x-gateway-provider", "anthropic");
+        let own = own.with("x-gateway-custom-host", stack.mock.url());
         let answer = own.post("/messages", &message()).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         let requests = stack.mock.requests();
@@ -29,7 +29,7 @@ async fn a_sign_in_goes_on_as_a_bearer_and_a_key_as_the_vendor_wants_it() {
 #[tokio::test]
 async fn it_takes_the_place_of_a_stored_credential_only_where_the_workspace_allows_it() {
     let stack = Stack::start().await;
-    integrate(&stack, "claude", "anthropic").await;
+    offer(&stack, "claude", "anthropic").await;
     let key = stack.home.workspace_key.clone();
     let person = stack.anonymous().with("x-gateway-api-key", key.clone()).with("authorization", TOKEN);
     let credential = async || {

@@ -1,8 +1,8 @@
 //! A model without a provider is found in the workspace's catalogue: its own providers and models alone, in its order, and only
 //! where the workspace wants that.
 
-use super::until_logged;
-use crate::families::{application, integrate};
+use super::{offer, until_logged};
+use crate::families::application;
 use harness::{Answer, Client, Stack, chat};
 use serde_json::{Value, json};
 
@@ -29,8 +29,8 @@ async fn switch(stack: &Stack, setting: &str, value: Value) {
 #[tokio::test]
 async fn a_model_goes_to_the_provider_that_offers_it() {
     let stack = Stack::start().await;
-    integrate(&stack, "claude", "anthropic").await;
-    integrate(&stack, "prod", "openai").await;
+    offer(&stack, "claude", "anthropic").await;
+    offer(&stack, "prod", "openai").await;
     let client = application(&stack);
     let answer = ask(&client, "gpt-4o-mini").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -64,8 +64,8 @@ async fn a_model_goes_to_the_provider_that_offers_it() {
 #[tokio::test]
 async fn of_several_the_oldest_is_asked_and_what_is_switched_off_is_not_there() {
     let stack = Stack::start().await;
-    integrate(&stack, "second", "openai").await;
-    integrate(&stack, "alpha", "openai").await;
+    offer(&stack, "second", "openai").await;
+    offer(&stack, "alpha", "openai").await;
     let client = application(&stack);
     let provider = async || {
         let question = json!({ "path": "/v1/chat/completions", "body": asking("gpt-4o-mini") });
@@ -88,7 +88,7 @@ async fn of_several_the_oldest_is_asked_and_what_is_switched_off_is_not_there() 
 #[tokio::test]
 async fn what_nobody_offers_is_refused_with_what_was_meant() {
     let stack = Stack::start().await;
-    integrate(&stack, "claude", "anthropic").await;
+    offer(&stack, "claude", "anthropic").await;
     let client = application(&stack);
     for (model, says) in [
         (
@@ -110,7 +110,7 @@ async fn what_nobody_offers_is_refused_with_what_was_meant() {
 #[tokio::test]
 async fn a_workspace_or_an_organisation_can_refuse_plain_names() {
     let stack = Stack::start().await;
-    integrate(&stack, "prod", "openai").await;
+    offer(&stack, "prod", "openai").await;
     let client = application(&stack);
     assert_eq!(ask(&client, "gpt-4o-mini").await.status, 200);
     switch(&stack, "plain_model_names", json!(0)).await;
@@ -128,7 +128,7 @@ async fn a_workspace_or_an_organisation_can_refuse_plain_names() {
 #[tokio::test]
 async fn the_models_of_another_tenant_are_neither_found_nor_named() {
     let stack = Stack::start().await;
-    integrate(&stack, "prod", "openai").await;
+    offer(&stack, "prod", "openai").await;
     let other = stack.organisation().await;
     let foreign = stack.anonymous().with_key(&other.workspace_key);
     stack.until_known(&other.workspace_key).await;
@@ -147,8 +147,8 @@ async fn workspaces_from_before_keep_refusing_and_new_ones_do_not() {
     let administrator = stack.administrator();
     let home = administrator.get(&format!("/admin/workspaces/{}", stack.home.workspace_id)).await.json();
     assert_eq!(home["settings"]["plain_model_names"], 1, "{home}");
-    for settings in [json!({}), json!({ "debug_log": 0 })] {
-        let made = administrator.post("/admin/workspaces", &json!({ "name": "W", "settings": settings })).await.json();
+    for (name, settings) in [("V", json!({})), ("W", json!({ "debug_log": 0 }))] {
+        let made = administrator.post("/admin/workspaces", &json!({ "name": name, "settings": settings })).await.json();
         assert_eq!(made["settings"]["plain_model_names"], 1, "{made}");
     }
     let own = json!({ "name": "X", "settings": { "plain_model_names": 0 } });

@@ -1,7 +1,7 @@
 //! Counting tokens at providers that cannot: agents get an estimate, which says that it is one.
 
+use super::offer;
 use crate::families::application;
-use crate::families::integrate;
 use crate::translation::client;
 use harness::Stack;
 use serde_json::json;
@@ -37,7 +37,7 @@ async fn tokens_are_counted_for_models_of_every_provider() {
 #[tokio::test]
 async fn a_stored_provider_and_a_plain_name_are_counted_alike() {
     let stack = Stack::start().await;
-    integrate(&stack, "prod", "openai").await;
+    offer(&stack, "prod", "openai").await;
     let plain = application(&stack);
     for model in ["gpt-4o-mini", "@prod/gpt-4o-mini"] {
         let body = json!({ "model": model, "messages": [{ "role": "user", "content": "Hello there" }] });

@@ -98,7 +98,7 @@ fn google_page(models: &[Model], query: Option<&str>) -> Result<Value, Refusal> 
 
 fn google_model(model: &Model) -> Value {
     json!({
-        "name": ["models/", &model.id].concat(), "baseModelId": model.canonical_slug, "version": "",
+        "name": format!("models/{}", model.id), "baseModelId": model.canonical_slug, "version": "",
         "displayName": model.slug,
         "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
     })

@@ -57,11 +57,13 @@ impl FreeformText {
     }
 
     fn begin(&mut self, letter: char) {
-        if letter.is_ascii_whitespace() && !self.pending.ends_with(|last: char| last.is_ascii_alphanumeric()) {
+        let expected = ["{\"", INPUT, "\":\""].concat();
+        // Behind the brace, the key and the colon.
+        let is_between = [0, 1, INPUT.len() + 3, INPUT.len() + 4].contains(&self.pending.len());
+        if letter.is_ascii_whitespace() && is_between {
             return;
         }
         self.pending.push(letter);
-        let expected = ["{\"", INPUT, "\":\""].concat();
         if self.pending == expected {
             self.state = State::Text;
             self.pending.clear();
