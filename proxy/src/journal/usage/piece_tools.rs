@@ -19,7 +19,7 @@ pub struct PieceTools {
     beginning: Vec<u8>,
     tail: Vec<u8>,
     items: ToolCounts,
-    lists: Vec<Vec<u8>>,
+    lists: Vec<OpenList>,
     queries: u64,
     has_maps: bool,
 }
@@ -35,7 +35,7 @@ impl PieceTools {
             return;
         }
         for list in &mut self.lists {
-            list.extend_from_slice(&piece[..piece.len().min(MAX_LIST.saturating_sub(list.len()))]);
+            list.extend(piece);
         }
         let ahead = piece.len().min(SEAM);
         let mut seam = std::mem::take(&mut self.tail);
@@ -95,44 +95,60 @@ impl PieceTools {
                     return;
                 }
                 let list = bytes[at..].iter().chain(rest).take(MAX_LIST).copied();
-                self.lists.push(list.collect());
+                self.lists.push(OpenList { bytes: list.collect(), ..OpenList::default() });
             }
         }
     }
 
     fn end_lists(&mut self) {
-        for list in std::mem::take(&mut self.lists) {
-            match list_end(&list) {
+        for mut list in std::mem::take(&mut self.lists) {
+            match list.end() {
                 Some(end) => {
-                    let counts = grounding(&list[..end]);
+                    let counts = grounding(&list.bytes[..end]);
                     self.queries = self.queries.saturating_add(counts[0]);
                     self.has_maps |= counts[5] > 0;
                 }
-                None if list.len() < MAX_LIST => self.lists.push(list),
+                None if list.bytes.len() < MAX_LIST => self.lists.push(list),
                 None => {}
             }
         }
     }
 }
 
-/// Where the value of the name that these bytes begin with ends; of what is no list, where that shows.
-fn list_end(bytes: &[u8]) -> Option<usize> {
-    let start = 1 + bytes.get(1..)?.iter().position(|byte| *byte == b'"')? + 1;
-    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
-    for (at, byte) in bytes.iter().enumerate().skip(start) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_text => is_escaped = true,
-            b'"' => is_text = !is_text,
-            _ if is_text => {}
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' if depth <= 1 => return Some(at + 1),
-            b']' | b'}' => depth -= 1,
-            b',' if depth == 0 => return Some(at),
-            _ => {}
-        }
+/// A list with its name before it, and how far it was read: each byte is read once, however small the pieces are.
+#[derive(Debug, Default)]
+struct OpenList {
+    bytes: Vec<u8>,
+    read: usize,
+    depth: usize,
+    is_text: bool,
+    is_escaped: bool,
+}
+
+impl OpenList {
+    fn extend(&mut self, piece: &[u8]) {
+        let room = MAX_LIST.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
     }
-    None
+
+    /// Where it ends; of what is no list, where that shows.
+    fn end(&mut self) -> Option<usize> {
+        while let Some(byte) = self.bytes.get(self.read) {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.is_text => self.is_escaped = true,
+                b'"' => self.is_text = !self.is_text,
+                _ if self.is_text => {}
+                b'[' | b'{' => self.depth += 1,
+                b']' | b'}' if self.depth <= 1 => return Some(self.read + 1),
+                b']' | b'}' => self.depth -= 1,
+                b',' if self.depth == 0 => return Some(self.read),
+                _ => {}
+            }
+            self.read += 1;
+        }
+        None
+    }
 }
 
 #[cfg(test)]
@@ -180,7 +196,7 @@ mod tests {
         tools.push(br#"{"candidates":[{"webSearchQueries":["#);
         for _ in 0..100 {
             tools.push(&[b'1'; 4096]);
-            assert!(tools.lists.iter().all(|list| list.len() <= MAX_LIST));
+            assert!(tools.lists.iter().all(|list| list.bytes.len() <= MAX_LIST && list.read == list.bytes.len()));
         }
         assert!(tools.lists.is_empty() && tools.counts() == ToolCounts::default());
     }
