@@ -7,6 +7,7 @@ pub mod inference_profiles;
 pub mod models;
 mod other_spellings;
 pub mod placement;
+mod plain_names;
 pub mod providers;
 pub mod resolve;
 pub mod secrets;

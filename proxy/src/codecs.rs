@@ -15,6 +15,7 @@ mod data_url;
 pub mod error;
 pub mod error_table;
 pub mod finish_reasons;
+pub mod foreign_tools;
 pub mod gemini;
 pub mod jobs;
 mod json_reader;

@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod assembler;
+pub mod carried_tools;
 pub mod delta;
 pub mod format;
 pub mod part;
@@ -17,6 +18,7 @@ pub mod usage;
 
 pub use answer::{Answer, Choice, Finish, FinishReason, TokenLogprob};
 pub use assembler::{AnswerTooLarge, Assembler, MAX_ANSWER};
+pub use carried_tools::{CarriedTool, CarriedTools};
 pub use delta::{Delta, PartStart};
 pub use format::{Extra, NativeValue, WireFormat};
 pub use part::{

@@ -108,7 +108,8 @@ impl Refusal {
     }
 
     pub fn missing_api_key() -> Self {
-        let message = "no API key was sent: use the header x-gateway-api-key";
+        let message = "no API key was sent: send the gateway's key as x-gateway-api-key, Authorization: Bearer, x-api-key or \
+                       x-goog-api-key";
         Self::new(401, Kind::Authentication, Code::MissingApiKey, message)
     }
 

@@ -40,6 +40,7 @@ use proxy::batch_runner::BatchRunner;
 use proxy::batches::records::BatchRecords;
 use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
+use proxy::catalog::models::read_bundled_names;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
 use proxy::files::ManagedFiles;
@@ -186,6 +187,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         async move { changed.0.run(&changed.1, shutdown).await }
     }));
     let behind = background.handle();
+    behind.spawn_blocking(read_bundled_names);
     if let Some(journal) = journal {
         if settings.limits.redis_url.is_some() {
             let limits = limits.clone();

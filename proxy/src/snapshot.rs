@@ -25,6 +25,7 @@ pub mod saved_config;
 pub mod sharded;
 mod tables;
 pub(crate) mod unheld_versions;
+mod workspace_catalog;
 
 pub use follower::Follower;
 pub use guardrails::DefaultGuardrails;
@@ -51,6 +52,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use unheld_versions::UnheldVersions;
+use workspace_catalog::WorkspaceCatalog;
 
 pub struct Snapshot {
     api_keys: Collection<ApiKey>,
@@ -63,6 +65,9 @@ pub struct Snapshot {
     integrations: Collection<Integration>,
     integration_models: Collection<IntegrationModel>,
     integration_workspaces: Collection<IntegrationWorkspace>,
+    catalog: WorkspaceCatalog,
+    /// How often the rows changed that `catalog` is made of, when it was made.
+    catalog_of: AtomicU64,
     data_keys: Collection<DataKey>,
     secret_references: Collection<SecretReference>,
     guardrails: Collection<Guardrail>,
@@ -109,6 +114,8 @@ impl Snapshot {
             integrations: Collection::empty(),
             integration_models: Collection::empty(),
             integration_workspaces: Collection::empty(),
+            catalog: WorkspaceCatalog::default(),
+            catalog_of: AtomicU64::new(0),
             data_keys: Collection::empty(),
             secret_references: Collection::empty(),
             guardrails: Collection::empty(),
@@ -295,6 +302,10 @@ impl Snapshot {
             let changes = self.rate_policies.changes() + self.usage_policies.changes();
             if self.policies_of.swap(changes, Ordering::Relaxed) != changes {
                 self.policies.rebuild(&self.rate_policies, &self.usage_policies);
+            }
+            let changes = self.providers.changes() + self.integration_models.changes();
+            if self.catalog_of.swap(changes, Ordering::Relaxed) != changes {
+                self.catalog.rebuild(&self.providers, &self.integration_models);
             }
             let changes = self.guardrails.changes() + self.guardrail_versions.changes();
             if self.guardrails_of.swap(changes, Ordering::Relaxed) != changes {

@@ -22,6 +22,7 @@ mod batches;
 mod body_limits;
 mod call;
 pub mod circuits;
+mod counted_tokens;
 pub mod explain;
 mod fair_turn;
 mod files;
@@ -289,7 +290,9 @@ impl Engine {
             visit.routing.provider = Some(target.provider.label.clone());
             // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
             // must look into them.
-            if translate::way(&target.provider.row, endpoint, "").is_none() {
+            if translate::way(&target.provider.row, endpoint, "").is_none()
+                && !translate::is_counted_here(&target.provider.row, endpoint, "")
+            {
                 if !matches!(shape(endpoint.family(), endpoint.native_route()), Shape::Other | Shape::Unread)
                     && self.router.guards.defaults(&known.caller).is_some()
                 {

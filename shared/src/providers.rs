@@ -28,7 +28,7 @@ pub use repairs::Repairs;
 pub use variant::Variant;
 pub use wire::{CODECS, CONVERSATIONS, OBJECT_CODECS, Wire};
 
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method, header};
 use row::Row;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -78,6 +78,12 @@ pub struct ProviderEntry {
     pub repairs: Repairs,
     /// Paths of its own interface that cost something, beside the families.
     pub paid: Vec<PaidPath>,
+    /// It searches the web itself, in the words of its own format.
+    pub has_web_search: bool,
+    /// How many characters of a caller's own user it takes, where that is bounded.
+    pub longest_user: Option<usize>,
+    /// How credentials begin that it takes as bearers alone: those that a person signed in for.
+    pub bearer_forms: Vec<String>,
     default_models: BTreeMap<Family, String>,
     /// Streams of chat and completions end with their usage when `stream_options` asks for it.
     pub has_stream_usage: bool,
@@ -184,6 +190,20 @@ impl ProviderEntry {
             FamilyOffer::Native(path) => Some(path),
             _ => None,
         }
+    }
+
+    /// The header that carries a credential: the row's own, or for what a person signed in for a bearer's.
+    pub fn credential_header(&self, credential: &HeaderValue) -> Option<(HeaderName, HeaderValue)> {
+        match self.is_bearer_form(credential) {
+            true => Some((header::AUTHORIZATION, auth::in_scheme(credential, "Bearer"))),
+            false => self.auth.header(credential),
+        }
+    }
+
+    /// Whether it takes this credential as a bearer alone.
+    pub fn is_bearer_form(&self, credential: &HeaderValue) -> bool {
+        let bare = auth::without_bearer(credential.as_bytes());
+        self.bearer_forms.iter().any(|form| bare.starts_with(form.as_bytes()))
     }
 
     /// How this family is asked for, for a model of this name; none when its path passes as it is, or not at all.

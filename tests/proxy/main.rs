@@ -1,6 +1,7 @@
 //! The proxy as clients meet it: real processes, a real Postgres, a mock provider.
 
 mod access_log;
+mod agents;
 mod alerts;
 mod azure;
 mod background;

@@ -86,7 +86,11 @@ async fn a_provider_that_is_nearly_named_is_told_which_one_was_meant() {
         );
         assert!(message(&answer).contains(says), "{model}: {error}");
     }
-    let plain = message(&ask_for(&plain, "gpt-4o").await);
+    let unknown = message(&ask_for(&plain, "unlike-any").await);
+    assert!(unknown.ends_with("offers the model `unlike-any`; GET /v1/models lists what there is"), "{unknown}");
+    let nothing = stack.organisation().await;
+    let nothing = stack.anonymous().with_key(&nothing.workspace_key);
+    let plain = message(&ask_for(&nothing, "gpt-4o").await);
     assert!(plain.ends_with("or a @slug/model model"), "{plain}");
 }
 

@@ -7,7 +7,7 @@ mod native_routes;
 mod object_wires;
 mod remote_media;
 mod shaped_wires;
-mod wires;
+pub mod wires;
 
 use crate::journal::calls::{rows, tokens};
 use crate::routing::client as with_config;

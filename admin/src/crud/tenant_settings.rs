@@ -35,6 +35,8 @@ fn within(field: &str, sent: i64, range: RangeInclusive<i64>) -> Result<i64, Api
 pub struct SentTenantSettings {
     debug_log: Field<BoolOrBit>,
     cost_in_answers: Field<BoolOrBit>,
+    plain_model_names: Field<BoolOrBit>,
+    own_credentials: Field<BoolOrBit>,
     user_api_key_ttl: Field<i64>,
     user_api_key_max_ttl: Field<i64>,
     user_api_key_count: Field<i64>,
@@ -69,6 +71,8 @@ impl SentTenantSettings {
         let mut merged = stored.as_object().cloned().unwrap_or_default();
         put(&mut merged, "debug_log", self.debug_log, |flag| i64::from(flag.0).into());
         put(&mut merged, "cost_in_answers", self.cost_in_answers, |flag| i64::from(flag.0).into());
+        put(&mut merged, "plain_model_names", self.plain_model_names, |flag| i64::from(flag.0).into());
+        put(&mut merged, "own_credentials", self.own_credentials, |flag| i64::from(flag.0).into());
         put(&mut merged, "user_api_key_ttl", ttl, Value::from);
         put(&mut merged, "user_api_key_max_ttl", longest, Value::from);
         put(&mut merged, "user_api_key_count", most, Value::from);
@@ -95,6 +99,8 @@ fn put<T>(settings: &mut Map<String, Value>, name: &str, sent: Field<T>, write: 
 static DEFAULTS: &[(&str, i64)] = &[
     ("debug_log", 1),
     ("cost_in_answers", 1),
+    ("plain_model_names", 0),
+    ("own_credentials", 0),
     ("user_api_key_ttl", 0),
     ("user_api_key_max_ttl", 0),
     ("user_api_key_count", -1),
@@ -104,6 +110,11 @@ static DEFAULTS: &[(&str, i64)] = &[
 pub fn number(name: &str, workspace: &Value, organisation: &Value) -> i64 {
     let default = DEFAULTS.iter().find(|(one, _)| *one == name).map_or(0, |(_, value)| *value);
     workspace[name].as_i64().or_else(|| organisation[name].as_i64()).unwrap_or(default)
+}
+
+/// What a new workspace begins with, as the column's own default says it.
+pub fn of_new_workspace() -> Value {
+    json!({ "plain_model_names": 1 })
 }
 
 /// All of them, as a workspace shows them.
@@ -122,6 +133,8 @@ pub fn docs() -> (Schema, Schema) {
     let sent = schema::object("WorkspaceSettingsChange")
         .may("debug_log", switch().says("Whether bodies are logged."))
         .may("cost_in_answers", switch())
+        .may("plain_model_names", switch())
+        .may("own_credentials", switch())
         .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null().says("In seconds; 0 is for ever."))
         .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
         .may(
@@ -134,6 +147,8 @@ pub fn docs() -> (Schema, Schema) {
     let shown = schema::object("WorkspaceSettings")
         .need("debug_log", schema::bit())
         .need("cost_in_answers", schema::bit())
+        .need("plain_model_names", schema::bit())
+        .need("own_credentials", schema::bit())
         .need("user_api_key_ttl", number(86400))
         .need("user_api_key_max_ttl", number(604_800))
         .need("user_api_key_count", number(10))

@@ -161,7 +161,7 @@ fn limited(text: &str, error: &Value) -> Value {
 /// The provider's own errors pass as they are, so there is no one schema for them.
 fn refusal() -> Value {
     let example = json!({
-        "error": { "message": "no API key was sent: use the header x-gateway-api-key", "type": "authentication_error",
+        "error": { "message": "no API key was sent: send the gateway's key as x-gateway-api-key, Authorization: Bearer, x-api-key or x-goog-api-key", "type": "authentication_error",
                    "param": null, "code": "missing_api_key" },
     });
     json!({

@@ -279,7 +279,8 @@ fn written(
         let (before, after_change) = (organisation.effective_security(own), organisation.effective_security(&after));
         security::may_change(action.call.caller.may_act_as_owner(), &before, &after_change).map(|()| after)
     });
-    let own = body.settings.map(|sent| sent.over(stored(|one| &one.settings)));
+    let of_new = tenant_settings::of_new_workspace();
+    let own = body.settings.map(|sent| sent.over(current.map_or(&of_new, |one| &one.settings)));
     let defaults = body
         .defaults
         .sent()

@@ -27,6 +27,8 @@ fn caller() -> Principal {
         metadata: None,
         is_metrics_only: false,
         hides_costs: false,
+        finds_plain_models: false,
+        allows_own_credentials: false,
         limits: limits(20),
         priority: 10,
         guardrails: Default::default(),

@@ -27,6 +27,7 @@ fn target() -> Target {
         origin: provider.origin.clone().unwrap(),
         provider,
         credential: Credential::Given(None),
+        own_bearer: None,
         account: Ok(None),
         headers: Vec::new(),
         timeout: long,

@@ -2,6 +2,7 @@
 //! under the name `@slug/model` that requests take. Listed from the snapshot and the bundled prices, unless the request
 //! or its config names a provider, whose own list is then fetched.
 
+pub(crate) mod dialects;
 pub(crate) mod list_form;
 mod query;
 pub(crate) mod upstream;
@@ -14,7 +15,6 @@ use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 pub(crate) use query::Query;
 use serde::Serialize;
-use shared::id::IntegrationId;
 use shared::model::{IntegrationModel, Workspace};
 use shared::prices::{self, ModelFacts, Sources};
 use std::collections::{HashMap, HashSet};
@@ -46,13 +46,19 @@ pub(crate) struct Model {
 
 /// The names that are bundled for each provider, by its id.
 static BUNDLED: LazyLock<HashMap<&'static str, Vec<String>>> = LazyLock::new(|| {
-    let listed = prices::bundled_providers().filter_map(|provider| {
-        let prices = prices::bundled_prices(provider)?;
-        let names = prices.iter().map(|(name, _)| name.to_owned()).filter(|name| name != "default");
-        Some((provider, names.collect()))
-    });
-    listed.collect()
+    let listed = prices::bundled_providers();
+    listed.map(|provider| (provider, prices::bundled_models(provider))).collect()
 });
+
+/// Those of one provider, in the order of letters. Nothing for one that is not known.
+pub(super) fn bundled_names(provider: &str) -> &'static [String] {
+    BUNDLED.get(provider).map_or(&[][..], Vec::as_slice)
+}
+
+/// Reads them, so that no request has to.
+pub fn read_bundled_names() {
+    LazyLock::force(&BUNDLED);
+}
 
 pub(crate) fn list_source(headers: &GatewayHeaders<'_>, plan: &Plan) -> Result<ModelListSource, Refusal> {
     let text = |name| headers_text(name).map_err(|()| Refusal::invalid_provider("?"));
@@ -90,8 +96,7 @@ fn headers_text(value: Option<&http::HeaderValue>) -> Result<Option<&str>, ()> {
     value.map(|value| value.to_str().map(str::trim).map_err(drop)).transpose()
 }
 
-/// All models that the workspace may ask for, by name. One pass over the providers and the models that integrations
-/// say something about: this is no hot path, and an index would cost every change.
+/// All models that the workspace may ask for, by name.
 pub(crate) fn available(
     snapshot: &Snapshot,
     workspace: &Workspace,
@@ -99,18 +104,14 @@ pub(crate) fn available(
     now: DateTime<Utc>,
 ) -> Vec<Model> {
     let is_asked_for = |slug: &String| slugs.is_none_or(|slugs| slugs.contains(slug));
-    let of_workspace = snapshot.providers_of(workspace.id).into_iter().filter(|provider| is_asked_for(&provider.slug));
-    let entries: Vec<WorkspaceProvider> = of_workspace
+    let Some(of_workspace) = snapshot.providers_in_order(workspace.id) else { return Vec::new() };
+    let of_workspace = of_workspace.iter().filter(|provider| is_asked_for(&provider.slug));
+    let mut models: Vec<Model> = of_workspace
         .filter_map(|provider| workspace_provider::find(snapshot, workspace, &provider.slug, now).ok())
-        .collect();
-    let integrations: HashSet<IntegrationId> = entries.iter().map(|entry| entry.integration.id).collect();
-    let mut said: HashMap<IntegrationId, Vec<Arc<IntegrationModel>>> = HashMap::new();
-    for model in snapshot.models_of(&integrations) {
-        said.entry(model.integration_id).or_default().push(model);
-    }
-    let mut models: Vec<Model> = entries
-        .iter()
-        .flat_map(|entry| models_of_provider(entry, said.get(&entry.integration.id).map_or(&[][..], Vec::as_slice)))
+        .flat_map(|entry| {
+            let said = snapshot.models_of(&entry.integration.id);
+            models_of_provider(&entry, said.as_deref().unwrap_or_default())
+        })
         .collect();
     models.sort_by(|one, other| one.id.cmp(&other.id));
     models
@@ -120,7 +121,7 @@ pub(crate) fn available(
 fn models_of_provider(entry: &WorkspaceProvider, said: &[Arc<IntegrationModel>]) -> Vec<Model> {
     let integration = &entry.integration;
     let is_spoken_of: HashSet<&str> = said.iter().map(|model| model.slug.as_str()).collect();
-    let bundled = BUNDLED.get(integration.ai_provider_id.as_str()).map_or(&[][..], Vec::as_slice).iter();
+    let bundled = bundled_names(&integration.ai_provider_id).iter();
     let rest = bundled.filter(|name| integration.allow_all_models && !is_spoken_of.contains(name.as_str()));
     let rest = rest.map(|name| (name.as_str(), name.as_str()));
     let own = said.iter().filter(|model| model.enabled);
@@ -167,11 +168,11 @@ pub(crate) fn add_facts(models: &mut [Model], sources: &Arc<Sources>) {
     }
 }
 
-/// By its whole name, or by the model's own as the first provider by name has it.
-pub(crate) fn named(mut models: Vec<Model>, name: &str) -> Option<Model> {
-    let whole = models.iter().position(|model| model.id == name);
-    let place = whole.or_else(|| models.iter().position(|model| model.slug == name))?;
-    Some(models.swap_remove(place))
+/// By its whole name, or by the model's own as the workspace's oldest provider has it.
+pub(crate) fn named(models: Vec<Model>, name: &str) -> Option<Model> {
+    let (mut whole, rest): (Vec<Model>, Vec<Model>) = models.into_iter().partition(|model| model.id == name);
+    let own = || rest.into_iter().filter(|model| model.slug == name).min_by_key(|model| model.created);
+    whole.pop().or_else(own)
 }
 
 #[cfg(test)]

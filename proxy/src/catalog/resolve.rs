@@ -29,6 +29,7 @@ use serde_json::Value;
 use shared::config::Placement;
 use shared::model::IntegrationModel;
 use shared::nearest::nearest;
+use shared::providers::ProviderEntry;
 use shared::seal::data_key::DataKey;
 use shared::seal::{SealError, Sealed, Sealer};
 use shared::telemetry::LogLimit;
@@ -111,7 +112,7 @@ impl TargetResolver<'_> {
         }
     }
 
-    /// The model may name the provider; else the headers do.
+    /// The model may name the provider; else the headers do; else the workspace's catalogue knows the model.
     fn requested(
         &self,
         leaf: &Leaf,
@@ -127,7 +128,12 @@ impl TargetResolver<'_> {
             let found = self.stored(slug, leaf, headers, caller, model);
             return found.map_err(|refusal| self.misnamed(refusal, slug, "model", caller));
         }
-        let Some(name) = in_header else { return Err(self.missing_provider(headers, caller, model)) };
+        let Some(name) = in_header else {
+            return match self.plain_name(leaf, headers, caller, model) {
+                Some(provider) => self.stored(&provider.slug, leaf, headers, caller, model),
+                None => Err(self.missing_provider(headers, caller, model)),
+            };
+        };
         let (slug, is_virtual) = (name.strip_prefix('@'), headers.virtual_key.is_some());
         if let Some(slug) = slug.or(is_virtual.then_some(name)) {
             let param = if is_virtual { "x-gateway-virtual-key" } else { "x-gateway-provider" };
@@ -244,6 +250,7 @@ impl TargetResolver<'_> {
             placed,
             called: place.fallback_model().map(str::to_owned),
             credential: Credential::Stored(Arc::new(stored)),
+            own_bearer: own_bearer(headers, caller, &provider.row),
             ..self.target(provider, origin, leaf, headers)?
         };
         Ok(Resolved { target, model: bare.map(str::to_owned) })
@@ -350,6 +357,7 @@ impl TargetResolver<'_> {
             provider,
             origin,
             credential: Credential::Given(None),
+            own_bearer: None,
             account: Ok(None),
             headers: Vec::new(),
             placed: Vec::new(),
@@ -404,6 +412,19 @@ fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<Header
     let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
     let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
     sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
+}
+
+/// What a person signed in for at the provider, where the workspace lets it take the place of its own credential. The service
+/// key came in its own header then, so that neither can be taken for the other.
+fn own_bearer(headers: &GatewayHeaders<'_>, caller: &Principal, row: &ProviderEntry) -> Option<HeaderValue> {
+    if !caller.workspace.allows_own_credentials {
+        return None;
+    }
+    let service_key = headers.api_key.map(strip_bearer)?;
+    let sent = headers.authorization.filter(|sent| row.is_bearer_form(sent) && strip_bearer(sent) != service_key)?;
+    let mut own = sent.clone();
+    own.set_sensitive(true);
+    Some(own)
 }
 
 fn text(value: Option<&HeaderValue>) -> Result<Option<&str>, Refusal> {

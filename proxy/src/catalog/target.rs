@@ -20,6 +20,8 @@ pub struct Target {
     pub provider: Arc<Provider>,
     pub origin: Arc<Origin>,
     pub credential: Credential,
+    /// What the caller signed in for at the provider, which is sent in place of a stored credential.
+    pub own_bearer: Option<HeaderValue>,
     /// What must be computed, of an account that the request or its config describes. It takes the place of a given key.
     /// What is wrong with it is said when nothing else is wrong.
     pub account: Result<Option<Arc<AccountCredential>>, BadAccount>,
@@ -68,7 +70,8 @@ impl Target {
 
     /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.
     pub fn awaits_secrets(&self) -> bool {
-        matches!(&self.credential, Credential::Stored(stored) if !stored.mapped.is_empty())
+        let is_sent = self.own_bearer.is_none();
+        matches!(&self.credential, Credential::Stored(stored) if is_sent && !stored.mapped.is_empty())
     }
 }
 

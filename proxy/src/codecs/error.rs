@@ -1,6 +1,9 @@
 //! Why a body could not be read or written, always with the name of the field.
 
-use crate::conversation::{ProviderError, WireFormat};
+use crate::conversation::{NativeValue, ProviderError, WireFormat};
+
+/// Of the type of a tool, which a caller chooses.
+const LONGEST_KIND: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CodecError {
@@ -23,6 +26,11 @@ pub enum CodecError {
 impl CodecError {
     pub fn unsupported(field: impl Into<String>, format: WireFormat) -> Self {
         Self::Unsupported { field: field.into(), format, hint: "" }
+    }
+
+    pub fn unsupported_tool(index: usize, tool: &NativeValue, format: WireFormat) -> Self {
+        let kind: String = tool.kind().chars().take(LONGEST_KIND).collect();
+        Self::unsupported(format!("tools[{index}] ({kind})"), format)
     }
 
     pub fn field(field: impl Into<String>, problem: impl Into<String>) -> Self {

@@ -27,6 +27,8 @@ pub struct RequestOptions<'a> {
     pub is_claude: bool,
     /// No `content_blocks` in messages, which OpenAI itself refuses.
     pub is_strict: bool,
+    /// The answer is kept at the vendor only if the request says so. Only responses are kept without being asked to.
+    pub is_unstored: bool,
     /// What an account says that some formats have in their bodies.
     pub placed: &'a [(String, String)],
 }
@@ -50,6 +52,7 @@ impl Default for RequestOptions<'_> {
             asks_for_usage: true,
             is_claude: true,
             is_strict: true,
+            is_unstored: false,
             placed: &[],
         }
     }

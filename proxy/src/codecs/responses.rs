@@ -2,11 +2,13 @@
 
 mod answer_reader;
 mod answer_writer;
+mod freeform;
 mod items;
 mod request_reader;
 mod request_writer;
 mod stream_reader;
 mod stream_writer;
+mod tools;
 
 use super::error::CodecError;
 use super::json_writer::JsonWriter;

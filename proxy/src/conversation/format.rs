@@ -33,6 +33,12 @@ impl NativeValue {
         Self { format, value }
     }
 
+    /// What kind of block or tool it is: its type, or Google's only field.
+    pub fn kind(&self) -> &str {
+        let field = || self.value.as_object().and_then(|map| map.keys().next()).map(String::as_str);
+        self.value.get("type").and_then(Value::as_str).or_else(field).unwrap_or("unknown")
+    }
+
     /// The value, if it is at home in `format`.
     pub fn in_format(&self, format: WireFormat) -> Option<&Value> {
         (self.format == format).then_some(&self.value)

@@ -1,5 +1,6 @@
 //! What a caller asks of a model.
 
+use super::carried_tools::CarriedTools;
 use super::format::{Extra, NativeValue, WireFormat};
 use super::part::{CacheControl, Media, MediaSource, Part};
 use super::settings::Settings;
@@ -13,6 +14,8 @@ pub struct Request {
     pub system: Vec<SystemText>,
     pub turns: Vec<Turn>,
     pub tools: Vec<Tool>,
+    /// Which of them the caller wrote otherwise. Boxed, as hardly anybody does.
+    pub carried: Option<Box<CarriedTools>>,
     pub tool_choice: Option<ToolChoice>,
     pub settings: Settings,
     pub response_format: Option<ResponseFormat>,

@@ -7,6 +7,7 @@ use shared::providers::Family;
 /// Families whose texts are looked at, and vendors' own routes; of all others only the kind of request is.
 pub fn shape(family: Family, native: Option<NativeRoute>) -> Shape {
     match family {
+        Family::CountTokens => Shape::Other,
         _ if native.is_some_and(NativeRoute::is_google) => Shape::Gemini,
         _ if native.is_some() => Shape::Converse,
         Family::Chat => Shape::Chat,

@@ -17,7 +17,9 @@ pub mod requested_units;
 mod scan;
 pub mod stream_options;
 
-pub use estimate::{AnsweredText, UncountedCall, rough_tokens, rough_tokens_of_any, rough_tokens_of_beginning};
+pub use estimate::{
+    AnsweredText, UncountedCall, prompt_tokens, rough_tokens, rough_tokens_of_any, rough_tokens_of_beginning,
+};
 
 use crate::framing::end_markers;
 use crate::request::sse::events;

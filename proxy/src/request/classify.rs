@@ -92,7 +92,8 @@ impl Endpoint {
     }
 
     const fn of_native(route: NativeRoute) -> Self {
-        Self { family: Family::Chat, native: Some(route) }
+        let family = if route.is_count() { Family::CountTokens } else { Family::Chat };
+        Self { family, native: Some(route) }
     }
 
     pub const fn family(self) -> Family {
@@ -176,6 +177,13 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     {
         let name = rest.strip_prefix('/').filter(|name| !name.is_empty());
         return Route::Models { path: without_proxy(under_v1(path).unwrap_or(path)), name };
+    }
+    if *method == Method::GET
+        && let Some(below) = without_proxy(rest).strip_prefix("/v1beta/models")
+        && (below.is_empty() || below.starts_with('/'))
+    {
+        let name = below.strip_prefix('/').filter(|name| !name.is_empty());
+        return Route::Models { path: without_proxy(rest), name };
     }
     match *method {
         Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => relayed(method, rest, &spelled),
@@ -269,6 +277,7 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
         Route::ControlPlane | Route::Explain => Dialect::ControlPlane,
         Route::Relay(path) if path.starts_with("/messages") => Dialect::Anthropic,
         Route::Relay(path) if path.starts_with("/v1beta/") => Dialect::Google,
+        Route::Models { path, .. } if path.starts_with("/v1beta/") => Dialect::Google,
         Route::Relay(path) if path.starts_with("/model/") => Dialect::Aws,
         Route::Engine(endpoint) | Route::Ambiguous(endpoint) => endpoint.dialect(),
         Route::Mcp(_) => Dialect::Mcp,
@@ -370,8 +379,9 @@ mod tests {
                 "/v1/v1beta/models%2Fg:x%3AgenerateContent",
                 Route::Ambiguous(Endpoint::of_native(NativeRoute::Gemini)),
             ),
-            ("POST", "/v1beta/models/g:countTokens", relay("/v1beta/models/g:countTokens")),
-            ("GET", "/v1beta/models", relay("/v1beta/models")),
+            ("POST", "/v1beta/models/g:countTokens", native(NativeRoute::GeminiCount)),
+            ("GET", "/v1beta/models", Route::Models { path: "/v1beta/models", name: None }),
+            ("GET", "/v1beta/models/@s/g", Route::Models { path: "/v1beta/models/@s/g", name: Some("@s/g") }),
             ("OPTIONS", "/v1beta/models/g:generateContent", Route::Preflight),
             ("POST", "/model/a.b%3A0/converse", native(NativeRoute::Converse)),
             ("POST", "/v1/model/%40s%2Fm/converse-stream", native(NativeRoute::ConverseStream)),

@@ -11,12 +11,19 @@ use percent_encoding::percent_decode_str;
 pub enum NativeRoute {
     Gemini,
     GeminiStream,
+    /// How many tokens a request would have.
+    GeminiCount,
     Converse,
     ConverseStream,
 }
 
-const ALL: [NativeRoute; 4] =
-    [NativeRoute::Gemini, NativeRoute::GeminiStream, NativeRoute::Converse, NativeRoute::ConverseStream];
+const ALL: [NativeRoute; 5] = [
+    NativeRoute::Gemini,
+    NativeRoute::GeminiStream,
+    NativeRoute::GeminiCount,
+    NativeRoute::Converse,
+    NativeRoute::ConverseStream,
+];
 
 impl NativeRoute {
     /// The route of a path in its canonical spelling, and the model as it is written there. A slash may stand in it.
@@ -33,18 +40,26 @@ impl NativeRoute {
         let loose = without_versions(loose);
         ALL.into_iter().find(|route| {
             let ending = route.ending().to_ascii_lowercase();
-            loose.strip_prefix(route.beginning()).is_some_and(|rest| rest.ends_with(&ending))
+            let rest = loose.strip_prefix(route.beginning()).or_else(|| route.bare_model(loose));
+            rest.is_some_and(|rest| rest.ends_with(&ending))
         })
     }
 
     fn model_in(self, rest: &str) -> Option<&str> {
-        let model = rest.strip_prefix(self.beginning())?.strip_suffix(self.ending())?;
+        let model = rest.strip_prefix(self.beginning()).or_else(|| self.bare_model(rest))?;
+        let model = model.strip_suffix(self.ending())?;
         (!model.is_empty()).then_some(model)
+    }
+
+    /// One SDK leaves `/models` out where the model's name has a slash, as `@slug/model` does.
+    fn bare_model(self, rest: &str) -> Option<&str> {
+        let model = rest.strip_prefix('/').filter(|_| self.is_google())?;
+        (model.starts_with('@') || model.starts_with("%40")).then_some(model)
     }
 
     const fn beginning(self) -> &'static str {
         match self {
-            Self::Gemini | Self::GeminiStream => "/models/",
+            Self::Gemini | Self::GeminiStream | Self::GeminiCount => "/models/",
             Self::Converse | Self::ConverseStream => "/model/",
         }
     }
@@ -53,6 +68,7 @@ impl NativeRoute {
         match self {
             Self::Gemini => ":generateContent",
             Self::GeminiStream => ":streamGenerateContent",
+            Self::GeminiCount => ":countTokens",
             Self::Converse => "/converse",
             Self::ConverseStream => "/converse-stream",
         }
@@ -63,13 +79,18 @@ impl NativeRoute {
         match self {
             Self::Gemini => "/v1beta/models/{model}:generateContent",
             Self::GeminiStream => "/v1beta/models/{model}:streamGenerateContent",
+            Self::GeminiCount => "/v1beta/models/{model}:countTokens",
             Self::Converse => "/model/{model}/converse",
             Self::ConverseStream => "/model/{model}/converse-stream",
         }
     }
 
     pub const fn is_google(self) -> bool {
-        matches!(self, Self::Gemini | Self::GeminiStream)
+        matches!(self, Self::Gemini | Self::GeminiStream | Self::GeminiCount)
+    }
+
+    pub const fn is_count(self) -> bool {
+        matches!(self, Self::GeminiCount)
     }
 
     pub const fn is_stream(self) -> bool {
@@ -114,7 +135,11 @@ mod tests {
             ("/v1/v1/models/@s/a:b:generateContent", Some((NativeRoute::Gemini, "@s/a:b"))),
             ("/models/m:generateContent", None),
             ("/v1beta/models/:generateContent", None),
-            ("/v1beta/models/m:countTokens", None),
+            ("/v1beta/models/m:countTokens", Some((NativeRoute::GeminiCount, "m"))),
+            ("/v1beta/@s/m:generateContent", Some((NativeRoute::Gemini, "@s/m"))),
+            ("/v1beta/%40s%2Fm:streamGenerateContent", Some((NativeRoute::GeminiStream, "@s/m"))),
+            ("/v1beta/s/m:generateContent", None),
+            ("/@s/m:generateContent", None),
             ("/v1/projects/p/locations/l/publishers/google/models/m:generateContent", None),
             ("/model/us.a.b-v1%3A0/converse", Some((NativeRoute::Converse, "us.a.b-v1:0"))),
             ("/v1/model/%40s%2Fm/converse-stream", Some((NativeRoute::ConverseStream, "@s/m"))),

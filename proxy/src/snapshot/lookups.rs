@@ -10,7 +10,6 @@ use shared::model::{
     Provider, SecretReference, Workspace,
 };
 use shared::seal::data_key::DataKey;
-use std::collections::HashSet;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -84,11 +83,9 @@ impl Snapshot {
         self.providers.find(&ProviderKey::Named(workspace, slug.to_owned()))
     }
 
-    /// Those of a workspace, in no order. Costs the size of the table.
-    pub fn providers_of(&self, workspace: WorkspaceId) -> Vec<Arc<Provider>> {
-        let mut all = self.providers.all();
-        all.retain(|provider| provider.workspace_id == workspace);
-        all
+    /// Those of a workspace, the oldest first, if it has any.
+    pub fn providers_in_order(&self, workspace: WorkspaceId) -> Option<Arc<[Arc<Provider>]>> {
+        self.catalog.providers(&workspace)
     }
 
     pub fn integration(&self, id: &IntegrationId) -> Option<Arc<Integration>> {
@@ -99,11 +96,9 @@ impl Snapshot {
         self.integration_models.find(&(integration, model.to_owned()))
     }
 
-    /// What these integrations say about single models. Costs the size of the table.
-    pub fn models_of(&self, integrations: &HashSet<IntegrationId>) -> Vec<Arc<IntegrationModel>> {
-        let mut all = self.integration_models.all();
-        all.retain(|model| integrations.contains(&model.integration_id));
-        all
+    /// The models that an integration treats otherwise than the rest, if there are any.
+    pub fn models_of(&self, integration: &IntegrationId) -> Option<Arc<[Arc<IntegrationModel>]>> {
+        self.catalog.models(integration)
     }
 
     pub fn integration_workspace(

@@ -81,6 +81,7 @@ impl Snapshot {
         self.integration_models.replace(catalog.models);
         self.integration_workspaces.replace(catalog.grants);
         self.providers.replace(catalog.providers);
+        self.catalog.rebuild(&self.providers, &self.integration_models);
         self.data_keys.replace(catalog.data_keys);
         self.configs.replace(catalog.configs);
         self

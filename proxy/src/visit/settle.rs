@@ -167,6 +167,22 @@ impl Log {
         self.metadata = (!metadata.is_empty()).then(|| record::written(metadata));
     }
 
+    /// Whether it is paid by what a person signed in for, for whoever adds costs up.
+    fn mark_credential(&mut self, is_own: bool) {
+        const MARK: &str = "_credential";
+        let is_marked = self.metadata.as_ref().is_some_and(|written| written.contains(MARK));
+        if !is_own && !is_marked {
+            return;
+        }
+        let read = self.metadata.as_deref().and_then(|written| serde_json::from_str(written).ok());
+        let mut metadata: Map<String, Value> = read.unwrap_or_default();
+        match is_own {
+            true => drop(metadata.insert(MARK.to_owned(), "own".into())),
+            false => drop(metadata.remove(MARK)),
+        }
+        self.describe(&metadata);
+    }
+
     pub fn copy_to(&mut self, copies: &Arc<RecordCopies>) {
         self.copies = Some(copies.clone());
     }
@@ -270,6 +286,7 @@ impl Log {
         if let Some(sheet) = &mut self.sheet {
             sheet.turn();
         }
+        self.mark_credential(target.own_bearer.is_some());
         let mut attempt = Attempt::new(target, model, self.uri.path(), option, waited);
         attempt.found.is_look_up = self.method.is_safe();
         self.attempt = Some(attempt);

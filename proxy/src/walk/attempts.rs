@@ -4,14 +4,15 @@
 use super::admit::ReadBody;
 use super::attempt_outcome::{code, held, outcome, paid};
 use super::call::{Call, HeldAnswer, NotCalled, refused};
+use super::counted_tokens::estimated_count;
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
 use super::look_up::{LookUp, LookedUp};
 use super::prompt_call;
 use super::repair::repaired;
-use super::translate::{KeptTranslation, TranslationInputs};
+use super::translate::{KeptTranslation, TranslationInputs, is_counted_here};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
@@ -245,7 +246,8 @@ impl Engine {
     ) -> Result<HeldAnswer, Ended> {
         let mut asked_for = requested_model(leaf, fields);
         let names_none = asked_for.is_none();
-        let family = errand.endpoint.family();
+        let endpoint = errand.endpoint;
+        let family = endpoint.family();
         let resolved;
         let (target, model) = match &errand.first {
             Some(target) => {
@@ -281,7 +283,8 @@ impl Engine {
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
         let turn = Turn::for_target(target, &errand.caller.workspace, errand.batch.is_some());
-        let caching = self.caching(visit, errand, leaf, fields, guarded);
+        // What a person pays for is nobody else's answer.
+        let caching = self.caching(visit, errand, leaf, fields, guarded).filter(|_| target.own_bearer.is_none());
         let mut permit = None;
         let (mut has_entered, mut is_early) = (caching.is_none(), false);
         if has_entered {
@@ -292,7 +295,24 @@ impl Engine {
             edited = with_model(&edited, named);
         }
         let row = &target.provider.row;
-        let is_native = errand.endpoint.native_route().is_some();
+        if is_counted_here(row, endpoint, named.unwrap_or_default()) {
+            let model = named.unwrap_or_default().to_owned();
+            let counted = Box::pin(estimated_count(endpoint, tenant, model, edited, fields)).await;
+            let (source, body) = counted.map_err(refused)?;
+            let mut steps = Steps::default();
+            steps.begin(source.head(), false);
+            let held = HeldStart::Plain(body);
+            return Ok(HeldAnswer {
+                source,
+                held,
+                steps,
+                waited: Duration::ZERO,
+                permit: None,
+                keeper: None,
+                is_hit: true,
+            });
+        }
+        let is_native = endpoint.native_route().is_some();
         let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
         if !is_kept {
             // What was written for another is given back first.
@@ -301,7 +321,7 @@ impl Engine {
         if !is_kept && (is_native || row.native_path(family).is_none()) {
             let request_id = visit.id().to_owned();
             let asked = TranslationInputs {
-                endpoint: errand.endpoint,
+                endpoint,
                 target,
                 body: &edited,
                 model: named,
@@ -382,7 +402,7 @@ impl Engine {
         let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let asked = Instant::now();
         let call = Call {
-            endpoint: errand.endpoint,
+            endpoint,
             meant: &errand.meant,
             leaf,
             target,

@@ -43,7 +43,7 @@ pub(super) struct HeldAnswer {
     pub permit: Option<Permit>,
     /// What keeps it for others. In a box, as all that is rare.
     pub keeper: Option<Box<Keeper>>,
-    /// It was kept: no provider was asked.
+    /// It was kept, or is the gateway's own: no provider was asked.
     pub is_hit: bool,
 }
 

@@ -31,7 +31,7 @@ use crate::runtime::tenant_share::Tenant;
 use crate::visit::Visit;
 use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;
-use crate::walk::translate::{explained, own_address};
+use crate::walk::translate::{explained, is_counted_here, own_address};
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
 use bytes::Bytes;
@@ -213,7 +213,8 @@ impl Engine {
         budget: &mut TrialBudget,
     ) -> Value {
         let asked = model(leaf, fields);
-        let resolved = match self.router.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref()) {
+        let resolver = self.router.resolver(Utc::now());
+        let resolved = match resolver.resolve(leaf, headers, caller, asked.as_deref()) {
             Ok(resolved) => resolved,
             Err(refusal) => return refused(&refusal),
         };
@@ -221,6 +222,13 @@ impl Engine {
         let named = resolved.model.as_deref().or(asked.as_deref()).unwrap_or_default();
         let mut translated_to = None;
         let path = match &hypothesis.route {
+            ExplainedLane::Engine(endpoint) if is_counted_here(row, *endpoint, named) => {
+                let mut own = blank();
+                own["provider"] = resolved.target.provider.name.as_str().into();
+                own["model"] = named.into();
+                own["translated_to"] = "estimate".into();
+                return own;
+            }
             ExplainedLane::Engine(endpoint) => match explained(&resolved.target, *endpoint, fields, named) {
                 Some(Ok((path, codec))) => {
                     translated_to = codec;
@@ -284,11 +292,15 @@ impl Engine {
             }
             _ => None,
         };
+        let is_named = headers.provider.is_some() || headers.virtual_key.is_some() || headers.named_by_mode().is_some();
+        let is_named = is_named || resolved.model.is_some();
+        let found_at = (!is_named).then(|| resolver.plain_name(leaf, headers, caller, asked.as_deref())).flatten();
         let origin = &moved.as_ref().unwrap_or(&resolved.target).origin;
         json!({
             "provider": name,
             "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),
             "model": resolved.model.or(asked),
+            "found_at": found_at.map(|provider| format!("@{}", provider.slug)),
             "translated_to": translated_to,
             "dropped_params": tried.as_ref().and_then(|tried| tried.as_ref().ok()),
             "request_timeout": millis(Some(resolved.target.timeout)),
@@ -381,9 +393,16 @@ fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {
 }
 
 fn refused(refusal: &Refusal) -> Value {
+    let mut target = blank();
+    target["refusal"] = why(refusal);
+    target
+}
+
+/// A target that is asked nothing.
+fn blank() -> Value {
     json!({
-        "provider": null, "url": null, "model": null, "translated_to": null, "dropped_params": null,
-        "request_timeout": null, "stream_idle_timeout": null, "refusal": why(refusal),
+        "provider": null, "url": null, "model": null, "found_at": null, "translated_to": null, "dropped_params": null,
+        "request_timeout": null, "stream_idle_timeout": null, "refusal": null,
     })
 }
 

@@ -177,6 +177,8 @@ fn workspace() -> Workspace {
         metadata: None,
         is_metrics_only: false,
         hides_costs: false,
+        finds_plain_models: false,
+        allows_own_credentials: false,
         limits: None,
         priority: 10,
         guardrails: Default::default(),

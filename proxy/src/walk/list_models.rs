@@ -2,6 +2,7 @@
 //! form, page after page within bounds.
 
 use crate::answer::error_in_openai_form;
+use crate::catalog::models::dialects::ListDialect;
 use crate::catalog::models::list_form::{self, ListForm};
 use crate::catalog::models::{ModelListSource, Query, add_facts, available, list_source, named, page, upstream};
 use crate::catalog::target::Target;
@@ -26,6 +27,9 @@ use serde_json::{Value, json};
 use shared::providers::{ModelList, ProviderEntry};
 use std::pin::pin;
 use std::time::Duration;
+
+/// How the path of Google's clients begins.
+const GOOGLES: &str = "/v1beta/";
 
 /// Of one page, in bytes.
 const LONGEST: usize = 4 << 20;
@@ -52,6 +56,7 @@ impl Engine {
         let found = self.planner.find(headers, &caller)?;
         // Clients escape what stands in a path, or leave it as it is.
         let name = name.map(|name| percent_decode_str(name).decode_utf8_lossy());
+        let dialect = ListDialect::of_request(path, &head.headers);
         let slugs = match list_source(headers, &found.plan)? {
             ModelListSource::Catalog(slugs) => {
                 tell_ignored(headers, &found, visit);
@@ -64,7 +69,9 @@ impl Engine {
                 let mut passage = self.router.passage(ask, head, headers, visit)?;
                 passage.is_listing = true;
                 let row = passage.target.provider.row.clone();
-                let Some(list) = list_to_read(&row, name.is_some()) else {
+                // Google's own path is Google's own answer.
+                let list = list_to_read(&row, name.is_some()).filter(|_| !path.starts_with(GOOGLES));
+                let Some(list) = list else {
                     return Ok(NextStep::Pass(Box::new(passage)));
                 };
                 let target = self.router.at_base(passage.target, list.base.as_ref())?;
@@ -93,6 +100,7 @@ impl Engine {
         let models = available(&self.snapshot, &caller.workspace, slugs.as_deref(), Utc::now());
         let sources = &self.admitter.tariff.sources;
         let body = match name {
+            None if dialect != ListDialect::OpenAi => serde_json::to_string(&dialect.page(&models, head.uri.query())?),
             None => {
                 let query = Query::parse(head.uri.query())?;
                 query.slips.iter().for_each(|slip| visit.routing.warn(slip));
@@ -103,7 +111,10 @@ impl Engine {
             Some(name) => {
                 let mut found = named(models, &name).ok_or_else(|| Refusal::model_not_found(&name))?;
                 add_facts(std::slice::from_mut(&mut found), sources);
-                serde_json::to_string(&found)
+                match dialect.model(&found) {
+                    Some(model) => serde_json::to_string(&model),
+                    None => serde_json::to_string(&found),
+                }
             }
         };
         Ok(NextStep::Page { status: 200, body: Bytes::from(body.map_err(|_| Refusal::internal())?) })

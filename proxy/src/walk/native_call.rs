@@ -32,7 +32,7 @@ impl NativeCall {
         let frames = match route {
             NativeRoute::ConverseStream | NativeRoute::Converse => StreamFrames::EventStream,
             NativeRoute::GeminiStream | NativeRoute::Gemini if asks_for_events(uri.query()) => StreamFrames::Events,
-            NativeRoute::GeminiStream | NativeRoute::Gemini => StreamFrames::JsonArray,
+            NativeRoute::GeminiStream | NativeRoute::Gemini | NativeRoute::GeminiCount => StreamFrames::JsonArray,
         };
         Some(Self { route, model: plain_model(written), frames })
     }

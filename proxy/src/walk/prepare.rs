@@ -76,7 +76,8 @@ pub fn upstream_head(
     forward: Option<&[String]>,
     aliases: &Aliases,
 ) -> Result<(UpstreamRequest, Unsigned), Refusal> {
-    let place = [target.origin.base_path(), path].concat();
+    let base = target.origin.base_path();
+    let place = [base, without_version_of(base, path)].concat();
     let mut request = UpstreamRequest::new(Method::POST, place).ok_or_else(Refusal::internal)?;
     request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
@@ -102,6 +103,18 @@ pub fn upstream_head(
     Ok((request, unsigned))
 }
 
+/// A path without the version that the address ends in already: `/v1beta/models` at `https://host/v1beta`.
+fn without_version_of<'p>(base: &str, path: &'p str) -> &'p str {
+    let inner = path.strip_prefix('/').unwrap_or(path);
+    let version = &inner[..inner.find(['/', '?']).unwrap_or(inner.len())];
+    let is_version =
+        version.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    match is_version && base.strip_suffix(version).is_some_and(|before| before.ends_with('/')) {
+        true => &inner[version.len()..],
+        false => path,
+    }
+}
+
 /// Puts the credential where the provider looks for it, in place of whatever the client sent there.
 pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<Unsigned, Refusal> {
     for name in &KEYS {
@@ -125,10 +138,13 @@ pub fn computed(target: &Target) -> Result<Unsigned, Refusal> {
 /// The one place where a stored credential is opened: into the headers of one request, of its own provider. What must be
 /// computed of it comes apart.
 fn credentials(target: &Target) -> Result<(Vec<(HeaderName, HeaderValue)>, Unsigned), Refusal> {
-    let auth = &target.provider.row.auth;
+    let row = &target.provider.row;
+    if let Some(own) = &target.own_bearer {
+        return Ok((row.credential_header(own).into_iter().collect(), None));
+    }
     match &target.credential {
         Credential::Given(sent) => match &target.account {
-            Ok(None) => Ok((sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect(), None)),
+            Ok(None) => Ok((sent.as_ref().and_then(|sent| row.credential_header(sent)).into_iter().collect(), None)),
             Ok(Some(account)) => Ok(with_account(Vec::new(), account.clone())),
             Err(bad) => Err(bad_account(target, *bad)),
         },
@@ -143,7 +159,7 @@ fn credentials(target: &Target) -> Result<(Vec<(HeaderName, HeaderValue)>, Unsig
             if let Some(account) = account.map_err(|bad| bad_account(target, bad))? {
                 return Ok(with_account(custom.collect(), Arc::new(account)));
             }
-            let key = opened.key.as_deref().and_then(secret).and_then(|key| auth.header(&key));
+            let key = opened.key.as_deref().and_then(secret).and_then(|key| row.credential_header(&key));
             Ok((custom.chain(key).collect(), None))
         }
     }
@@ -205,6 +221,20 @@ fn forwarded_name(name: &str, aliases: &Aliases) -> Result<HeaderName, Refusal> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_stands_in_an_address_once() {
+        for (base, path, expected) in [
+            ("/v1beta", "/v1beta/models/m:generateContent", "/models/m:generateContent"),
+            ("/proxy/v1", "/v1/chat/completions?x=1", "/chat/completions?x=1"),
+            ("/v1", "/v1beta/models", "/v1beta/models"),
+            ("", "/v1/messages", "/v1/messages"),
+            ("/xv1", "/v1/messages", "/v1/messages"),
+            ("/models", "/models/m", "/models/m"),
+        ] {
+            assert_eq!(without_version_of(base, path), expected, "{base} {path}");
+        }
+    }
 
     #[test]
     fn forwarded_names_are_checked_one_by_one() {

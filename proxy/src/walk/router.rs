@@ -17,7 +17,6 @@ use crate::walk::guards::Guards;
 use chrono::{DateTime, Utc};
 use shared::providers::Address;
 use shared::seal::Sealer;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,8 +99,9 @@ impl Router {
         let is_restricted = match &target.credential {
             Credential::Stored(stored) => {
                 let integration = &stored.integration;
-                let models = || self.snapshot.models_of(&HashSet::from([integration.id]));
-                !integration.allow_all_models || models().iter().any(|model| !model.enabled)
+                let models = || self.snapshot.models_of(&integration.id);
+                !integration.allow_all_models
+                    || models().iter().flat_map(|list| list.iter()).any(|model| !model.enabled)
             }
             Credential::Given(_) => false,
         };

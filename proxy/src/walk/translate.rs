@@ -19,8 +19,9 @@ use super::remote_media::has_remote_media;
 use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
+use crate::codecs::foreign_tools;
 use crate::codecs::objects::{self, AskedObject, form};
-use crate::codecs::{self, AnswerOptions, Codec, CodecError, GeminiThinking, RequestOptions, ThinkingStyle};
+use crate::codecs::{self, AnswerOptions, Codec, CodecError, Dropped, GeminiThinking, RequestOptions, ThinkingStyle};
 use crate::conversation::{Request, WireFormat};
 use crate::refusal::Refusal;
 use crate::request::classify::Endpoint;
@@ -29,8 +30,9 @@ use crate::request::receive::MemoryShare;
 use crate::runtime::tenant_share::Tenant;
 use crate::walk::Engine;
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderValue, Method};
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use shared::prices::{ModelCapabilities, ThinkingWay};
 use shared::providers::{Family, NotOffered, PathTemplate, ProviderEntry, Way, Wire};
 use std::borrow::Cow;
@@ -188,7 +190,8 @@ impl TranslationInputs<'_> {
             (Some(Way::Placed(path)), _) => self.passed(path).map(Some),
             (Some(Way::Translated(wire)), Some(route)) => self.passed_native(wire, route).map(Some),
             (Some(Way::Translated(wire)), None) => self.passed(wire.place(false, self.target.has_own_base())).map(Some),
-            (Some(Way::Reshaped(wire)), _) => self.reshaped(wire).map(Some),
+            (Some(Way::Reshaped(wire)), Some(route)) => self.passed_native(wire, route).map(Some),
+            (Some(Way::Reshaped(wire)), None) => self.reshaped(wire).map(Some),
         }
     }
 
@@ -221,7 +224,7 @@ impl TranslationInputs<'_> {
     }
 
     fn written(&self, conversation: Conversation<'_>) -> Result<TranslatedCall, Refusal> {
-        let Conversation { wire, client, provider, request } = conversation;
+        let Conversation { wire, client, provider, mut request } = conversation;
         let asked = self.model.or(request.model.as_deref()).unwrap_or_default();
         let name = self.target.deployment().map_or_else(|| wire.model_name(asked), str::to_owned);
         let row = &self.target.provider.row;
@@ -243,11 +246,15 @@ impl TranslationInputs<'_> {
             asks_for_usage: row.has_stream_usage,
             is_claude: is_claude(self.target.foundation().unwrap_or(&name)),
             is_strict: self.is_strict,
+            is_unstored: client.format() != WireFormat::Responses,
             placed: &self.target.placed,
         };
         let mut body = Vec::with_capacity(self.body.len() + 512);
+        let mut unfit = Dropped::default();
+        foreign_tools::fit(&mut request, provider.format(), row.has_web_search, &mut unfit);
+        fit_user(&mut request, row.longest_user, &mut unfit);
         let unsaid = provider.write_request(&request, &options, &mut body).map_err(refusal)?;
-        let mut dropped: Vec<String> = unsaid.names().map(str::to_owned).collect();
+        let mut dropped: Vec<String> = unfit.names().chain(unsaid.names()).map(str::to_owned).collect();
         let mut body = Bytes::from(body);
         if provider.format() == WireFormat::Chat && !row.repairs.is_empty() {
             let (mended, excluded) = repaired(&body, &row.repairs);
@@ -323,18 +330,33 @@ fn written_as_form(body: &Value) -> Result<(Vec<u8>, Option<HeaderValue>), Refus
     Ok((form::written(body, &boundary), Some(kind.map_err(|_| Refusal::internal())?)))
 }
 
+/// Codecs of rows that count as Google's own clients ask.
+const GOOGLES_COUNTS: [&str; 2] = ["gemini_count", "vertex_count"];
+
 /// How a provider is asked for what a client wants at this endpoint.
 pub(super) fn way<'r>(row: &'r ProviderEntry, endpoint: Endpoint, model: &str) -> Option<Way<'r>> {
     match endpoint.native_route() {
         None => row.way(endpoint.family(), model),
+        // Google's question to Google. Of others it is estimated.
+        Some(route) if route.is_count() => row
+            .way(Family::CountTokens, model)
+            .filter(|way| matches!(way, Way::Reshaped(wire) if GOOGLES_COUNTS.contains(&&*wire.codec))),
         Some(_) => row.conversation_wire(model).map(Way::Translated),
     }
+}
+
+/// Whether a provider cannot count tokens for this endpoint, so that the gateway does. Whoever takes any path is asked.
+pub(super) fn is_counted_here(row: &ProviderEntry, endpoint: Endpoint, model: &str) -> bool {
+    endpoint.family() == Family::CountTokens
+        && way(row, endpoint, model).is_none()
+        && (endpoint.native_route().is_some() || row.upstream_path(&Method::POST, endpoint.path()).is_err())
 }
 
 /// The codec of the bodies of an endpoint, if they are conversations.
 pub(super) fn client_codec(endpoint: Endpoint) -> Option<&'static dyn Codec> {
     let format = match (endpoint.native_route(), endpoint.family()) {
         (Some(NativeRoute::Gemini | NativeRoute::GeminiStream), _) => WireFormat::Gemini,
+        (Some(NativeRoute::GeminiCount), _) => return None,
         (Some(NativeRoute::Converse | NativeRoute::ConverseStream), _) => WireFormat::Converse,
         (None, Family::Chat) => WireFormat::Chat,
         (None, Family::Complete) => WireFormat::Completions,
@@ -355,6 +377,16 @@ fn is_own(wire: &Wire, client: &dyn Codec) -> bool {
         _ => !is_changed && wire.stream_path.is_none(),
     };
     client.name() == &*wire.codec && is_same
+}
+
+/// Some agents put a whole object into the user. A hash stays as much the same for one person, and a part of it would be the same
+/// for many.
+fn fit_user(request: &mut Request, longest: Option<usize>, unfit: &mut Dropped) {
+    let is_longer = |user: &String| longest.is_some_and(|most| user.chars().count() > most);
+    if let Some(user) = request.settings.user.as_mut().filter(|user| is_longer(user)) {
+        *user = hex::encode(Sha256::digest(user.as_bytes()));
+        unfit.note("user (sent as a hash)");
+    }
 }
 
 /// Where a format demands `max_tokens`, and neither the caller nor the catalogue says one.

@@ -58,6 +58,8 @@ mod tests {
             metadata: None,
             is_metrics_only: false,
             hides_costs: false,
+            finds_plain_models: false,
+            allows_own_credentials: false,
             limits: None,
             priority: 10,
             guardrails: Default::default(),

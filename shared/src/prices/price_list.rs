@@ -1,7 +1,7 @@
 //! The prices of one provider's models, and which of them a model's name means: the name itself, else the longest known
 //! name of which it is a release, else the provider's default. What is another model has no price of its relatives.
 
-use super::release::{JOINTS, continues_as_release};
+use super::release::listed_release;
 use crate::cost::Entry;
 use crate::providers::AWS_REGION_GROUPS;
 use chrono::NaiveDate;
@@ -34,7 +34,7 @@ pub enum Matched {
     Default,
 }
 
-const DEFAULT: &str = "default";
+pub(super) const DEFAULT: &str = "default";
 
 /// Publishers that Vertex puts before a model.
 const VERTEX: [&str; 4] = ["google.", "anthropic.", "meta.", "mistralai."];
@@ -121,8 +121,7 @@ impl PriceList {
     }
 
     fn longest_prefix(&self, name: &str) -> Option<ListedPrice<'_>> {
-        let joints = name.rmatch_indices(JOINTS).filter(|(at, _)| continues_as_release(name, *at));
-        joints.into_iter().find_map(|(at, _)| self.get(&name[..at], Matched::Prefix))
+        self.get(listed_release(name, |base| self.models.contains_key(base))?, Matched::Prefix)
     }
 }
 

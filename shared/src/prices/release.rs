@@ -15,6 +15,13 @@ const DIGEST: usize = 64;
 /// The years of which models have dates.
 const YEARS: std::ops::RangeInclusive<i32> = 2019..=2059;
 
+/// The longest listed name of which this one is a release.
+pub fn listed_release(name: &str, is_listed: impl Fn(&str) -> bool) -> Option<&str> {
+    let bases =
+        name.rmatch_indices(JOINTS).filter(|(at, _)| continues_as_release(name, *at)).map(|(at, _)| &name[..at]);
+    bases.into_iter().find(|base| is_listed(base))
+}
+
 /// `name` is the whole name and `at` the joint behind the listed one.
 pub fn continues_as_release(name: &str, at: usize) -> bool {
     let is_fine_tuned = name.starts_with(FINE_TUNED) && at > FINE_TUNED.len();

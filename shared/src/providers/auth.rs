@@ -44,14 +44,11 @@ impl Auth {
 }
 
 /// Nothing is copied when the credential comes as the provider wants it.
-fn in_scheme(credential: &HeaderValue, scheme: &str) -> HeaderValue {
+pub(super) fn in_scheme(credential: &HeaderValue, scheme: &str) -> HeaderValue {
     if !scheme.is_empty() && has_scheme(credential.as_bytes(), scheme) {
         return credential.clone();
     }
-    let bare = match has_scheme(credential.as_bytes(), "Bearer") {
-        true => credential.as_bytes()["Bearer ".len()..].trim_ascii(),
-        false => credential.as_bytes(),
-    };
+    let bare = without_bearer(credential.as_bytes());
     let written = match scheme.is_empty() {
         true if bare.len() == credential.len() => return credential.clone(),
         true => HeaderValue::from_bytes(bare),
@@ -61,6 +58,13 @@ fn in_scheme(credential: &HeaderValue, scheme: &str) -> HeaderValue {
     let mut value = written.unwrap_or_else(|_| credential.clone());
     value.set_sensitive(true);
     value
+}
+
+pub(super) fn without_bearer(credential: &[u8]) -> &[u8] {
+    match has_scheme(credential, "Bearer") {
+        true => credential["Bearer ".len()..].trim_ascii(),
+        false => credential,
+    }
 }
 
 fn has_scheme(credential: &[u8], scheme: &str) -> bool {

@@ -67,6 +67,13 @@ pub(super) struct Row {
     repairs: Repairs,
     #[serde(default)]
     paid: Vec<String>,
+    #[serde(default)]
+    responses_models: Vec<String>,
+    #[serde(default)]
+    web_search: bool,
+    longest_user: Option<usize>,
+    #[serde(default)]
+    pub bearer_forms: Vec<String>,
 }
 
 /// Formats that a provider may take as its own, in the order in which others are translated into them.
@@ -117,6 +124,9 @@ impl Row {
             has_stream_usage: self.stream_usage,
             repairs: self.repairs,
             paid,
+            has_web_search: self.web_search,
+            longest_user: self.longest_user,
+            bearer_forms: self.bearer_forms,
             name: self.name.into(),
         })
     }
@@ -225,14 +235,21 @@ impl Row {
     fn wires(&self, offers: &mut [FamilyOffer; Family::ALL.len()]) -> Result<Vec<Wire>, String> {
         let mut wires = parsed(&self.wires, CODECS)?;
         if wires.is_empty() {
-            let own = OWN.iter().find_map(|(family, codec)| match &offers[*family as usize] {
-                FamilyOffer::Native(path) => Some((*codec, PathTemplate::parse(path))),
-                FamilyOffer::Placed(path) => Some((*codec, Ok(path.clone()))),
+            let own = |family: Family| match &offers[family as usize] {
+                FamilyOffer::Native(path) => Some(PathTemplate::parse(path)),
+                FamilyOffer::Placed(path) => Some(Ok(path.clone())),
                 _ => None,
-            });
-            if let Some((codec, path)) = own {
+            };
+            if let Some(path) = own(Family::Responses).filter(|_| !self.responses_models.is_empty()) {
+                let wire = Wire::of_own("responses", path?, self.max_completion_tokens);
+                wires.push(wire.for_models(&self.responses_models));
+            }
+            let usual = OWN.iter().find_map(|(family, codec)| Some((*codec, own(*family)?)));
+            if let Some((codec, path)) = usual {
                 wires.push(Wire::of_own(codec, path?, self.max_completion_tokens));
             }
+        } else if !self.responses_models.is_empty() {
+            return Err("responses_models: the wires say already what each model is asked by".into());
         }
         for family in CONVERSATIONS {
             if !wires.is_empty() && offers[family as usize] == FamilyOffer::None {

@@ -70,6 +70,8 @@ pub struct Wire {
     /// Of models whose name begins so; it is not part of the name that the provider is told, unless the row keeps it.
     pub model_prefix: Option<Box<str>>,
     keeps_prefix: bool,
+    /// How the names of its models begin, where that is no part of a name; all of them when there are none.
+    models: Vec<Box<str>>,
     /// What stands before the name that the provider is told.
     pub model_folder: Option<Box<str>>,
     /// The provider is told what follows a colon, since what stands before it is in the path.
@@ -125,6 +127,7 @@ impl WireRow {
             base_url: self.base_url.map(Into::into),
             model_prefix: self.model_prefix.map(Into::into),
             keeps_prefix: self.keeps_prefix,
+            models: Vec::new(),
             model_folder: self.model_folder.map(Into::into),
             names_adapter: self.names_adapter,
             body_places: self.body_places,
@@ -146,6 +149,7 @@ impl Wire {
             own_base_path: None,
             model_prefix: None,
             keeps_prefix: false,
+            models: Vec::new(),
             model_folder: None,
             names_adapter: false,
             body_places: Vec::new(),
@@ -153,6 +157,11 @@ impl Wire {
             has_max_completion_tokens,
             takes_media_as_bytes: false,
         }
+    }
+
+    /// For models whose names begin so, and no others.
+    pub(super) fn for_models(self, beginnings: &[String]) -> Self {
+        Self { models: beginnings.iter().map(|text| text.as_str().into()).collect(), ..self }
     }
 
     /// Where it is asked, for a stream or not, on the provider's address or on one that is the account's own.
@@ -175,5 +184,6 @@ impl Wire {
     /// Whether models of this name are asked for through it.
     pub(super) fn serves(&self, model: &str) -> bool {
         self.model_prefix.as_deref().is_none_or(|prefix| model.starts_with(prefix))
+            && (self.models.is_empty() || self.models.iter().any(|beginning| model.starts_with(&**beginning)))
     }
 }

@@ -51,7 +51,7 @@ fn explanation() -> Schema {
     let why = schema::list(schema::any_text().eg("config: a fallback begins with its first healthy target"));
     let target = schema::any_object().eg(json!({
         "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
-        "translated_to": null, "dropped_params": [], "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
+        "found_at": null, "translated_to": null, "dropped_params": [], "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
     }));
     let settings = schema::any_object().eg(json!({ "retry": { "attempts": 2 }, "circuit": "closed" })).or_null();
     let tried = counted(schema::object("TriedTarget").need("log_id", schema::uuid()));
@@ -64,7 +64,9 @@ fn explanation() -> Schema {
         .need(
             "target",
             target.says(
-                "`translated_to` is the format into which the body is written; `dropped_params` is what that cannot say, null \
+                "`found_at` is the workspace's provider that a model without one was found at, null where the request or its \
+                 config names the provider. `translated_to` is the format into which the body is written, `estimate` where the \
+                 gateway counts tokens itself; `dropped_params` is what that cannot say, null \
                  where it was not tried out. A `refusal` beside a `url` says why the body cannot be written for the target. \
                  Of past requests `url`, `translated_to` and timeouts are not logged.",
             ),

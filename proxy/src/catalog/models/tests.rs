@@ -25,6 +25,8 @@ fn workspace(id: WorkspaceId) -> Workspace {
         metadata: None,
         is_metrics_only: false,
         hides_costs: false,
+        finds_plain_models: false,
+        allows_own_credentials: false,
         limits: None,
         priority: 10,
         guardrails: Default::default(),

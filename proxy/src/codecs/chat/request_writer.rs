@@ -214,7 +214,7 @@ fn write_tools(w: &mut JsonWriter<'_>, request: &Request, shows_cache: bool) -> 
                 Tool::Function(function) => write_function(w, function, FORMAT, shows_cache),
                 Tool::Native(native) => match native.in_format(FORMAT) {
                     Some(own) => w.value(own),
-                    None => return Err(CodecError::unsupported(format!("tools[{index}]"), FORMAT)),
+                    None => return Err(CodecError::unsupported_tool(index, native, FORMAT)),
                 },
             }
         }

@@ -204,7 +204,7 @@ fn write_tools(w: &mut JsonWriter<'_>, request: &Request) -> Result<(), CodecErr
                     is_strict |= function.strict == Some(true);
                     write_function(w, function, FORMAT, false);
                 }
-                Tool::Native(_) => return Err(CodecError::unsupported(format!("tools[{index}]"), FORMAT)),
+                Tool::Native(native) => return Err(CodecError::unsupported_tool(index, native, FORMAT)),
             }
         }
         w.close_array();

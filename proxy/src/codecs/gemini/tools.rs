@@ -105,7 +105,7 @@ pub(super) fn write(w: &mut JsonWriter<'_>, request: &Request) -> Result<(), Cod
             },
             Tool::Native(native) => match native.in_format(FORMAT) {
                 Some(own) => w.value(own),
-                None => return Err(CodecError::unsupported(format!("tools[{index}]"), FORMAT)),
+                None => return Err(CodecError::unsupported_tool(index, native, FORMAT)),
             },
         }
     }

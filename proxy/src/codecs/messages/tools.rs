@@ -117,7 +117,7 @@ fn write_native(w: &mut JsonWriter<'_>, native: &NativeValue, index: usize) -> R
         w.value(own);
         return Ok(());
     }
-    let unsupported = || CodecError::unsupported(format!("tools[{index}]"), FORMAT);
+    let unsupported = || CodecError::unsupported_tool(index, native, FORMAT);
     let chat = native.in_format(WireFormat::Chat).ok_or_else(unsupported)?;
     let kind = chat.get("type").and_then(Value::as_str).ok_or_else(unsupported)?;
     let inner = chat.get(kind).and_then(Value::as_object).ok_or_else(unsupported)?;

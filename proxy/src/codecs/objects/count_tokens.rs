@@ -4,7 +4,7 @@
 use super::{AskedObject, ObjectCodec};
 use crate::codecs::error::CodecError;
 use crate::codecs::options::{Dropped, RequestOptions};
-use crate::codecs::{Codec, converse, gemini, messages};
+use crate::codecs::{Codec, converse, foreign_tools, gemini, messages};
 use serde_json::{Map, Value, json};
 
 #[derive(Debug)]
@@ -95,7 +95,8 @@ fn written(
     model: &str,
 ) -> Result<(Map<String, Value>, Dropped), CodecError> {
     let body = serde_json::to_vec(&request).map_err(|error| CodecError::Malformed(error.to_string()))?;
-    let request = messages::MessagesCodec.read_request(&body)?;
+    let mut request = messages::MessagesCodec.read_request(&body)?;
+    foreign_tools::fit(&mut request, codec.format(), false, &mut Dropped::default());
     let mut out = Vec::with_capacity(body.len());
     let options = RequestOptions { model: Some(model), ..RequestOptions::default() };
     let dropped = codec.write_request(&request, &options, &mut out)?;

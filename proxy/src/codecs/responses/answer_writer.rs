@@ -5,9 +5,10 @@ use crate::codecs::json_writer::JsonWriter;
 use crate::codecs::logprobs::MissingBytes;
 use crate::codecs::options::AnswerOptions;
 use crate::codecs::{citations, finish_reasons, logprobs};
+use crate::conversation::carried_tools::freeform_input;
 use crate::conversation::{
-    Answer, Choice, Finish, FinishReason, Part, ProviderError, Request, Signer, TextPart, Thinking, TokenLogprob, Tool,
-    ToolUse, Usage, WireFormat,
+    Answer, CarriedTool, Choice, Finish, FinishReason, Part, ProviderError, Request, Signer, TextPart, Thinking,
+    TokenLogprob, Tool, ToolUse, Usage, WireFormat,
 };
 
 const FORMAT: WireFormat = WireFormat::Responses;
@@ -114,7 +115,7 @@ fn write_output(w: &mut JsonWriter<'_>, choice: &Choice, options: &AnswerOptions
             Part::Thinking(thinking) => write_reasoning(w, thinking, &item_id("rs", options, item)),
             Part::ToolUse(call) => {
                 let call_id = call_id(&call.id, options, place as u32);
-                write_call(w, call, &call_id, &item_id("fc", options, item), "completed");
+                write_call(w, call, &call_id, item, "completed", options);
             }
             Part::Native(native) if native.format == FORMAT => w.value(&native.value),
             _ => continue,
@@ -177,14 +178,41 @@ pub(super) fn write_reasoning(w: &mut JsonWriter<'_>, thinking: &Thinking, made_
     w.close_object();
 }
 
-pub(super) fn write_call(w: &mut JsonWriter<'_>, call: &ToolUse, call_id: &str, id: &str, status: &str) {
+/// What the caller wrote in place of the function of this name.
+pub(super) fn carried<'o>(name: &str, options: &'o AnswerOptions<'_>) -> Option<&'o CarriedTool> {
+    options.request.as_ref()?.carried.as_ref()?.find(name)
+}
+
+/// The id of the item of a call.
+pub(super) fn call_item_id(name: &str, options: &AnswerOptions<'_>, item: u32) -> String {
+    let is_freeform = carried(name, options).is_some_and(|tool| tool.is_freeform);
+    item_id(if is_freeform { "ctc" } else { "fc" }, options, item)
+}
+
+pub(super) fn write_call(
+    w: &mut JsonWriter<'_>,
+    call: &ToolUse,
+    call_id: &str,
+    item: u32,
+    status: &str,
+    options: &AnswerOptions<'_>,
+) {
+    let carried = carried(&call.name, options);
+    let is_freeform = carried.is_some_and(|tool| tool.is_freeform);
     w.open_object();
-    w.string_field("type", "function_call");
-    w.string_field("id", id);
+    w.string_field("type", if is_freeform { "custom_tool_call" } else { "function_call" });
+    w.string_field("id", &call_item_id(&call.name, options, item));
     w.string_field("call_id", call_id);
-    w.string_field("name", &call.name);
-    let is_empty = call.arguments.is_empty() && status == "completed";
-    w.string_field("arguments", if is_empty { "{}" } else { &call.arguments });
+    w.string_field("name", carried.map_or(&call.name, |tool| &tool.name));
+    w.optional_string("namespace", carried.and_then(|tool| tool.namespace.as_deref()));
+    let is_whole = status == "completed";
+    match is_freeform {
+        true if is_whole => w.string_field("input", &freeform_input(&call.arguments)),
+        true => w.string_field("input", ""),
+        false => {
+            w.string_field("arguments", if call.arguments.is_empty() && is_whole { "{}" } else { &call.arguments });
+        }
+    }
     w.string_field("status", status);
     w.close_object();
 }
@@ -233,7 +261,10 @@ pub(super) fn write_echo(w: &mut JsonWriter<'_>, answer: &Answer, options: &Answ
         None => w.string("auto"),
     }
     w.array_field("tools");
-    for tool in &request.tools {
+    if let Some(carried) = &request.carried {
+        carried.written.iter().for_each(|tool| w.value(tool));
+    }
+    for tool in request.tools.iter().filter(|_| request.carried.is_none()) {
         match tool {
             Tool::Function(function) => write_function(w, function),
             Tool::Native(native) => native.in_format(FORMAT).into_iter().for_each(|own| w.value(own)),

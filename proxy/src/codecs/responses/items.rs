@@ -5,6 +5,7 @@ use crate::codecs::data_url::{media_from_data, media_from_url, type_of_name};
 use crate::codecs::error::CodecError;
 use crate::codecs::json_reader::{FieldPath, Fields, MAX_PARTS, check_count};
 use crate::codecs::{citations, logprobs};
+use crate::conversation::carried_tools::{freeform_arguments, function_name};
 use crate::conversation::{
     Media, MediaSource, NativeValue, Part, Signature, Signer, TextPart, Thinking, TokenLogprob, ToolUse, WireFormat,
 };
@@ -87,8 +88,14 @@ pub(super) fn read_item(mut item: Fields<'_>) -> Result<Part, CodecError> {
     match item.peek_str("type") {
         Some("function_call") => Ok(Part::ToolUse(ToolUse {
             id: item.required_string("call_id")?,
-            name: item.required_string("name")?,
+            name: function_name(item.string("namespace")?.as_deref(), &item.required_string("name")?),
             arguments: item.string("arguments")?.unwrap_or_default(),
+            ..ToolUse::default()
+        })),
+        Some("custom_tool_call") => Ok(Part::ToolUse(ToolUse {
+            id: item.required_string("call_id")?,
+            name: function_name(item.string("namespace")?.as_deref(), &item.required_string("name")?),
+            arguments: freeform_arguments(&item.string("input")?.unwrap_or_default()),
             ..ToolUse::default()
         })),
         Some("reasoning") => read_reasoning(item),

@@ -1,12 +1,12 @@
 //! A responses request → the model (contract 6.4).
 
 use super::items::{read_content, read_item};
-use crate::codecs::chat::tools::read_choice;
+use super::tools::{read_named_choice, read_tools};
 use crate::codecs::error::CodecError;
-use crate::codecs::json_reader::{FieldPath, Fields, MAX_TOOLS, MAX_TURNS, check_count};
+use crate::codecs::json_reader::{FieldPath, Fields, MAX_TURNS, check_count};
 use crate::conversation::{
-    Effort, Extra, FunctionTool, JsonSchemaFormat, NativeValue, Part, Reasoning, Request, ResponseFormat, Role,
-    Settings, SystemText, Tool, ToolResult, Turn, WireFormat,
+    Effort, Extra, JsonSchemaFormat, Part, Reasoning, Request, ResponseFormat, Role, Settings, SystemText, ToolResult,
+    Turn, WireFormat,
 };
 use serde_json::{Map, Value};
 
@@ -21,13 +21,9 @@ pub(super) fn read(body: &[u8]) -> Result<Request, CodecError> {
         request.system.push(SystemText { text, ..SystemText::default() });
     }
     read_input(body.take("input"), &path.field("input"), &mut request)?;
-    request.tools = read_tools(&mut body)?;
+    read_tools(&mut body, &mut request)?;
     if let Some(choice) = body.take("tool_choice") {
-        let is_native = choice.get("type").and_then(Value::as_str).is_some_and(is_native_choice);
-        match is_native {
-            true => return Err(CodecError::unsupported("tool_choice", FORMAT)),
-            false => request.tool_choice = Some(read_choice(choice, &path.field("tool_choice"))?),
-        }
+        request.tool_choice = Some(read_named_choice(choice, &path.field("tool_choice"))?);
     }
     request.settings = read_settings(&mut body)?;
     let mut text = match body.object("text")? {
@@ -46,10 +42,6 @@ pub(super) fn read(body: &[u8]) -> Result<Request, CodecError> {
     Ok(request)
 }
 
-fn is_native_choice(kind: &str) -> bool {
-    !matches!(kind, "function" | "allowed_tools")
-}
-
 fn read_input(input: Option<Value>, path: &FieldPath<'_>, request: &mut Request) -> Result<(), CodecError> {
     let list = match input {
         None => return Err(path.problem("is missing")),
@@ -66,7 +58,7 @@ fn read_input(input: Option<Value>, path: &FieldPath<'_>, request: &mut Request)
         let mut item = Fields::new(value, place)?;
         match item.peek_str("type") {
             None | Some("message") => read_message(item, request)?,
-            Some("function_call_output") => {
+            Some("function_call_output" | "custom_tool_call_output") => {
                 let id = item.required_string("call_id")?;
                 let parts = read_content(item.take("output"), &place.field("output"), &mut Vec::new())?;
                 let result = Part::ToolResult(ToolResult { id, parts, ..ToolResult::default() });
@@ -110,29 +102,6 @@ fn push_part(request: &mut Request, role: Role, part: Part) {
 
 fn is_result(part: Option<&Part>) -> bool {
     matches!(part, Some(Part::ToolResult(_)))
-}
-
-fn read_tools(body: &mut Fields<'_>) -> Result<Vec<Tool>, CodecError> {
-    let path = body.path;
-    let path = path.field("tools");
-    let mut tools = Vec::new();
-    for (index, value) in body.bounded_list("tools", MAX_TOOLS)?.into_iter().enumerate() {
-        let mut tool = Fields::new(value, path.item(index))?;
-        if tool.peek_str("type") != Some("function") {
-            tools.push(Tool::Native(NativeValue::new(FORMAT, tool.into_value())));
-            continue;
-        }
-        tool.take("type");
-        tools.push(Tool::Function(FunctionTool {
-            name: tool.required_string("name")?,
-            description: tool.string("description")?,
-            parameters: tool.object("parameters")?.map(Value::Object),
-            strict: tool.boolean("strict")?,
-            cache: None,
-            extra: Extra::new(FORMAT, tool.rest()),
-        }));
-    }
-    Ok(tools)
 }
 
 fn read_format(mut format: Fields<'_>) -> Result<ResponseFormat, CodecError> {

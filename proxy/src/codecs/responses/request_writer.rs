@@ -47,6 +47,10 @@ pub(super) fn write(request: &Request, options: &RequestOptions<'_>, out: &mut V
     write_tools(w, request)?;
     write_settings(w, request, &mut dropped);
     w.fields(request.extra.fields_for(FORMAT).filter(|(name, _)| *name != "text" && *name != "include"));
+    // No other format lets a vendor keep what was said, so whoever speaks it did not ask for that.
+    if options.is_unstored && request.extra.get(FORMAT, "store").is_none() {
+        w.bool_field("store", false);
+    }
     dropped.note_if(request.has_cache_control(), "cache_control");
     dropped.note_extra(request, FORMAT)?;
     w.close_object();
@@ -243,7 +247,7 @@ fn write_tools(w: &mut JsonWriter<'_>, request: &Request) -> Result<(), CodecErr
                 Tool::Function(function) => write_function(w, function),
                 Tool::Native(native) => match native.in_format(FORMAT) {
                     Some(own) => w.value(own),
-                    None => return Err(CodecError::unsupported(format!("tools[{index}]"), FORMAT)),
+                    None => return Err(CodecError::unsupported_tool(index, native, FORMAT)),
                 },
             }
         }

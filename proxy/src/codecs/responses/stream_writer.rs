@@ -2,8 +2,9 @@
 //! so the answer is assembled on the way.
 
 use super::answer_writer::{
-    call_id, item_id, write, write_call, write_content, write_echo, write_head, write_reasoning,
+    call_id, call_item_id, carried, item_id, write, write_call, write_content, write_echo, write_head, write_reasoning,
 };
+use super::freeform::FreeformText;
 use crate::codecs::json_writer::JsonWriter;
 use crate::codecs::logprobs::MissingBytes;
 use crate::codecs::options::AnswerOptions;
@@ -46,6 +47,8 @@ struct OpenPart {
     content: u64,
     /// The part so far, for the event that ends it.
     so_far: Part,
+    /// Of a call whose arguments carry a text.
+    freeform: Option<FreeformText>,
 }
 
 impl<'a> ResponsesStreamWriter<'a> {
@@ -104,15 +107,17 @@ impl<'a> ResponsesStreamWriter<'a> {
                 let item = self.take_item();
                 let so_far = Part::Thinking(Thinking { id: id.clone(), ..Thinking::default() });
                 self.item_event(sink, "response.output_item.added", item, part, &so_far, "in_progress");
-                self.open.push(OpenPart { part, item, content: 0, so_far });
+                self.open.push(OpenPart { part, item, content: 0, so_far, freeform: None });
             }
             PartStart::ToolUse { id, name, .. } => {
                 self.end_message(sink);
                 let item = self.take_item();
                 let id = call_id(id, &self.options, part);
+                let is_freeform = carried(name, &self.options).is_some_and(|tool| tool.is_freeform);
                 let so_far = Part::ToolUse(ToolUse { id, name: name.clone(), ..ToolUse::default() });
                 self.item_event(sink, "response.output_item.added", item, part, &so_far, "in_progress");
-                self.open.push(OpenPart { part, item, content: 0, so_far });
+                let freeform = is_freeform.then(FreeformText::default);
+                self.open.push(OpenPart { part, item, content: 0, so_far, freeform });
             }
             PartStart::Whole(whole) => match &**whole {
                 Part::Native(native) if native.format == FORMAT => {
@@ -148,7 +153,7 @@ impl<'a> ResponsesStreamWriter<'a> {
         let (item, content) = (message.item, message.next_content);
         message.next_content += 1;
         self.content_event(sink, "response.content_part.added", item, content, &so_far);
-        self.open.push(OpenPart { part, item, content, so_far });
+        self.open.push(OpenPart { part, item, content, so_far, freeform: None });
     }
 
     fn message_event(&mut self, sink: &mut dyn EventSink, name: &str, item: u32, status: &str, parts: &[Part]) {
@@ -184,7 +189,7 @@ impl<'a> ResponsesStreamWriter<'a> {
                 Part::Thinking(thinking) => write_reasoning(w, thinking, &item_id("rs", &this.options, item)),
                 Part::ToolUse(call) => {
                     let id = call_id(&call.id, &this.options, place);
-                    write_call(w, call, &id, &item_id("fc", &this.options, item), status);
+                    write_call(w, call, &id, item, status, &this.options);
                 }
                 Part::Native(native) => w.value(&native.value),
                 _ => w.raw("null"),
@@ -266,18 +271,57 @@ impl<'a> ResponsesStreamWriter<'a> {
                 });
                 self.item_event(sink, "response.output_item.done", item, part, &open.so_far, "completed");
             }
+            Part::ToolUse(call) if open.freeform.is_some() => {
+                let freeform = open.freeform.unwrap_or_default();
+                let (whole, rest) = freeform.finish(&call.arguments);
+                let id = call_item_id(&call.name, &self.options, item);
+                self.input_event(sink, "delta", &id, item, &rest);
+                self.input_event(sink, "done", &id, item, &whole);
+                self.item_event(sink, "response.output_item.done", item, part, &open.so_far, "completed");
+            }
             Part::ToolUse(call) => {
                 let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
                 self.event(sink, "response.function_call_arguments.done", |w, this| {
                     w.string_field("item_id", &item_id("fc", &this.options, item));
                     w.integer_field("output_index", u64::from(item));
-                    w.string_field("name", &call.name);
+                    w.string_field("name", carried(&call.name, &this.options).map_or(&call.name, |tool| &tool.name));
                     w.string_field("arguments", arguments);
                 });
                 self.item_event(sink, "response.output_item.done", item, part, &open.so_far, "completed");
             }
             _ => {}
         }
+    }
+
+    fn arguments(&mut self, part: u32, json: &str, sink: &mut dyn EventSink) {
+        let Some(open) = self.open.iter_mut().rev().find(|open| open.part == part) else { return };
+        let item = open.item;
+        let Part::ToolUse(call) = &mut open.so_far else { return };
+        call.arguments.push_str(json);
+        if let Some(freeform) = &mut open.freeform {
+            let (more, name) = (freeform.push(json), call.name.clone());
+            let id = call_item_id(&name, &self.options, item);
+            return self.input_event(sink, "delta", &id, item, &more);
+        }
+        self.event(sink, "response.function_call_arguments.delta", |w, this| {
+            w.string_field("item_id", &item_id("fc", &this.options, item));
+            w.integer_field("output_index", u64::from(item));
+            w.string_field("delta", json);
+        });
+    }
+
+    /// More of a freeform text, or all of it. Of nothing more there is no event.
+    fn input_event(&mut self, sink: &mut dyn EventSink, kind: &str, id: &str, item: u32, text: &str) {
+        let (name, field) = match kind {
+            "delta" if text.is_empty() => return,
+            "delta" => ("response.custom_tool_call_input.delta", "delta"),
+            _ => ("response.custom_tool_call_input.done", "input"),
+        };
+        self.event(sink, name, |w, _| {
+            w.string_field("item_id", id);
+            w.integer_field("output_index", u64::from(item));
+            w.string_field(field, text);
+        });
     }
 
     fn end_content(&mut self, item: u32, content: u64, part: Part, sink: &mut dyn EventSink) {
@@ -310,18 +354,7 @@ impl StreamWriter for ResponsesStreamWriter<'_> {
             }
             Delta::PartBegins { choice: 0, part, start } => self.begin(*part, start, sink),
             Delta::Text { choice: 0, part, text } => self.text(*part, text, sink),
-            Delta::Arguments { choice: 0, part, json } => {
-                let Some(open) = self.open.iter_mut().rev().find(|open| open.part == *part) else { return };
-                let item = open.item;
-                if let Part::ToolUse(call) = &mut open.so_far {
-                    call.arguments.push_str(json);
-                }
-                self.event(sink, "response.function_call_arguments.delta", |w, this| {
-                    w.string_field("item_id", &item_id("fc", &this.options, item));
-                    w.integer_field("output_index", u64::from(item));
-                    w.string_field("delta", json);
-                });
-            }
+            Delta::Arguments { choice: 0, part, json } => self.arguments(*part, json, sink),
             Delta::Signature { choice: 0, part, signature } => {
                 let open = self.open.iter_mut().rev().find(|open| open.part == *part);
                 if let Some(OpenPart { so_far: Part::Thinking(thinking), .. }) = open {

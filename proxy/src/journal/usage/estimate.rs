@@ -87,6 +87,11 @@ impl UncountedCall {
     }
 }
 
+/// The tokens of a request to a model, with the vocabulary that comes closest to its own. Takes milliseconds for a long text.
+pub fn prompt_tokens(model: &str, body: &[u8]) -> u64 {
+    TokenCounter::new(model).whole(body)
+}
+
 /// The same of one body from the number of characters, at once: of the texts that are known by their names, else of whatever
 /// is made of words, else of what is no JSON and text all the same.
 pub fn rough_tokens_of_any(body: &[u8]) -> u64 {

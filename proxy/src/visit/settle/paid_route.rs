@@ -24,7 +24,7 @@ impl<'r> PaidRoute<'r> {
         if method.is_safe() || *method == Method::DELETE {
             return Self::Free;
         }
-        if let Some((route, _)) = NativeRoute::find(path) {
+        if let Some((route, _)) = NativeRoute::find(path).filter(|(route, _)| !route.is_count()) {
             return Self::Paid(route.path(), BilledBy::Text);
         }
         // A stored prompt that is run.

@@ -1,0 +1,116 @@
+//! Tools of a responses request. What no other format has, and what agents cannot do without, is carried as functions: freeform
+//! tools and tools in a namespace (`carried_tools`).
+
+use crate::codecs::chat::tools::read_choice;
+use crate::codecs::error::CodecError;
+use crate::codecs::json_reader::{FieldPath, Fields, MAX_TOOLS};
+use crate::conversation::carried_tools::{INPUT, function_name};
+use crate::conversation::{
+    CarriedTool, CarriedTools, Extra, FunctionTool, NativeValue, Request, Tool, ToolChoice, WireFormat,
+};
+use serde_json::{Value, json};
+
+const FORMAT: WireFormat = WireFormat::Responses;
+
+pub(super) fn read_tools(body: &mut Fields<'_>, request: &mut Request) -> Result<(), CodecError> {
+    let path = body.path;
+    let path = path.field("tools");
+    let list = body.bounded_list("tools", MAX_TOOLS)?;
+    let is_carried = |tool: &Value| matches!(tool.get("type").and_then(Value::as_str), Some("custom" | "namespace"));
+    let mut carried = list.iter().any(is_carried).then(|| Box::new(CarriedTools::default()));
+    if let Some(carried) = &mut carried {
+        carried.written = list.clone();
+    }
+    request.carried = carried;
+    for (index, value) in list.into_iter().enumerate() {
+        read_tool(Fields::new(value, path.item(index))?, None, request)?;
+        if request.tools.len() > MAX_TOOLS {
+            return Err(CodecError::TooMany { field: "tools".into(), most: MAX_TOOLS });
+        }
+    }
+    Ok(())
+}
+
+fn read_tool(mut tool: Fields<'_>, namespace: Option<&Namespace>, request: &mut Request) -> Result<(), CodecError> {
+    let place = tool.path;
+    match (tool.peek_str("type"), namespace) {
+        (Some("function"), _) => {
+            tool.take("type");
+            let name = tool.required_string("name")?;
+            let function = FunctionTool {
+                name: carried_name(name, namespace, false, request),
+                description: tool.string("description")?.or_else(|| namespace?.description.clone()),
+                parameters: tool.object("parameters")?.map(Value::Object),
+                strict: tool.boolean("strict")?,
+                cache: None,
+                extra: Extra::new(FORMAT, tool.rest()),
+            };
+            request.tools.push(Tool::Function(function));
+        }
+        (Some("custom"), _) => {
+            let name = tool.required_string("name")?;
+            let description = tool.string("description")?.or_else(|| namespace?.description.clone());
+            let mut format = tool.inner("format");
+            let grammar = format.string("definition")?.map(|text| (format.string("syntax").ok().flatten(), text));
+            let name = carried_name(name, namespace, true, request);
+            request.tools.push(Tool::Function(freeform_function(name, description, grammar)));
+        }
+        (Some("namespace"), None) => {
+            let own = Namespace { name: tool.required_string("name")?, description: tool.string("description")? };
+            for (index, value) in tool.bounded_list("tools", MAX_TOOLS)?.into_iter().enumerate() {
+                read_tool(Fields::new(value, place.item(index))?, Some(&own), request)?;
+            }
+        }
+        _ => request.tools.push(Tool::Native(NativeValue::new(FORMAT, tool.into_value()))),
+    }
+    Ok(())
+}
+
+struct Namespace {
+    name: String,
+    description: Option<String>,
+}
+
+/// What the function is called, and a note of what it stands for where that is something else.
+fn carried_name(name: String, namespace: Option<&Namespace>, is_freeform: bool, request: &mut Request) -> String {
+    let namespace = namespace.map(|own| own.name.clone());
+    let function = function_name(namespace.as_deref(), &name);
+    if let Some(carried) = request.carried.as_mut().filter(|_| is_freeform || namespace.is_some()) {
+        carried.push(CarriedTool { function: function.clone(), namespace, name, is_freeform });
+    }
+    function
+}
+
+/// One text, and in the description what it must look like: no other format has grammars.
+fn freeform_function(
+    name: String,
+    description: Option<String>,
+    grammar: Option<(Option<String>, String)>,
+) -> FunctionTool {
+    let grammar = grammar.map(|(syntax, definition)| {
+        let syntax = syntax.map(|syntax| format!(" ({syntax})")).unwrap_or_default();
+        format!("`{INPUT}` is plain text that follows this grammar{syntax}:\n{definition}")
+    });
+    let texts: Vec<String> = description.into_iter().chain(grammar).collect();
+    FunctionTool {
+        name,
+        description: (!texts.is_empty()).then(|| texts.join("\n\n")),
+        parameters: Some(json!({
+            "type": "object", "properties": { INPUT: { "type": "string" } }, "required": [INPUT],
+            "additionalProperties": false,
+        })),
+        ..FunctionTool::default()
+    }
+}
+
+/// A choice of a tool that is no function names it by its type: whoever writes the request knows what became of it.
+pub(super) fn read_named_choice(choice: Value, path: &FieldPath<'_>) -> Result<ToolChoice, CodecError> {
+    let text = |name: &str| choice.get(name).and_then(Value::as_str).map(str::to_owned);
+    match text("type").as_deref() {
+        None | Some("function" | "allowed_tools") => read_choice(choice, path),
+        Some(kind) => Ok(ToolChoice::Named(match text("name") {
+            Some(name) => function_name(text("namespace").as_deref(), &name),
+            None => kind.to_owned(),
+        })),
+    }
+}
