@@ -7,7 +7,7 @@ mod bill;
 mod bodies;
 mod brownout;
 mod catalogue;
-mod client;
+pub mod client;
 mod crash;
 mod disconnect;
 mod disconnect_tokens;
@@ -34,7 +34,7 @@ mod storm;
 mod streams;
 mod tagged;
 mod tail;
-mod upgrade;
+pub mod upgrade;
 mod upload;
 mod webhooks;
 

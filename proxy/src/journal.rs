@@ -7,6 +7,7 @@
 mod background_responses;
 pub mod body_frame;
 mod charge;
+mod damaged;
 pub(crate) mod frame;
 pub mod intent;
 pub(crate) mod late_results;
@@ -39,6 +40,7 @@ pub use unlogged_hooks::{UnloggedCall, UnloggedHooks};
 use crate::journal::usage::UncountedCall;
 use anyhow::Context as _;
 use body_frame::Parts;
+use damaged::SearchedFiles;
 use frame::FrameKind;
 use late_results::LateWorks;
 use parking_lot::Mutex;
@@ -74,6 +76,8 @@ pub struct Journal {
     bodies: Mutex<VecDeque<ClosedSegment>>,
     /// Files that a later version wrote and this process has given up.
     left: Mutex<HashSet<PathBuf>>,
+    /// Which files that were set aside hold nothing of whoever erased logs.
+    searched: Arc<SearchedFiles>,
     /// Bytes of those whose bodies are being sent.
     uploading: AtomicU64,
     /// The process ends soon: nobody waits for more bodies to store together.
@@ -115,6 +119,7 @@ impl Journal {
             closed: Mutex::default(),
             bodies: Mutex::default(),
             left: Mutex::default(),
+            searched: Arc::default(),
             uploading: AtomicU64::new(0),
             is_leaving: AtomicBool::new(false),
             bodies_wake: Notify::new(),
@@ -315,7 +320,7 @@ impl Journal {
             self.failed(&error);
             Vec::new()
         });
-        if let Err(error) = segment::sweep_damaged(&self.settings.journal_dir, self.settings.journal_max_bytes / 4) {
+        if let Err(error) = damaged::sweep(&self.settings.journal_dir, self.settings.journal_max_bytes / 4) {
             self.failed(&error);
         }
         self.left.lock().retain(|path| found.contains(path));

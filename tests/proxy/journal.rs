@@ -3,6 +3,7 @@
 mod bodies;
 pub mod calls;
 mod costs;
+mod damaged;
 mod disconnects;
 mod missing_usage;
 mod newer;

@@ -19,6 +19,7 @@ mod chat;
 mod codec_costs;
 mod cost_headers;
 mod dashboards;
+mod database_connections;
 mod deployments;
 mod every_call;
 mod explain;

@@ -4,6 +4,7 @@
 
 use super::key::ServiceKey;
 use super::signature::{DSIG, decoded};
+use super::work;
 use super::xml::{Document, ElementId};
 use openssl::encrypt::Decrypter;
 use openssl::hash::MessageDigest;
@@ -13,6 +14,8 @@ use openssl::symm::{Cipher, Crypter, Mode, decrypt_aead};
 
 const XENC: &str = "http://www.w3.org/2001/04/xmlenc#";
 const XENC11: &str = "http://www.w3.org/2009/xmlenc11#";
+/// Steps of `work` that an operation with a private key is worth: about a millisecond.
+const PRIVATE_OPERATION: usize = 64 << 10;
 
 /// Nothing about the ciphertext: an answer that told more would be an oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +81,7 @@ fn content_key(
         _ => return Err(Undecryptable("The key of an assertion must be wrapped with RSA-OAEP")),
     };
     let value = cipher_value(document, wrapped)?;
+    work::note(PRIVATE_OPERATION);
     let unwrap = || {
         let mut decrypter = Decrypter::new(key).ok()?;
         decrypter.set_rsa_padding(Padding::PKCS1_OAEP).ok()?;

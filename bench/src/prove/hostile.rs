@@ -12,6 +12,8 @@ use crate::mock::{Mock, Options};
 use crate::open_loop::{OpenLoop, Outcome};
 use attacks::{Attack, Attacker, Done};
 use chrono::Utc;
+use http::Method;
+use rustix::process::{Pid, setpriority_process};
 use serde_json::json;
 use shared::bootstrap;
 use shared::identity::scopes;
@@ -42,6 +44,7 @@ const PREFIX: &str = "pk_";
 
 pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> {
     let mut stack = Stack::start(&[]).await?;
+    let is_measured_first = measure_first();
     // Of its own: a mock has one thread, which the answers that nobody reads would keep busy.
     let provider = Mock::try_start(Options::default())?;
     let good = stack.caller_to(&provider)?;
@@ -51,8 +54,16 @@ pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> 
     let attacker = Arc::new(hostile_tenant(&stack, own_provider).await?);
     let answered_before = stored(&stack).await?;
 
+    // The attackers' own computing takes a processor's time here, and is not what is asked: alone somebody else takes as much.
+    let (idle, ended) = watch::channel(false);
+    let spinner = machine.spawn(spin(ended));
     let alone = load(&good, ALONE).await?;
-    report.figure("alone", &alone);
+    idle.send_replace(true);
+    spinner.await?;
+    report.figure("whoever measures, and the good tenant's provider, come first", is_measured_first);
+    report.figure("alone, beside a thread that computes", &alone);
+    let used = || [stack.proxy.cpu_seconds(), stack.admin.cpu_seconds(), all_seconds()];
+    let used_before = used();
     let memory_before = stack.proxy.memory()?;
     let (stop, stopped) = watch::channel(false);
     let mut attacks = JoinSet::new();
@@ -63,6 +74,16 @@ pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> 
     }
     let beside = load(&good, length).await?;
     report.figure("beside a hostile tenant", &beside);
+    let used_now = used();
+    let [proxy, admin, all] = [0, 1, 2].map(|at| used_now[at] - used_before[at]);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    report.figure(
+        "processor time",
+        format!(
+            "proxy {proxy:.0} s, admin {admin:.0} s, everything on the machine {all:.0} s of {:.0} s",
+            (WARM_UP + length).as_secs_f64() * cores as f64
+        ),
+    );
     stop.send_replace(true);
     let mut done: Vec<Done> = attacks::ALL.iter().map(|attack| Done::new(attack.name)).collect();
     while let Some(part) = attacks.join_next().await {
@@ -80,6 +101,9 @@ pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> 
     let times = beside.percentile(0.99).as_secs_f64() / alone.percentile(0.99).as_secs_f64();
     report.figure("p99 against that alone", format!("{times:.2} ×"));
     report.promise("every attack was made", done.iter().all(|done| done.moves > 0));
+    let passed: Vec<&str> = done.iter().flat_map(|done| done.outcomes(attacks::PASSED)).collect();
+    passed.iter().for_each(|what| report.figure("guardrails did not see", what));
+    report.promise("nothing that guardrails deny was answered", passed.is_empty());
     report.promise("both services still run", !stack.proxy.has_ended()? && !stack.admin.has_ended()?);
     report.promise("no call of the good tenant failed", alone.failures() + beside.failures() == 0);
     report.promise(&format!("its p99 is at most {MAX_TIMES} × that alone"), times <= MAX_TIMES);
@@ -100,9 +124,38 @@ pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> 
 /// which makes its calls in the same process.
 fn elsewhere() -> std::io::Result<Runtime> {
     let lower = || {
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
+        let _ = setpriority_process(Some(rustix::thread::gettid()), 10);
     };
     Builder::new_multi_thread().worker_threads(1).on_thread_start(lower).enable_all().build()
+}
+
+/// Whoever measures, and the good tenant's provider, would have machines of their own: what is to be measured is how long the gateway
+/// takes, and not how long they wait for a processor that the gateway and its attackers use. False where that is not permitted.
+fn measure_first() -> bool {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
+    let ids = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+    // Threads that these start are as they are.
+    ids.filter_map(Pid::from_raw).all(|id| setpriority_process(Some(id), -10).is_ok())
+}
+
+/// Computes until it is told to stop, as the attackers do, and lets others in between.
+async fn spin(ended: watch::Receiver<bool>) {
+    while !*ended.borrow() {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(1) {
+            std::hint::black_box(begun);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What all processes of the machine have computed so far.
+fn all_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let numbers: Vec<f64> =
+        stat.lines().next().unwrap_or_default().split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
+    // User, nice, system; then idle and waiting.
+    (numbers.iter().take(3).sum::<f64>() + numbers.iter().skip(5).take(2).sum::<f64>()) / 100.0
 }
 
 /// One attack until it is told to stop.
@@ -148,7 +201,45 @@ async fn hostile_tenant(stack: &Stack, own_provider: String) -> anyhow::Result<A
     let bare = Caller::at(caller.address.port());
     let administrator = bare.with("x-gateway-api-key", &tenant.admin_key.key)?;
     let by_config = bare.with("x-gateway-api-key", &key)?;
-    Ok(Attacker { caller, by_config, administrator, bare, provider: stack.mock.url(), own_provider, organisation })
+    let workspace = guarded_workspace(&administrator, tenant.workspace_id).await?;
+    let guarded = bootstrap::create_workspace_key(&client, workspace, "Guarded", &scopes, PREFIX).await?.key;
+    let guarded = stack.caller_with(&guarded)?;
+    own_tools(&administrator, &own_provider, tenant.workspace_id).await?;
+    let tools = by_config.with("accept", "application/json, text/event-stream")?;
+    let saml = json!({ "saml": { "metadata_xml": attacks::saml_metadata()? } });
+    ask(&administrator, Method::PUT, "/v1/admin/organisation/auth-settings", &saml).await?;
+    let provider = stack.mock.url();
+    Ok(Attacker { caller, by_config, administrator, bare, guarded, tools, provider, own_provider, organisation })
+}
+
+/// A workspace whose guardrails deny a word in everything.
+async fn guarded_workspace(administrator: &Caller, first: Uuid) -> anyhow::Result<Uuid> {
+    let made = ask(administrator, Method::POST, "/v1/admin/workspaces", &json!({ "name": "Guarded" })).await?;
+    let workspace: Uuid = made["id"].as_str().unwrap_or_default().parse().unwrap_or(first);
+    let checks = json!([{ "id": "default.contains", "parameters": { "words": ["forbidden"], "operator": "none" } }]);
+    let guardrail = json!({ "name": "No", "checks": checks, "actions": { "deny": true }, "workspace_id": workspace });
+    let guardrail = ask(administrator, Method::POST, "/v1/guardrails", &guardrail).await?;
+    let defaults = json!({ "defaults": { "input_guardrails": [guardrail["slug"]] } });
+    ask(administrator, Method::PUT, &format!("/v1/admin/workspaces/{workspace}"), &defaults).await?;
+    Ok(workspace)
+}
+
+/// An MCP server that the tenant runs itself.
+async fn own_tools(administrator: &Caller, own_provider: &str, workspace: Uuid) -> anyhow::Result<()> {
+    let slug = attacks::TOOLS;
+    let integration = json!({ "name": slug, "slug": slug, "url": format!("{own_provider}/mcp"), "auth_type": "none",
+        "transport": "http", "workspace_id": workspace });
+    ask(administrator, Method::POST, "/v1/mcp-integrations", &integration).await?;
+    let server = json!({ "name": slug, "slug": slug, "mcp_integration_id": slug, "workspace_id": workspace });
+    ask(administrator, Method::POST, "/v1/mcp-servers", &server).await.map(drop)
+}
+
+async fn ask(by: &Caller, method: Method, path: &str, body: &serde_json::Value) -> anyhow::Result<serde_json::Value> {
+    let mut request = by.post_json(path, body);
+    *request.method_mut() = method;
+    let (status, text) = by.answer(request).await?;
+    anyhow::ensure!(status.is_success(), "{path}: {status}: {text}");
+    Ok(serde_json::from_str(&text)?)
 }
 
 /// Waits until the proxy holds little more than before, and answers what it holds then.

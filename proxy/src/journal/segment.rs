@@ -15,9 +15,7 @@ const BODIES: &str = "bodies";
 /// While it has no lock yet nobody may take it for abandoned.
 const UNBORN: &str = "new";
 /// What cannot be read is kept under this ending for somebody to look at.
-const DAMAGED: &str = "damaged";
-/// As long as erasures of logs are repeated: nobody who was erased is in one for longer.
-const DAMAGED_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(super) const DAMAGED: &str = "damaged";
 /// A file is set aside when sending it has panicked so often: what stands behind it must not wait for ever.
 pub const MAX_PANICS: u32 = 3;
 /// Of a process, not of records.
@@ -306,32 +304,6 @@ impl ClosedSegment {
     }
 }
 
-/// Deletes files that were set aside when they are old, and the oldest when they take more than so many bytes.
-pub fn sweep_damaged(folder: &Path, most_bytes: u64) -> io::Result<()> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        if path.extension().is_some_and(|ending| ending == DAMAGED)
-            && let Ok(metadata) = entry.metadata()
-        {
-            found.push((metadata.modified().unwrap_or_else(|_| SystemTime::now()), metadata.len(), path));
-        }
-    }
-    // The latest first.
-    found.sort_by(|one, other| other.cmp(one));
-    let mut bytes = 0_u64;
-    for (modified, length, path) in found {
-        bytes = bytes.saturating_add(length);
-        if bytes > most_bytes || modified.elapsed().is_ok_and(|age| age > DAMAGED_KEPT) {
-            tracing::warn!(file = %path.display(), "a file of the journal that was set aside is deleted");
-            // Another process may have been faster.
-            let _ = fs::remove_file(&path);
-        }
-    }
-    Ok(())
-}
-
 /// The files of a folder that may be anybody's, the oldest first. What never got its lock is swept away.
 pub fn found(folder: &Path) -> io::Result<Vec<PathBuf>> {
     const STILLBORN: Duration = Duration::from_secs(60);
@@ -369,25 +341,6 @@ mod tests {
         held.remove().unwrap();
         assert!(ClosedSegment::adopt(&paths[0]).unwrap().is_none());
         assert!(found(folder.path()).unwrap().is_empty());
-    }
-
-    #[test]
-    fn what_was_set_aside_goes_when_it_is_old_or_too_much() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let set_aside = |name: &str, days: u64| {
-            let file = File::create(path(name)).unwrap();
-            file.set_len(1000).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
-        };
-        for (name, days) in [("a.damaged", 1), ("b.damaged", 2), ("c.damaged", 31), ("d.seg", 400)] {
-            set_aside(name, days);
-        }
-        let left = || ["a.damaged", "b.damaged", "c.damaged", "d.seg"].map(|name| path(name).exists());
-        sweep_damaged(folder.path(), 10_000).unwrap();
-        assert_eq!(left(), [true, true, false, true]);
-        sweep_damaged(folder.path(), 1500).unwrap();
-        assert_eq!(left(), [true, false, false, true]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! a log store that hangs holds up bodies alone, and Postgres records alone.
 
 use super::Journal;
+use super::damaged;
 use super::late_results::MAX_FILE_WAIT;
 use super::segment::{ClosedSegment, MAX_PANICS, Mark, sync_folder};
 use super::ship::{Shipped, Shipper, Unshipped};
@@ -64,6 +65,7 @@ impl Journal {
             let shipped = self.ship_closed(shipper).await;
             if shipped && adopts {
                 self.bury(shipper).await;
+                self.erase_damaged(shipper).await;
             }
             failures = if shipped { 0 } else { failures.saturating_add(1) };
             self.is_empty.send_replace(shipped && self.backlog().0 == 0 && self.bodies_backlog() == 0);
@@ -159,6 +161,25 @@ impl Journal {
                     return;
                 }
             }
+        }
+    }
+
+    /// What cannot be read may hold people who were erased: their organisation's files go.
+    async fn erase_damaged(&self, shipper: &mut Shipper) {
+        if !damaged::is_any(&self.settings.journal_dir) {
+            return;
+        }
+        let erasures = match shipper.erasures().await {
+            Ok(erasures) => erasures,
+            Err(Unshipped { error }) => {
+                tracing::warn!(error, "which logs were erased is not known yet; files that were set aside stay");
+                return;
+            }
+        };
+        let (searched, folder) = (self.searched.clone(), self.settings.journal_dir.clone());
+        let erase = move || searched.erase(&folder, &erasures);
+        if let Ok(Err(error)) = compute(erase).await {
+            self.failed(&error);
         }
     }
 

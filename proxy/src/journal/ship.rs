@@ -12,6 +12,7 @@ mod store;
 
 pub use price::{Priced, Pricer};
 
+use super::damaged::Erasure;
 use super::frame::Tail;
 use super::intent::Intent;
 use super::late_results::LateWorks;
@@ -35,12 +36,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use store::StoreFailure;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 /// Records of one transaction, and bytes of them: what is sent is bounded in memory whatever is on disk.
 const BATCH: usize = 4000;
 const BATCH_BYTES: usize = 4 << 20;
+/// A question about what was erased.
+const MAX_QUERY: Duration = Duration::from_secs(15);
 /// A transaction that takes longer is given up and tried anew, on a new connection.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -317,6 +320,19 @@ impl Shipper {
             Ok(Err(error)) => Err(Unshipped { error: db::explain(&error) }),
             Err(_) => Err(Unshipped::no_answer()),
         }
+    }
+
+    /// When each organisation erased logs the last time, as long as that is remembered.
+    pub(super) async fn erasures(&mut self) -> Result<Vec<Erasure>, Unshipped> {
+        const LATEST: &str = "SELECT organisation_id, max(asked_at) FROM log_erasures GROUP BY organisation_id";
+        self.connected().await?;
+        let Some(client) = &self.client else { return Err(Unshipped { error: "there is no connection".into() }) };
+        let failed = |error: tokio_postgres::Error| Unshipped { error: db::explain(&error) };
+        let rows =
+            tokio::time::timeout(MAX_QUERY, client.query(LATEST, &[])).await.map_err(|_| Unshipped::no_answer())?;
+        let erasure =
+            |row: &Row| Ok(Erasure { organisation: row.try_get(0)?, asked_at: row.try_get::<_, SystemTime>(1)? });
+        rows.map_err(failed)?.iter().map(erasure).collect::<Result<_, _>>().map_err(failed)
     }
 
     /// Sees to it that there is a connection.

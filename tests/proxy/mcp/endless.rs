@@ -88,9 +88,8 @@ async fn a_batch_is_told_that_there_is_no_answer() {
     let open = start(&stack).await;
     let client = session(&client(&stack, &stack.home.workspace_key), "/endless/mcp").await;
     let id = client.request(Method::GET, "/").build().unwrap().headers()["mcp-session-id"].to_str().unwrap().to_owned();
-    let old = super::client(&stack, &stack.home.workspace_key)
-        .with("mcp-session-id", id)
-        .with("mcp-protocol-version", "2025-03-26");
+    let old =
+        client(&stack, &stack.home.workspace_key).with("mcp-session-id", id).with("mcp-protocol-version", "2025-03-26");
     let answer = old.post("/endless/mcp", &json!([request(1, "made/up", json!({}))])).await;
     let said = super::messages(&answer);
     assert_eq!((said.len(), &said[0]["error"]["code"]), (1, &json!(-32051)), "{}", said[0]);
@@ -156,13 +155,13 @@ async fn half_a_message_counts_in_the_memory_of_bodies_while_it_is_held() {
         let call = async move { drop(client.get("/half/mcp").await) };
         counts(&format!("a listened stream, {who}"), tokio::spawn(call)).await;
     }
-    let old = super::client(&stack, &stack.home.workspace_key)
+    let old = client(&stack, &stack.home.workspace_key)
         .with("mcp-session-id", super::session_id(&plain))
         .with("mcp-protocol-version", "2025-03-26");
     let call = async move { drop(old.post("/half/mcp", &json!([request(1, "made/up", json!({}))])).await) };
     counts("an answer to a batch", tokio::spawn(call)).await;
 
-    let merged = super::client(&stack, &stack.home.workspace_key);
+    let merged = client(&stack, &stack.home.workspace_key);
     let greeted = merged.post("/mcp", &greeting()).await;
     let merged = merged.with("mcp-session-id", greeted.header("mcp-session-id"));
     let call = async move { drop(merged.post("/mcp", &request(1, "tools/list", json!({}))).await) };

@@ -3,20 +3,30 @@
 
 mod bodies;
 mod connections;
+mod guarded;
 mod queries;
+mod sign_in;
 mod strangers;
+mod tools;
 
 use crate::prove::client::{Body, Caller};
-use bodies::{by_provider, config_names, deep_body, escapes, long_model, patterns, slow_patterns};
-use connections::{half_upgrade, slow_head, stalled_upload, stopped_reader};
+use bodies::{by_provider, config_names, deep_body, escapes, long_model, metadata, patterns, slow_patterns};
+use connections::{endless_upload, fragments, half_upgrade, slow_form, slow_head, stalled_upload, stopped_reader};
 use futures::future::BoxFuture;
+use guarded::past_guardrails;
 use queries::{costly_figures, costly_query, opinions};
+use sign_in::{many_elements, many_keys, many_prefixes};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use strangers::{begun_sign_in, junk_logout, junk_token, large_body, registration, saml_elements, saml_prefixes};
+use tools::{ambiguous, half_answer, listening, lists};
 use uuid::Uuid;
+
+pub use guarded::PASSED;
+pub use sign_in::metadata as saml_metadata;
+pub use tools::SLUG as TOOLS;
 
 pub struct Attacker {
     /// With its key and a provider.
@@ -27,6 +37,10 @@ pub struct Attacker {
     pub administrator: Caller,
     /// Without any key.
     pub bare: Caller,
+    /// With a key of a workspace of its own that has guardrails, and a provider.
+    pub guarded: Caller,
+    /// As a client of MCP servers.
+    pub tools: Caller,
     /// The address of the provider.
     pub provider: String,
     /// The address of the provider that it runs itself.
@@ -55,6 +69,11 @@ pub struct Done {
 impl Done {
     pub fn new(name: &'static str) -> Self {
         Self { name, moves: 0, outcomes: BTreeMap::new() }
+    }
+
+    /// What became of moves that begins with this.
+    pub fn outcomes(&self, beginning: &str) -> impl Iterator<Item = &str> {
+        self.outcomes.keys().filter(move |what| what.starts_with(beginning)).map(String::as_str)
     }
 
     /// What became of a move.
@@ -87,6 +106,16 @@ pub static ALL: &[Attack] = &[
     attack("configs of unknown names", 2, 500, |by, _| Box::pin(config_names(by))),
     attack("half events", 8, 100, |by, _| Box::pin(by_provider(by, "openai", "half-event"))),
     attack("half frames", 4, 100, |by, _| Box::pin(by_provider(by, "bedrock", "half-frame"))),
+    attack("halves of packed events", 4, 100, |by, _| Box::pin(by_provider(by, "openai", "packed-event"))),
+    attack("fragments of messages", 8, 100, |by, _| Box::pin(fragments(by))),
+    attack("half answers of an MCP server", 4, 100, |by, _| Box::pin(half_answer(by))),
+    attack("streams of an MCP server that nobody ends", 8, 100, |by, _| Box::pin(listening(by))),
+    attack("MCP messages that can be read in two ways", 4, 200, |by, at| Box::pin(ambiguous(by, at))),
+    attack("lists of an MCP server that does not answer", 2, 500, |by, _| Box::pin(lists(by))),
+    attack("words that guardrails deny, wherever they fit", 2, 100, |by, _| Box::pin(past_guardrails(by))),
+    attack("new metadata with each call", 2, 50, |by, _| Box::pin(metadata(by))),
+    attack("uploads without an end", 4, 500, |by, _| Box::pin(endless_upload(by))),
+    attack("forms of public pages that do not come", 16, 100, |by, at| Box::pin(slow_form(by, at))),
     attack("half lists", 4, 100, |by, _| Box::pin(by_provider(by, "google", "half-list"))),
     attack("answers whose head does not end", 4, 100, |by, _| Box::pin(by_provider(by, "openai", "endless-head"))),
     attack("deep answers", 2, 500, |by, _| Box::pin(by_provider(by, "openai", "deep"))),
@@ -103,6 +132,9 @@ pub static ALL: &[Attack] = &[
     attack("large bodies without a key", 2, 1000, |by, _| Box::pin(large_body(by))),
     attack("SAML answers of many prefixes", 4, 100, |by, _| Box::pin(saml_prefixes(by))),
     attack("SAML answers of many elements", 2, 500, |by, _| Box::pin(saml_elements(by))),
+    attack("SAML answers to a login, with many prefixes", 2, 100, |by, _| Box::pin(many_prefixes(by))),
+    attack("SAML answers to a login, with many elements", 2, 100, |by, _| Box::pin(many_elements(by))),
+    attack("SAML answers to a login, with many keys", 2, 100, |by, _| Box::pin(many_keys(by))),
     attack("sign-ins that are only begun", 4, 50, |by, _| Box::pin(begun_sign_in(by))),
     attack("logouts with junk tokens", 2, 100, |by, _| Box::pin(junk_logout(by))),
     attack("registrations of clients", 2, 100, |by, _| Box::pin(registration(by))),

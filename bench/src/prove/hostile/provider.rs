@@ -38,6 +38,17 @@ async fn answer(mut tcp: TcpStream) -> std::io::Result<()> {
     tcp.write_all(b"HTTP/1.1 200 OK\r\n").await?;
     match name {
         "half-event" => endless(&mut tcp, EVENTS, b"data: ").await?,
+        "packed-event" => {
+            tcp.write_all([EVENTS.trim_end(), "\r\ncontent-encoding: gzip\r\n\r\n"].concat().as_bytes()).await?;
+            tcp.write_all(&packed(b"data: ", SENT)).await?;
+            tokio::time::sleep(HELD).await;
+        }
+        // A stream that is listened to says nothing; an answer is begun.
+        "mcp" if line.starts_with("GET") => {
+            tcp.write_all([EVENTS, ": here\n\n"].concat().as_bytes()).await?;
+            tokio::time::sleep(HELD).await;
+        }
+        "mcp" => endless(&mut tcp, EVENTS, b"data: {\"jsonrpc\":\"").await?,
         "half-frame" => endless(&mut tcp, FRAMES, &long_frame()).await?,
         "half-list" => endless(&mut tcp, JSON, b"[{\"text\":\"").await?,
         "endless-head" => endless(&mut tcp, "x-long: ", b"x").await?,
@@ -75,6 +86,46 @@ async fn endless(tcp: &mut TcpStream, head: &str, start: &[u8]) -> std::io::Resu
     }
     tokio::time::sleep(HELD).await;
     Ok(())
+}
+
+/// A beginning and so many equal letters, packed as small as that goes without a table: a length and a distance for each 258.
+/// The end does not come.
+fn packed(begin: &[u8], letters: usize) -> Vec<u8> {
+    let mut bits = Bits { bytes: vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], held: 0, count: 0 };
+    // Not the last block, of fixed codes.
+    bits.put(0b010, 3);
+    for byte in begin.iter().chain(b"x") {
+        bits.code(0x30 + u32::from(*byte), 8);
+    }
+    for _ in 0..letters / 258 {
+        bits.code(0b1100_0101, 8);
+        bits.code(0, 5);
+    }
+    bits.bytes
+}
+
+struct Bits {
+    bytes: Vec<u8>,
+    held: u32,
+    count: u32,
+}
+
+impl Bits {
+    /// The lowest bit first.
+    fn put(&mut self, value: u32, length: u32) {
+        self.held |= value << self.count;
+        self.count += length;
+        while self.count >= 8 {
+            self.bytes.push(self.held as u8);
+            self.held >>= 8;
+            self.count -= 8;
+        }
+    }
+
+    /// The highest bit first, as codes are.
+    fn code(&mut self, value: u32, length: u32) {
+        (0..length).rev().for_each(|bit| self.put(value >> bit & 1, 1));
+    }
 }
 
 /// The prelude of a frame of an AWS event stream that announces as much as is sent, and a byte more.

@@ -1,5 +1,6 @@
 //! One database and the programs of any release on it.
 
+use super::objects::{Callers, Names};
 use super::release::Release;
 use crate::mock::{Mock, Options};
 use crate::ports::Reservation;
@@ -12,6 +13,7 @@ use chrono::NaiveDate;
 use shared::bootstrap;
 use shared::identity::scopes;
 use shared::model::KeyKind;
+use shared::seal::Keyring;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -50,8 +52,10 @@ pub struct Running {
 pub struct Tenant {
     pub organisation: Uuid,
     pub workspace: Uuid,
+    owner: Uuid,
     key: String,
     provider: String,
+    mcp: String,
 }
 
 impl Installation {
@@ -59,6 +63,7 @@ impl Installation {
         let place = tempfile::Builder::new().prefix("portcullis-upgrade-").tempdir()?;
         fs::set_permissions(place.path(), Permissions::from_mode(0o711))?;
         let options = postgres::Options::new(place.path().join("postgres"), Purpose::Run);
+        fs::write(place.path().join("keyring"), Keyring::generate("upgrade")?)?;
         let server = tokio::task::spawn_blocking(move || Server::start(&options)).await??;
         server.create_database(DATABASE).await?;
         Ok(Self { server, mock: Mock::try_start(Options::default())?, place })
@@ -71,6 +76,10 @@ impl Installation {
         let ports = [Reservation::any()?, Reservation::any()?, Reservation::any()?];
         let mut settings = environment(&self.server.url(DATABASE), &ports);
         settings.push(("BOOTSTRAP_ADMIN_KEY", ADMIN_KEY.to_owned()));
+        // What is sealed or stored by one program is there for all that follow.
+        let shared = |name: &str| self.place.path().join(name).display().to_string();
+        settings.push(("GATEWAY_MASTER_KEY_FILE", shared("keyring")));
+        settings.push(("LOG_STORE_URL", format!("file://{}", shared("logs"))));
         let path = |name: &str| -> anyhow::Result<PathBuf> {
             match programs {
                 Programs::Of(release) => Ok(release.program(name)),
@@ -92,7 +101,11 @@ impl Installation {
         let row = client.query_one("SELECT organisation_id FROM workspaces WHERE id = $1", &[&workspace]).await?;
         let all = scopes::all_for(KeyKind::WorkspaceService);
         let key = bootstrap::create_workspace_key(&client, workspace, "Calls", &all, PREFIX).await?.key;
-        let tenant = Tenant { organisation: row.try_get(0)?, workspace, key, provider: self.mock.url() };
+        let organisation: Uuid = row.try_get(0)?;
+        let owner = "SELECT id FROM users WHERE organisation_id = $1 ORDER BY created_at LIMIT 1";
+        let owner = client.query_one(owner, &[&organisation]).await?.try_get(0)?;
+        let mcp = format!("{}/mcp/json", self.mock.origin());
+        let tenant = Tenant { organisation, workspace, owner, key, provider: self.mock.url(), mcp };
         let caller = tenant.caller_at(running)?;
         while caller.status(caller.chat(&serde_json::json!({}), false)).await? != 200 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -146,5 +159,27 @@ impl Tenant {
 
     pub fn administrator_at(&self, running: &Running) -> anyhow::Result<Caller> {
         Caller::at(running.ports[1].port()).with("x-gateway-api-key", ADMIN_KEY)
+    }
+
+    /// Those who make objects and read them, by these programs.
+    pub fn callers_at(&self, running: &Running) -> anyhow::Result<Callers> {
+        let application = Caller::at(running.ports[0].port()).with("x-gateway-api-key", &self.key)?;
+        Ok(Callers { administrator: self.administrator_at(running)?, application })
+    }
+
+    /// An application with a key that was made before the upgrade, which calls by what this header names.
+    pub fn caller_with(&self, running: &Running, key: &str, header: (&'static str, &str)) -> anyhow::Result<Caller> {
+        Caller::at(running.ports[0].port()).with("x-gateway-api-key", key)?.with(header.0, header.1)
+    }
+
+    /// What steps that make objects may refer to.
+    pub fn names(&self) -> Names {
+        let mut names = Names::default();
+        names.set("organisation", self.organisation.to_string());
+        names.set("workspace", self.workspace.to_string());
+        names.set("owner", self.owner.to_string());
+        names.set("provider", self.provider.as_str());
+        names.set("mcp", self.mcp.as_str());
+        names
     }
 }

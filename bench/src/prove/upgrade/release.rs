@@ -10,6 +10,8 @@ pub struct Release {
     pub version: String,
     /// Whether its programs run on the schema of this release.
     pub runs_on_newer_schema: bool,
+    /// How many kinds of objects it can make.
+    pub kinds: usize,
     folder: PathBuf,
 }
 
@@ -28,8 +30,8 @@ pub fn all() -> anyhow::Result<Vec<Release>> {
 
 fn read(line: &str, programs: PathBuf) -> anyhow::Result<Release> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [version, _commit, _migration, beside] = fields[..] else { anyhow::bail!("`{line}` is no release") };
+    let [version, _commit, _migration, beside, kinds] = fields[..] else { anyhow::bail!("`{line}` is no release") };
     let folder = programs.join(version);
     ensure!(folder.join("gateway-proxy").exists(), "{version} is not built: make setup-upgrade");
-    Ok(Release { version: version.to_owned(), runs_on_newer_schema: beside == "yes", folder })
+    Ok(Release { version: version.to_owned(), runs_on_newer_schema: beside == "yes", kinds: kinds.parse()?, folder })
 }

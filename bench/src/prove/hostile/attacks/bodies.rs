@@ -58,6 +58,16 @@ pub async fn config_names(by: Arc<Attacker>) -> String {
     call_by_config(&by, &config.into(), &chat(&json!({}), false)).await
 }
 
+/// Values of metadata that nobody had before: each is one more in figures.
+pub async fn metadata(by: Arc<Attacker>) -> String {
+    let values = (0..64).map(|n| (format!("name{n}"), Uuid::new_v4().to_string().into()));
+    let values: serde_json::Map<String, Value> = values.collect();
+    let Ok(caller) = by.caller.with("x-gateway-metadata", &Value::from(values).to_string()) else {
+        return "none".into();
+    };
+    status(&caller, caller.chat(&json!({}), false)).await
+}
+
 /// A stream of the provider that the tenant runs itself.
 pub async fn by_provider(by: Arc<Attacker>, provider: &'static str, answer: &'static str) -> String {
     let config = json!({ "provider": provider, "api_key": "sk-mock", "aws_access_key_id": "AK",

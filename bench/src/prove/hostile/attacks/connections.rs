@@ -66,6 +66,61 @@ pub async fn half_upgrade(by: Arc<Attacker>) -> String {
     sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
 }
 
+/// Begins a message of a session in fragments and does not end it.
+pub async fn fragments(by: Arc<Attacker>) -> String {
+    const LENGTH: u64 = 200 << 10;
+    let request = String::from_utf8_lossy(&by.caller.post_bytes("/v1/realtime?model=m", "")).into_owned();
+    let upgrade = "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n\
+                   sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let head = request.replacen("POST", "GET", 1).replace("content-length: 0\r\n\r\n", upgrade);
+    // A text that goes on, masked with nothing.
+    let frame = [&[0x01, 0xff][..], &LENGTH.to_be_bytes(), &[0; 4], &vec![b'x'; LENGTH as usize]].concat();
+    let sent = async {
+        let mut tcp = TcpStream::connect(by.caller.address).await?;
+        tcp.write_all(head.as_bytes()).await?;
+        let first = next(&mut tcp).await?;
+        tcp.write_all(&frame).await?;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        Ok(first)
+    };
+    sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
+}
+
+/// A file whose end never comes, and whose length nobody was told.
+pub async fn endless_upload(by: Arc<Attacker>) -> String {
+    const PIECE: usize = 256 << 10;
+    const PIECES: usize = 16;
+    let mut head = by.by_config.head_bytes("POST", "/v1/files");
+    head.extend_from_slice(b"content-type: multipart/form-data; boundary=b\r\ntransfer-encoding: chunked\r\n\r\n");
+    let begin = "--b\r\ncontent-disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n--b\r\ncontent-disposition: form-data; \
+                 name=\"file\"; filename=\"f\"\r\n\r\n";
+    let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+    let sent = async {
+        let mut tcp = TcpStream::connect(by.by_config.address).await?;
+        tcp.write_all(&[head, chunk(begin.as_bytes())].concat()).await?;
+        for _ in 0..PIECES {
+            tcp.write_all(&chunk(&vec![b'x'; PIECE])).await?;
+        }
+        let answer = tokio::time::timeout(Duration::from_secs(10), next(&mut tcp)).await;
+        answer.unwrap_or_else(|_| Ok("held for 10 s".into()))
+    };
+    sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
+}
+
+/// A form of a page that anybody may post, of which only the beginning comes.
+pub async fn slow_form(by: Arc<Attacker>, number: usize) -> String {
+    let pages = ["/oauth/register", "/oauth/token", "/oauth/authorize", "/mcp-oauth/start"];
+    let mut head = by.bare.head_bytes("POST", pages[number % pages.len()]);
+    head.extend_from_slice(b"content-type: application/json\r\ncontent-length: 1000\r\n\r\n{");
+    let sent = async {
+        let mut tcp = TcpStream::connect(by.bare.address).await?;
+        tcp.write_all(&head).await?;
+        let answer = tokio::time::timeout(Duration::from_secs(30), next(&mut tcp)).await;
+        answer.unwrap_or_else(|_| Ok("held for 30 s".into()))
+    };
+    sent.await.unwrap_or_else(|error: std::io::Error| error.kind().to_string())
+}
+
 /// What came first, and then that it was closed.
 async fn until_closed(mut tcp: TcpStream) -> std::io::Result<String> {
     let first = next(&mut tcp).await?;

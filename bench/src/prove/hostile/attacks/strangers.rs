@@ -1,7 +1,7 @@
 //! What anybody can send who has no key.
 
 use super::{Attacker, status};
-use crate::prove::client::{empty, whole};
+use crate::prove::client::{Caller, empty, whole};
 use http::{HeaderValue, Method, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
@@ -43,7 +43,7 @@ async fn saml(by: &Attacker, inside: &str) -> String {
         "SAMLResponse={}",
         utf8_percent_encode(&openssl::base64::encode_block(document.as_bytes()), NON_ALPHANUMERIC)
     );
-    send_form(by, &format!("/v1/auth/saml/{}/acs", by.organisation), form).await
+    send_form(&by.bare, &format!("/v1/auth/saml/{}/acs", by.organisation), form).await
 }
 
 pub async fn begun_sign_in(by: Arc<Attacker>) -> String {
@@ -53,7 +53,7 @@ pub async fn begun_sign_in(by: Arc<Attacker>) -> String {
 
 pub async fn junk_logout(by: Arc<Attacker>) -> String {
     let form = format!("logout_token={}", junk(12 << 10));
-    send_form(&by, &format!("/v1/auth/backchannel-logout/{}", by.organisation), form).await
+    send_form(&by.bare, &format!("/v1/auth/backchannel-logout/{}", by.organisation), form).await
 }
 
 pub async fn registration(by: Arc<Attacker>) -> String {
@@ -73,9 +73,9 @@ fn junk(length: usize) -> String {
     format!("{head}.{}.c2ln", "e".repeat(length))
 }
 
-async fn send_form(by: &Attacker, path: &str, form: String) -> String {
-    let mut request = by.bare.request(Method::POST, path, whole(form));
+pub async fn send_form(by: &Caller, path: &str, form: String) -> String {
+    let mut request = by.request(Method::POST, path, whole(form));
     let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
     request.headers_mut().insert(header::CONTENT_TYPE, kind);
-    status(&by.bare, request).await
+    status(by, request).await
 }
