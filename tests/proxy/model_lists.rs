@@ -2,7 +2,9 @@
 //! page, with its credential.
 
 use crate::families::application;
+use harness::client::whole;
 use harness::{Client, Stack};
+use http::Method;
 use serde_json::{Value, json};
 
 fn client(stack: &Stack, provider: &str) -> Client {
@@ -141,4 +143,19 @@ async fn an_account_at_its_own_address_is_asked_there_for_its_models() {
     assert_eq!((answer.status.as_u16(), &answer.json()["data"][0]["id"]), (200, &json!("mine")), "{}", answer.text());
     assert_eq!(places(&stack), ["/v1/models"]);
     assert_eq!(stack.mock.requests()[0].header("authorization"), "Bearer sk-own");
+}
+
+/// What a client sends all the same is judged by nobody.
+#[tokio::test]
+async fn a_provider_that_is_asked_for_its_models_gets_no_body() {
+    let stack = Stack::start().await;
+    for body in [r#"{"messages":[{"role":"user","content":"forbidden"}]}"#, "forbidden"] {
+        stack.mock.reset();
+        let asked =
+            client(&stack, "openai").request(Method::GET, "/models/gpt-4o").header("content-type", "application/json");
+        let answer = whole(asked.body(body)).await;
+        let heard = stack.mock.requests();
+        assert_eq!((answer.status.as_u16(), heard.len()), (200, 1), "{}", answer.text());
+        assert!(heard[0].body.is_empty() && heard[0].headers.get("content-length").is_none(), "{body}");
+    }
 }

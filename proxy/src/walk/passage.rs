@@ -157,6 +157,9 @@ impl Passage {
             head.remove_header(&header::UPGRADE);
         }
         let unsigned = relay::towards_provider(head, &self.target, &self.path_and_query, aliases)?;
+        if self.is_listing {
+            relay::without_body(head);
+        }
         if self.body.is_permitted {
             head.remove_header(&header::EXPECT);
         }
@@ -208,6 +211,10 @@ impl Passage {
 
     /// The piece is about to be sent.
     pub fn pass(&mut self, body: &mut Option<Bytes>) -> Result<(), Refusal> {
+        if self.is_listing {
+            *body = None;
+            return Ok(());
+        }
         self.body.pass(body)
     }
 

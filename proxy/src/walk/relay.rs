@@ -60,6 +60,13 @@ fn meant_for_providers(head: &RequestHeader, aliases: &Aliases) -> Vec<(HeaderNa
     told.collect()
 }
 
+/// Of what is asked for without a body: one that a client sends all the same was judged by nobody, and goes nowhere.
+pub(super) fn without_body(head: &mut RequestHeader) {
+    for name in [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONTENT_TYPE, header::EXPECT] {
+        head.remove_header(&name);
+    }
+}
+
 /// A key among a websocket's subprotocols is the gateway's, or has become the credential.
 fn without_key(head: &mut RequestHeader) -> Result<(), Refusal> {
     let sent: Vec<HeaderValue> = head.headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().cloned().collect();
