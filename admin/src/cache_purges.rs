@@ -7,9 +7,9 @@ use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
 
 /// Of one workspace, or of an organisation as a whole. Every proxy holds them all.
-const MOST: i64 = 2000;
+const MAX_PURGES: i64 = 2000;
 /// Nothing is kept longer than 90 days, so a purge of before is about nothing any more.
-const KEPT_DAYS: i32 = 91;
+const LIFETIME_DAYS: i32 = 91;
 
 /// What was purged, which may be more than was asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,8 +33,8 @@ pub async fn purge(
     const PURGE: &str = "INSERT INTO cache_purges (organisation_id, workspace_id, kind, tag) VALUES ($1, $2, $3, $4)
         ON CONFLICT (organisation_id, coalesce(workspace_id, organisation_id), kind, tag)
         DO UPDATE SET purged_at = greatest(cache_purges.purged_at, excluded.purged_at) RETURNING purged_at";
-    let narrower: i64 = tx.query_one(COUNT, &[&organisation, &workspace, &MOST]).await?.try_get(0)?;
-    let target = if narrower < MOST { target } else { PurgeTarget::All };
+    let narrower: i64 = tx.query_one(COUNT, &[&organisation, &workspace, &MAX_PURGES]).await?.try_get(0)?;
+    let target = if narrower < MAX_PURGES { target } else { PurgeTarget::All };
     if target == PurgeTarget::All {
         tx.execute(ABSORB, &[&organisation, &workspace]).await?;
     }
@@ -46,5 +46,5 @@ pub async fn purge(
 pub async fn forget(db: &impl GenericClient, most: i64) -> Result<u64, tokio_postgres::Error> {
     const FORGET: &str = "DELETE FROM cache_purges WHERE id IN (
         SELECT id FROM cache_purges WHERE purged_at < now() - make_interval(days => $1) LIMIT $2)";
-    db.execute(FORGET, &[&KEPT_DAYS, &most]).await
+    db.execute(FORGET, &[&LIFETIME_DAYS, &most]).await
 }

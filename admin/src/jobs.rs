@@ -141,8 +141,8 @@ pub fn start(app: &App) -> JoinSet<()> {
     for job in JOBS {
         // A series that appears only with its first failure hides that failure from `increase`.
         app.metrics.know_job(job.name);
-        let (kept, task) = (app.clone(), Task::periodic(job.name, SILENCE));
-        running.spawn(app.supervisor.clone().keep(task, move || keep_running(kept.clone(), job)));
+        let (owned, task) = (app.clone(), Task::periodic(job.name, SILENCE));
+        running.spawn(app.supervisor.clone().keep(task, move || keep_running(owned.clone(), job)));
     }
     let sending = app.clone();
     running.spawn(app.supervisor.clone().keep(OUTBOX, move || outbox::keep_sending(sending.clone())));

@@ -32,7 +32,7 @@ pub struct Tokens {
 }
 
 /// The longest token that is kept.
-pub const LONGEST_TOKEN: usize = 16 << 10;
+pub const MAX_TOKEN: usize = 16 << 10;
 
 /// When tokens that end at a time are refreshed: a fifth of their life before, within sensible bounds.
 pub fn due(now: DateTime<Utc>, expires_at: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
@@ -44,7 +44,7 @@ pub fn due(now: DateTime<Utc>, expires_at: Option<DateTime<Utc>>) -> Option<Date
 
 /// Whether a text can stand in a header as a bearer token.
 pub fn is_token(text: &str) -> bool {
-    (1..=LONGEST_TOKEN).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=MAX_TOKEN).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 pub fn place(organisation: Uuid, table: &'static str, row: Uuid, field: &'static str) -> SealedPlace {
@@ -72,6 +72,6 @@ mod tests {
         {
             assert_eq!(is_token(text), expected, "{text:?}");
         }
-        assert!(!is_token(&"x".repeat(LONGEST_TOKEN + 1)));
+        assert!(!is_token(&"x".repeat(MAX_TOKEN + 1)));
     }
 }

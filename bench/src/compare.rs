@@ -171,12 +171,12 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let steady = steady::measure(settings, place, direct.address, &store, &mock).await?;
     // Afterwards, on their own: they go on sending to Postgres when a round is over.
     let (noting, noted) = place.gateway(direct.address, &store, Variant::NOTING, &[]).await?;
-    let (keeping, kept) = place.gateway(direct.address, &store, Variant::KEEPING, &[]).await?;
+    let (keeping, bodies) = place.gateway(direct.address, &store, Variant::KEEPING, &[]).await?;
     let (single, of_single) = place.gateway(direct.address, &store, Variant::ALONE, &[]).await?;
     let mut noted = vec![
         Target::new("journal", &noting, &noted.engine, false),
         Target::new("paced journal", &noting, &noted.engine, false).paced(settings.pause_ms),
-        Target::new("bodies", &keeping, &kept.engine, false),
+        Target::new("bodies", &keeping, &bodies.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
         Target::new("hit", &noting, &noted.hit, false),
         // Again, beside what is held against it: the machine is not as fast now as it was.

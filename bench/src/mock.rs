@@ -171,8 +171,8 @@ impl Mock {
     }
 
     /// How many words of an answer left, by the tag of its request (see `fault`); only of answers that are over.
-    pub fn said(&self) -> BTreeMap<String, u64> {
-        self.state.said()
+    pub fn spoken(&self) -> BTreeMap<String, u64> {
+        self.state.spoken()
     }
 
     /// The last requests, oldest first.

@@ -160,13 +160,13 @@ async fn work(load: OpenLoop, schedule: Arc<Schedule>) -> Outcome {
 }
 
 /// One request and its whole answer, on the connection that is there or a new one.
-async fn exchange(load: &OpenLoop, kept: &mut Option<TcpStream>, seen: &mut Vec<u8>) -> anyhow::Result<()> {
-    let tcp = match kept {
+async fn exchange(load: &OpenLoop, reused: &mut Option<TcpStream>, seen: &mut Vec<u8>) -> anyhow::Result<()> {
+    let tcp = match reused {
         Some(tcp) => tcp,
         None => {
             let tcp = TcpStream::connect(load.address).await.context("connecting")?;
             tcp.set_nodelay(true)?;
-            kept.insert(tcp)
+            reused.insert(tcp)
         }
     };
     tcp.write_all(&load.request).await.context("sending")?;

@@ -245,8 +245,8 @@ impl Server {
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("pg_ctl {} failed: {}; last words: {}", arguments[0], said.trim(), tail(&self.log()))
+        let printed = String::from_utf8_lossy(&output.stderr);
+        bail!("pg_ctl {} failed: {}; last words: {}", arguments[0], printed.trim(), tail(&self.log()))
     }
 
     fn remembered_password(&self) -> anyhow::Result<String> {

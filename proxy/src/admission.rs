@@ -32,8 +32,8 @@ use rust_decimal::prelude::ToPrimitive as _;
 use shared::amount::Amount;
 use shared::id::OrganisationId;
 use shared::identity::jwt::limits::{Period, UsageKind, UsageLimit};
-use shared::model::ThingLimits;
-use shared::model::limits::{Budget, ThingRate};
+use shared::model::ObjectLimits;
+use shared::model::limits::{Budget, ObjectRate};
 use shared::model::policy::{BudgetKind, RateKind, RateUnit, Rule, UnknownPrice, push_id};
 use uuid::Uuid;
 
@@ -89,7 +89,7 @@ pub fn limits_of_request(
     let organisation = (workspace.organisation_id, switches.unknown_price);
     if switches.things {
         if let Some(limits) = &key.limits {
-            add_limits_of_thing(
+            add_limits_of_object(
                 &mut wanted,
                 limits,
                 organisation,
@@ -101,10 +101,10 @@ pub fn limits_of_request(
         if let Some(token) = &request.caller.token {
             let id = format!("{}/{}", workspace.id, token.id);
             let rates = token.rate_limits.iter();
-            let rates = rates.map(|rate| ThingRate { kind: rate.kind, unit: rate.unit, value: rate.value }).collect();
-            add_limits_of_thing(
+            let rates = rates.map(|rate| ObjectRate { kind: rate.kind, unit: rate.unit, value: rate.value }).collect();
+            add_limits_of_object(
                 &mut wanted,
-                &ThingLimits { rates, budget: None },
+                &ObjectLimits { rates, budget: None },
                 organisation,
                 Scope::Token,
                 &id,
@@ -112,13 +112,13 @@ pub fn limits_of_request(
             );
             for budget in token.usage_limits.iter().filter(|limit| limit.status.as_deref() != Some("archived")) {
                 let id = named(&id, budget);
-                let limits = ThingLimits { rates: Vec::new(), budget: Some(budget_of_token(budget, clock())) };
-                add_limits_of_thing(&mut wanted, &limits, organisation, Scope::Token, &id, &LimitOwner::Token);
+                let limits = ObjectLimits { rates: Vec::new(), budget: Some(budget_of_token(budget, clock())) };
+                add_limits_of_object(&mut wanted, &limits, organisation, Scope::Token, &id, &LimitOwner::Token);
             }
         }
         if let Some(limits) = &workspace.limits {
             let whose = LimitOwner::Workspace(workspace.clone());
-            add_limits_of_thing(
+            add_limits_of_object(
                 &mut wanted,
                 limits,
                 organisation,
@@ -151,7 +151,7 @@ pub fn limits_of_attempt(
         if let Some(limits) = &provider.limits {
             let id = format!("{}/{}", workspace.id, provider.slug);
             let whose = LimitOwner::Provider(provider.clone());
-            add_limits_of_thing(&mut wanted, limits, organisation, Scope::Provider, &id, &whose);
+            add_limits_of_object(&mut wanted, limits, organisation, Scope::Provider, &id, &whose);
         }
         if let Some(grant) = snapshot.integration_workspace(provider.integration_id, workspace.id)
             && let Some(limits) = &grant.limits
@@ -159,7 +159,7 @@ pub fn limits_of_attempt(
             let id = format!("{}/{}", grant.integration_id, workspace.id);
             let slug = snapshot.integration(&grant.integration_id).map(|integration| integration.slug.clone());
             let whose = LimitOwner::Integration(slug.unwrap_or_default().into());
-            add_limits_of_thing(&mut wanted, limits, organisation, Scope::Integration, &id, &whose);
+            add_limits_of_object(&mut wanted, limits, organisation, Scope::Integration, &id, &whose);
         }
     }
     if switches.policies
@@ -204,9 +204,9 @@ impl Needs {
     }
 }
 
-fn add_limits_of_thing(
+fn add_limits_of_object(
     wanted: &mut Vec<ApplicableLimit>,
-    limits: &ThingLimits,
+    limits: &ObjectLimits,
     (organisation, unknown_price): (OrganisationId, UnknownPrice),
     scope: Scope,
     id: &str,

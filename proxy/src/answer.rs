@@ -29,13 +29,13 @@ mod wire;
 
 pub use client_frames::StreamFrames;
 pub use guarded::{Answered, AsyncHooks, Guarded, GuardedCall, SeenRequest, results_event, with_denial, with_results};
-pub use heartbeat::beside;
+pub use heartbeat::with_heartbeats;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold, is_stream};
 pub use own::{own, refuse};
 pub use relayed::{Gathered, gather, pass_on, relayed_head};
 pub use reshaped::{Reshaped, Reshaping, error_in_openai_form};
 pub use source::{AnswerSource, StoredAnswer};
-pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};
+pub use steps::{MAX_CHANGED_BODY, ResponseStep, Steps, Unusable};
 pub use strip_usage::StripUsage;
 pub use translated::{Translated, Translation};
 pub use whole_body::WholeBody;
@@ -229,8 +229,10 @@ async fn next(
     visit: &mut Visit,
 ) -> Result<Result<Option<Bytes>, Broken>, Ended> {
     let read = match visit.routing.deadline {
-        None => Ok(beside(client, visit, pin!(source.read_body())).await?),
-        Some(deadline) => beside(client, visit, pin!(with_deadline(deadline, pin!(source.read_body())))).await?,
+        None => Ok(with_heartbeats(client, visit, pin!(source.read_body())).await?),
+        Some(deadline) => {
+            with_heartbeats(client, visit, pin!(with_deadline(deadline, pin!(source.read_body())))).await?
+        }
     };
     Ok(match read {
         Ok(piece) => piece.map_err(|error| Broken::from_upstream(&error, visit)),

@@ -50,12 +50,12 @@ use validate::Validation;
 /// Between two looks for batches that are due.
 const TICK: Duration = Duration::from_millis(500);
 /// While Postgres is away.
-const LONGEST_TICK: Duration = Duration::from_secs(5);
+const MAX_TICK: Duration = Duration::from_secs(5);
 /// Between two extensions of leases.
 const EXTEND_EVERY: Duration = Duration::from_secs(20);
 const SURVEY_EVERY: Duration = Duration::from_secs(15);
 /// Batches that are looked at in one go.
-const MOST_DUE: i64 = 100;
+const MAX_DUE: i64 = 100;
 /// Steps of batches at once, in all and of one tenant: inputs that are read, files that are written.
 pub(crate) const STEPS: usize = 3;
 const STEPS_OF_ONE: usize = 2;
@@ -159,7 +159,7 @@ impl BatchRunner {
             }
             tick = match self.look().await {
                 Ok(()) => TICK,
-                Err(PostgresAway) => (tick * 2).min(LONGEST_TICK),
+                Err(PostgresAway) => (tick * 2).min(MAX_TICK),
             };
             if surveyed.is_none_or(|at| at.elapsed() >= SURVEY_EVERY)
                 && let Ok((counts, late)) = leases::survey(&self.records.pool).await
@@ -176,7 +176,7 @@ impl BatchRunner {
             let cancelled = leases::cancelled(&self.records.pool, &held).await?;
             cancelled.into_iter().for_each(|id| self.under_way.cancel(id));
         }
-        let mut due = leases::due(&self.records.pool, MOST_DUE).await?;
+        let mut due = leases::due(&self.records.pool, MAX_DUE).await?;
         // Whoever has little under way comes before whoever has much: there may not be room for all.
         due.sort_by_cached_key(|due| self.has_under_way(due.tenant));
         for due in due {
@@ -270,13 +270,13 @@ impl BatchRunner {
 
 /// Does what must be done however long Postgres is away, within reason: whoever gives up leaves it to the next holder.
 async fn persist<T, F: Future<Output = Result<T, PostgresAway>>>(work: impl Fn() -> F) -> Option<T> {
-    const LONGEST: Duration = Duration::from_secs(3600);
+    const MAX_PERSIST_TIME: Duration = Duration::from_secs(3600);
     let began = Instant::now();
     let mut wait = Duration::from_millis(200);
     loop {
         match work().await {
             Ok(done) => return Some(done),
-            Err(PostgresAway) if began.elapsed() > LONGEST => return None,
+            Err(PostgresAway) if began.elapsed() > MAX_PERSIST_TIME => return None,
             Err(PostgresAway) => tokio::time::sleep(wait).await,
         }
         wait = (wait * 2).min(Duration::from_secs(5));

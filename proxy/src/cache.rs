@@ -29,7 +29,7 @@ pub mod store;
 pub use eligible::{CacheFacts, CacheHeaders, Caching};
 pub use entry::{CacheKey, Entry, Tags};
 pub use flight::{Boarding, Flight};
-pub use keeper::{AnswerForm, Keeper, KeptAs, KeptBody};
+pub use keeper::{AnswerForm, CachedBody, Keeper, StoreTerms};
 pub use purges::Purges;
 pub use remote::{Remote, RemoteMeters, RemoteStore};
 pub use semantic::{Learnt, Semantic};

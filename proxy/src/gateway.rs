@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// How long a client may take to hear that its websocket is over.
-const FAREWELL: Duration = Duration::from_secs(2);
+const MAX_CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub struct Gateway {
@@ -340,11 +340,11 @@ impl ProxyHttp for Gateway {
             }
             let close = ctx.visit.answer.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| {
                 websocket.provider_ends();
-                websocket.farewell()
+                websocket.closing_frame()
             });
             if let Some(close) = close {
-                let said = session.downstream_session.write_response_body(close, true);
-                let _ = tokio::time::timeout(FAREWELL, said).await;
+                let writing = session.downstream_session.write_response_body(close, true);
+                let _ = tokio::time::timeout(MAX_CLOSE_WAIT, writing).await;
             }
             return FailToProxy { error_code: 0, can_reuse_downstream: false };
         }

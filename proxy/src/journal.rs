@@ -91,7 +91,7 @@ pub struct Journal {
     wake: Notify,
     /// Everything that was noted before the shipper last looked is in Postgres.
     is_empty: watch::Sender<bool>,
-    untold: Arc<UncountedCalls>,
+    uncounted: Arc<UncountedCalls>,
     late: LateWorks,
     background_responses: BackgroundResponses,
     meters: Arc<JournalMeters>,
@@ -127,7 +127,7 @@ impl Journal {
             is_failing: AtomicBool::new(false),
             wake: Notify::new(),
             is_empty: watch::Sender::new(true),
-            untold: Arc::default(),
+            uncounted: Arc::default(),
             late: LateWorks::default(),
             background_responses: BackgroundResponses::default(),
             settings,
@@ -210,8 +210,8 @@ impl Journal {
 
     /// The texts of a call that does not say what it used, to be counted before its record is stored. Comes before the
     /// record does.
-    pub fn untold(&self, id: Uuid, spoken: UncountedCall) {
-        self.untold.put(id, spoken);
+    pub fn note_uncounted(&self, id: Uuid, spoken: UncountedCall) {
+        self.uncounted.put(id, spoken);
     }
 
     /// Hooks of a call that nobody waited for, to be run before its record is stored. Comes before the record does.
@@ -407,7 +407,7 @@ impl Journal {
                     drop(closed);
                     bytes = bytes.saturating_sub(oldest.length());
                     match self.keep_intents(&oldest) {
-                        Ok(kept) => self.closed.lock().extend(kept),
+                        Ok(segments) => self.closed.lock().extend(segments),
                         Err(error) => {
                             // Nothing is dropped whose promises cannot be kept.
                             self.failed(&error);
@@ -437,7 +437,7 @@ impl Journal {
         const AT_ONCE: usize = 4000;
         const AT_ONCE_BYTES: usize = 4 << 20;
         let mut reader = dropped.reader(dropped.shipped)?;
-        let mut kept: Option<Segment> = None;
+        let mut open: Option<Segment> = None;
         loop {
             let records = reader.records(AT_ONCE, AT_ONCE_BYTES)?;
             let mut frames = Vec::new();
@@ -446,7 +446,7 @@ impl Journal {
                 pushed.map_err(|frame::TooLong| io::Error::from(io::ErrorKind::InvalidData))?;
             }
             if !frames.is_empty() {
-                let segment = match &mut kept {
+                let segment = match &mut open {
                     Some(segment) => segment,
                     none => none.insert(self.create(self.writers.len())?),
                 };
@@ -456,7 +456,7 @@ impl Journal {
                 break;
             }
         }
-        let Some(mut segment) = kept else { return Ok(None) };
+        let Some(mut segment) = open else { return Ok(None) };
         segment.sync()?;
         if let Some(created) = dropped.created() {
             segment.holds_from(created);

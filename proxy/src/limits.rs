@@ -37,7 +37,7 @@ use reservation::{HeldAmount, TakenFrom};
 pub use shards::ShareHandle;
 use shards::{Shards, ShareEntry, Slot, with_all};
 use share::LimitVerdict;
-pub use share::MOST;
+pub use share::MAX_AMOUNT;
 use shared::settings;
 use shared::settings::limits::StoreAway;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -336,7 +336,7 @@ impl Limits {
     }
 
     /// Gives everything back, once nothing runs any more and the journal is in Postgres.
-    pub async fn farewell(&self) {
+    pub async fn give_back_leases(&self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         if self.is_shared {
             let left = self.has_left.notified();

@@ -44,7 +44,7 @@ pub use json_rpc::{
 };
 pub use judged_texts::{AnswerTexts, SentTexts};
 pub use list_cache::{ListCache, ListEntries};
-pub use lists::{LONGEST_LIST, filtered, filtered_greeting, instructions_of, may_be_seen, without_instructions};
+pub use lists::{MAX_LIST, filtered, filtered_greeting, instructions_of, may_be_seen, without_instructions};
 pub use merged_names::{MergedPlace, merged_name, merged_place, merged_uri, split_name, split_uri};
 pub use merged_session::MergedSession;
 pub use mirrored_headers::{Mirrored, mirrored};
@@ -52,7 +52,7 @@ pub use opening_streams::OpeningStreams;
 pub use outcome::Outcome;
 pub use own_credentials::OwnCredentials;
 pub use resource_metadata::ResourceMetadata;
-pub use server_message::{BadMessage, Said, ServerMessage, check_message, read_messages};
+pub use server_message::{BadMessage, MessageKind, ServerMessage, check_message, read_messages};
 pub use session::{SessionOwner, Sessions};
 pub use visible::{McpTarget, Visible, person};
 
@@ -65,6 +65,6 @@ pub static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// The scope that opens MCP servers.
 pub const INVOKE: &str = "mcp.invoke";
 /// The longest message of a client, batches included.
-pub const LONGEST_MESSAGE: usize = 4 << 20;
+pub const MAX_MESSAGE: usize = 4 << 20;
 /// The longest answer that is no stream.
-pub const LONGEST_ANSWER: usize = 16 << 20;
+pub const MAX_ANSWER: usize = 16 << 20;

@@ -394,7 +394,7 @@ impl Refusal {
         let message = message.map_or(Cow::Borrowed(DENIED), Cow::Owned);
         let denied = Self::new(446, Kind::HooksFailed, Code::HooksFailed, message);
         let mut hook_results: Value = serde_json::from_str(hook_results).unwrap_or_default();
-        told_of_denial(&mut hook_results);
+        strip_denial_details(&mut hook_results);
         Self { hook_results: Some(Box::new(hook_results)), ..denied }
     }
 
@@ -448,13 +448,13 @@ impl Refusal {
 
 /// Leaves of what hooks said what the client of a denied call is told: which check, its verdict and its explanation. What a check
 /// found (matches, excerpts, documents) is what is withheld; it stands in the log.
-pub fn told_of_denial(hook_results: &mut Value) {
+pub fn strip_denial_details(hook_results: &mut Value) {
     let sides = hook_results.as_object_mut().into_iter().flat_map(|sides| sides.values_mut());
     for hook in sides.filter_map(Value::as_array_mut).flatten() {
         for check in hook.get_mut("checks").and_then(Value::as_array_mut).into_iter().flatten() {
-            let explanation = check.pointer("/data/explanation").filter(|told| told.is_string()).cloned();
+            let explanation = check.pointer("/data/explanation").filter(|text| text.is_string()).cloned();
             if let Some(data) = check.get_mut("data") {
-                *data = explanation.map_or(Value::Null, |told| serde_json::json!({ "explanation": told }));
+                *data = explanation.map_or(Value::Null, |text| serde_json::json!({ "explanation": text }));
             }
             if let Some(error) = check.get_mut("error").and_then(Value::as_object_mut) {
                 error.retain(|field, _| field == "name");

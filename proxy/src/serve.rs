@@ -19,7 +19,7 @@ use crate::gateway::access_log::AccessLog;
 use crate::gateway::client_connection::ConnectionTimeouts;
 use crate::gateway::client_connection_app::ClientConnectionApp;
 use crate::gateway::control_plane::ControlPlane;
-use crate::gateway::idle_timeout::LONGEST;
+use crate::gateway::idle_timeout::MAX_TIMEOUT;
 use crate::serve::drain::{Drain, Signals};
 use crate::serve::health::{Health, HealthPort};
 use crate::serve::supervised::{supervised, supervised_on};
@@ -122,7 +122,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         engine: engine.clone(),
         control_plane: Arc::new(control_plane),
         write_timeout,
-        readiness: settings.process.proxy_health.then(|| health.clone().told()),
+        readiness: settings.process.proxy_health.then(|| health.clone().readiness_check()),
         access_log: settings.process.access_log.then(|| AccessLog::to_stdout(&metrics, &supervisor)).transpose()?,
     };
 
@@ -489,7 +489,7 @@ fn listener_service(
 }
 
 fn patience(settings: &Settings) -> ConnectionTimeouts {
-    let seconds = |seconds: u64| Duration::from_secs(seconds).min(LONGEST);
+    let seconds = |seconds: u64| Duration::from_secs(seconds).min(MAX_TIMEOUT);
     let process = &settings.process;
     ConnectionTimeouts {
         idle: seconds(process.client_idle_timeout_s),

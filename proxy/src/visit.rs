@@ -18,9 +18,9 @@ pub use paid_answer::PaidAnswer;
 pub use state::{AnswerState, CacheUse, Heartbeats, RoutingState};
 
 use crate::admission::{Admission, Tariff};
-use crate::cache::{Entry, KeptBody};
+use crate::cache::{CachedBody, Entry};
 use crate::catalog::target::Target;
-use crate::codecs::options::MOST_DROPPED;
+use crate::codecs::options::MAX_DROPPED;
 use crate::journal::HookLog;
 use crate::limits::Reservation;
 use crate::metrics::{Lane, Metrics};
@@ -107,7 +107,7 @@ impl Visit {
 
     /// The present target is not told these parameters.
     pub fn drops(&mut self, names: &[String]) {
-        let names = &names[..names.len().min(MOST_DROPPED)];
+        let names = &names[..names.len().min(MAX_DROPPED)];
         self.routing.dropped = (!names.is_empty()).then(|| names.join(", "));
         if let Some(log) = &mut self.observer.log {
             log.drops(names);
@@ -120,11 +120,11 @@ impl Visit {
     }
 
     /// What guardrails said, as far as it is known.
-    pub fn checked(&mut self, said: Option<HookLog>) {
-        let Some(said) = said else { return };
+    pub fn checked(&mut self, hook_log: Option<HookLog>) {
+        let Some(hook_log) = hook_log else { return };
         match (&mut self.observer.log, &mut self.observer.unlogged) {
-            (Some(log), _) => log.checked(said),
-            (None, Some(unlogged)) => unlogged.checked(said.late),
+            (Some(log), _) => log.checked(hook_log),
+            (None, Some(unlogged)) => unlogged.checked(hook_log.late),
             (None, None) => {}
         }
     }
@@ -160,11 +160,11 @@ impl Visit {
     }
 
     /// What may be kept of the answer that is about to leave.
-    pub fn keeps(&mut self, kept: KeptBody) {
-        match (kept, &mut self.observer.keeper) {
-            (KeptBody::Nothing, keeper) => *keeper = None,
-            (KeptBody::Instead(body), Some(keeper)) => keeper.take_instead(body),
-            (KeptBody::Instead(_), None) | (KeptBody::Passed, _) => {}
+    pub fn keeps(&mut self, body: CachedBody) {
+        match (body, &mut self.observer.keeper) {
+            (CachedBody::Nothing, keeper) => *keeper = None,
+            (CachedBody::Instead(body), Some(keeper)) => keeper.take_instead(body),
+            (CachedBody::Instead(_), None) | (CachedBody::Passed, _) => {}
         }
     }
 

@@ -33,7 +33,6 @@ mod hedge;
 mod held_relay;
 mod ignored_headers;
 mod judge_relay;
-pub(crate) mod kept;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
@@ -48,6 +47,7 @@ mod planner;
 pub mod prepare;
 mod prompt_call;
 pub(crate) mod provider_jobs;
+pub(crate) mod provider_objects;
 mod read_ahead;
 mod recorder;
 pub mod relay;
@@ -74,13 +74,13 @@ pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
 pub use files::FilesRequest;
 pub use guards::Guards;
-pub use kept::KeptRequest;
 pub use mcp::{DrainNotice, McpGateway, McpRequest, MergedRequest};
 pub use next_step::{BatchSwitch, Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
-pub use read_ahead::{Departed, Departure, MOST as MOST_READ_AHEAD};
+pub use provider_objects::ProviderObjectRequest;
+pub use read_ahead::{Departed, Departure, MAX_READ_AHEAD};
 pub use recorder::Recorder;
 pub use router::Router;
 
@@ -249,10 +249,10 @@ impl Engine {
         let ask = RelayAsk::new(path, head, known)?;
         self.admit_head(head, visit, &ask).await?;
         let judge = self.router.relay_judge(&ask, head)?;
-        if let Some(family) = kept::kept_family(head, &ask.path)
+        if let Some(family) = provider_objects::provider_object_family(head, &ask.path)
             && self.router.may_be_mapped(&ask, family, headers)
         {
-            return self.open_kept(family, ask, judge, head, headers, visit);
+            return self.open_provider_object(family, ask, judge, head, headers, visit);
         }
         if batches::asked_output(head, &ask.path).is_some() {
             return Box::pin(self.open_native_output(ask, head, headers, visit)).await;
@@ -328,8 +328,8 @@ impl Engine {
     }
 
     /// One exchange on the engine lane, from the body to the last byte of the answer.
-    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut EngineRequest) -> Delivered {
-        let ended = self.exchange(client, visit, errand).await;
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, request: &mut EngineRequest) -> Delivered {
+        let ended = self.exchange(client, visit, request).await;
         self.conclude(client, visit, ended).await
     }
 

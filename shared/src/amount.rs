@@ -18,7 +18,7 @@ pub struct Amount(pub Decimal);
 impl Amount {
     pub const ZERO: Self = Self(Decimal::ZERO);
     /// The largest that can be set as a limit.
-    pub const MOST: u64 = 1_000_000_000_000_000;
+    pub const MAX: u64 = 1_000_000_000_000_000;
 
     /// The decimal that the author of a float wrote: its shortest text. None for what is no number; beyond all decimals
     /// there is the largest one, which no limit may be.
@@ -34,7 +34,7 @@ impl Amount {
 
     /// Whether it can be set as a limit that has to be at least this.
     pub fn is_limit_from(self, least: u64) -> bool {
-        (Decimal::from(least)..=Decimal::from(Self::MOST)).contains(&self.0)
+        (Decimal::from(least)..=Decimal::from(Self::MAX)).contains(&self.0)
     }
 }
 

@@ -51,8 +51,8 @@ pub enum LoginError {
 }
 
 /// What an HTTP status means, when its body has nothing better to say.
-fn refused(status: u16, said: &str) -> LoginError {
-    let what = if said.is_empty() { format!("status {status}") } else { format!("status {status}, {said}") };
+fn refused(status: u16, message: &str) -> LoginError {
+    let what = if message.is_empty() { format!("status {status}") } else { format!("status {status}, {message}") };
     match status {
         429 | 500.. => LoginError::Away(what),
         _ => LoginError::Denied(what),
@@ -78,18 +78,18 @@ fn oauth_token(response: &Response) -> Result<LoginToken, LoginError> {
     let token = body["access_token"].as_str().filter(|token| !token.is_empty());
     let token = token.ok_or(LoginError::Malformed("no token"))?;
     // It will stand in a header.
-    if token.len() > LONGEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if token.len() > MAX_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(LoginError::Malformed("a token that cannot be sent"));
     }
     // A number from most, a text from machines of Azure.
     let seconds = &body["expires_in"];
     let seconds = seconds.as_u64().or_else(|| seconds.as_str()?.parse().ok()).unwrap_or(300);
-    Ok(LoginToken { token: token.to_owned().into(), lasts: Duration::from_secs(seconds).min(LONGEST_LIFE) })
+    Ok(LoginToken { token: token.to_owned().into(), lasts: Duration::from_secs(seconds).min(MAX_LIFE) })
 }
 
-const LONGEST_TOKEN: usize = 16 << 10;
+const MAX_TOKEN: usize = 16 << 10;
 /// No service hands out tokens for longer; whoever says so is not believed.
-const LONGEST_LIFE: Duration = Duration::from_secs(48 * 3600);
+const MAX_LIFE: Duration = Duration::from_secs(48 * 3600);
 
 #[cfg(test)]
 mod tests {

@@ -36,5 +36,5 @@ pub use request_type::{REQUEST_TYPES, is_request_type};
 pub use subject::{Hook, Shape, Subject};
 pub use table::{CheckSpec, Hooks, ParameterKind, ParameterSpec, Runs, TABLE, all, check, ids};
 pub use text::{Scope, TextPlaces, TokenPlaces, other_letters, token_places, with_readings};
-pub use validate::{MOST_CHECKS, remote_checks, validate, validate_parameters};
+pub use validate::{MAX_CHECKS, remote_checks, validate, validate_parameters};
 pub use verdict::{CheckError, ErrorKind, HeaderChange, Verdict};

@@ -29,7 +29,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// What one small object may take, all attempts together.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_secs(60);
 /// Objects that are being stored in a folder at a time.
 const FOLDER_PUTS: usize = 4;
 
@@ -194,8 +194,8 @@ pub fn file_part(organisation: Uuid, workspace: Uuid, id: Uuid, part: u64) -> St
 }
 
 /// What stands in the place of a body of which only the beginning is kept.
-pub fn shortened(beginning: &str, kept: u64, length: u64) -> String {
-    format!("{beginning}…[truncated: {kept} of {length} bytes kept]")
+pub fn shortened(beginning: &str, stored: u64, length: u64) -> String {
+    format!("{beginning}…[truncated: {stored} of {length} bytes kept]")
 }
 
 /// What is stored for a body. For more than one there is `Packer`.
@@ -213,7 +213,7 @@ pub fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>, Error> {
 }
 
 async fn within<T>(action: impl Future<Output = object_store::Result<T>>) -> Result<T, Error> {
-    match tokio::time::timeout(LONGEST, action).await {
+    match tokio::time::timeout(MAX_TIME, action).await {
         Ok(done) => done.map_err(|error| Error::from_store(&error)),
         Err(_) => Err(Error::Away("it does not answer in time".into())),
     }

@@ -26,7 +26,7 @@ pub use config::Config;
 pub use deployment::Deployment;
 pub use guardrail::{Guardrail, GuardrailVersion};
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
-pub use limits::ThingLimits;
+pub use limits::ObjectLimits;
 pub use mcp::{
     McpCapability, McpClient, McpConnection, McpGrant, McpIntegration, McpServer, McpServerCapability, McpUserAccess,
 };

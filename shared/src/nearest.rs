@@ -98,11 +98,11 @@ static OTHER_WORDS: &[(&str, &str)] = &[
 ];
 
 /// Longer names are nobody's slip of the finger.
-const LONGEST: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// The known name that was most likely meant. `known` is small: fields of an object, values of a field.
 pub fn nearest<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if sent.is_empty() || sent.len() > LONGEST {
+    if sent.is_empty() || sent.len() > MAX_NAME {
         return None;
     }
     let known: Vec<&str> = known.into_iter().collect();
@@ -127,14 +127,14 @@ pub fn nearest<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// The only name that begins or ends with what was sent: `color` is `color_code`, `token` is `vault_token`.
 fn whole_of<'a>(plain: &str, known: &[&'a str]) -> Option<&'a str> {
-    const SHORTEST: usize = 4;
+    const MIN_PART: usize = 4;
     let is_part = |one: &&&str| {
         let whole = self::plain(one);
         whole.starts_with(plain) || whole.ends_with(plain)
     };
     let mut found = known.iter().filter(is_part);
     match (found.next(), found.next()) {
-        (Some(one), None) if plain.chars().count() >= SHORTEST => Some(one),
+        (Some(one), None) if plain.chars().count() >= MIN_PART => Some(one),
         _ => None,
     }
 }
@@ -142,7 +142,7 @@ fn whole_of<'a>(plain: &str, known: &[&'a str]) -> Option<&'a str> {
 /// The known name that was surely meant: one slip of the finger, in long names two. For names that may as well be
 /// somebody else's, where `nearest` would guess too much.
 pub fn slip<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if sent.is_empty() || sent.len() > LONGEST {
+    if sent.is_empty() || sent.len() > MAX_NAME {
         return None;
     }
     let allowed = (sent.len() / 6).clamp(1, 2);

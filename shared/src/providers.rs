@@ -243,8 +243,8 @@ impl ProviderEntry {
 
     /// The name by which wires tell models apart.
     fn known_name<'m>(&self, model: &'m str) -> &'m str {
-        let said = self.inference_profiles.as_ref().and_then(|_| foundation_model(model));
-        said.unwrap_or(model)
+        let named = self.inference_profiles.as_ref().and_then(|_| foundation_model(model));
+        named.unwrap_or(model)
     }
 
     /// The families that need no code.
@@ -297,8 +297,8 @@ impl ProviderEntry {
 
     /// What fills a place of the address or of a path: the first of its fields that `field` knows, else the default.
     pub fn placed<'v>(&'v self, place: &str, field: impl Fn(&str) -> Option<&'v str>) -> Option<&'v str> {
-        let said = self.placement.get(place).into_iter().flatten().find_map(|name| field(name));
-        said.or_else(|| self.options.get(place).map(String::as_str))
+        let named = self.placement.get(place).into_iter().flatten().find_map(|name| field(name));
+        named.or_else(|| self.options.get(place).map(String::as_str))
     }
 
     /// The fields of a config or an account that fill a place, strongest first.

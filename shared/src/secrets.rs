@@ -66,8 +66,8 @@ impl FetchError {
 }
 
 /// What an HTTP status means for any of the managers, when its body has nothing better to say.
-fn refused(status: u16, said: &str) -> FetchError {
-    let what = if said.is_empty() { format!("status {status}") } else { format!("status {status}, {said}") };
+fn refused(status: u16, message: &str) -> FetchError {
+    let what = if message.is_empty() { format!("status {status}") } else { format!("status {status}, {message}") };
     match status {
         404 => FetchError::Missing(what),
         429 | 500.. => FetchError::Away(what),

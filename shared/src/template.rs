@@ -25,7 +25,7 @@ pub(crate) use lookup::printed;
 pub use render::{Escape, Partials, RenderBudget, render, render_within};
 
 /// A longer template is refused.
-pub const LARGEST: usize = 1 << 20;
+pub const MAX_SIZE: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Template {
@@ -61,7 +61,7 @@ impl Name {
 
 impl Template {
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        if text.len() > LARGEST {
+        if text.len() > MAX_SIZE {
             return Err(TemplateError::TooLong);
         }
         Ok(Self { text: text.into(), nodes: parse::parse(scan::scan(text)?)? })

@@ -31,7 +31,7 @@ fn texts() -> Vec<String> {
 }
 
 /// What is longer never becomes a request: see the next test.
-const LONGEST_QUERY: usize = 65_000;
+const MAX_QUERY: usize = 65_000;
 
 fn name(text: &str) -> String {
     format!("{:?}…", text.chars().take(30).collect::<String>())
@@ -48,9 +48,9 @@ async fn every_filter_of_every_list_survives_anything() {
     // Encoded once: a megabyte takes as long as many requests.
     let texts: Vec<(String, String)> = texts()
         .into_iter()
-        .filter(|text| text.len() <= LONGEST_QUERY)
+        .filter(|text| text.len() <= MAX_QUERY)
         .map(|text| (url::form_urlencoded::byte_serialize(text.as_bytes()).collect(), text))
-        .filter(|(encoded, _): &(String, String)| encoded.len() <= LONGEST_QUERY)
+        .filter(|(encoded, _): &(String, String)| encoded.len() <= MAX_QUERY)
         .collect();
     // Several at a time, so that the service and those who judge it use different cores.
     let walks = futures::stream::iter(filters).for_each_concurrent(8, async |(path, parameter)| {

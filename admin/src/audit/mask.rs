@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 const MASK: &str = "*****";
 /// Bodies beyond this are kept as their size: the trail is for reading.
-const LONGEST_BODY: usize = 64 << 10;
+const MAX_BODY: usize = 64 << 10;
 
 static SHOWN_HEADERS: &[&str] = &[
     "accept",
@@ -66,7 +66,7 @@ pub fn body(body: &[u8]) -> Option<Value> {
     if body.is_empty() {
         return None;
     }
-    if body.len() > LONGEST_BODY {
+    if body.len() > MAX_BODY {
         return Some(json!({ "bytes": body.len() }));
     }
     // What is not JSON could be anything, a secret included.
@@ -195,7 +195,7 @@ mod tests {
     fn a_body_that_is_large_or_no_json_is_kept_as_its_size() {
         assert_eq!(body(b""), None);
         assert_eq!(body(b"s3cret"), Some(json!({ "bytes": 6 })));
-        let large = format!("\"{}\"", "x".repeat(LONGEST_BODY));
+        let large = format!("\"{}\"", "x".repeat(MAX_BODY));
         assert_eq!(body(large.as_bytes()), Some(json!({ "bytes": large.len() })));
         assert_eq!(body(b"{\"a\": \"\\u0000\"}"), Some(json!({ "a": "\u{fffd}" })));
     }

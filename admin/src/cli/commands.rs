@@ -75,7 +75,7 @@ pub async fn verify_audit(
 }
 
 /// The most days that are looked at by one command.
-const MOST_DAYS: i64 = 3660;
+const MAX_DAYS: i64 = 3660;
 
 /// Compares figures with logs, each day in a transaction of its own, the latest first.
 pub async fn verify_figures(
@@ -86,8 +86,8 @@ pub async fn verify_figures(
     let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
     let mut client = db::connect(&unbounded).await?;
     let mut day = until.unwrap_or_else(|| Utc::now().date_naive() - Days::new(1));
-    if (day - from).num_days() > MOST_DAYS {
-        anyhow::bail!("name at most {MOST_DAYS} days");
+    if (day - from).num_days() > MAX_DAYS {
+        anyhow::bail!("name at most {MAX_DAYS} days");
     }
     let mut verdicts = Vec::new();
     while day >= from {

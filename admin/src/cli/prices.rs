@@ -216,7 +216,7 @@ fn add_provider(lines: &mut Vec<String>, provider: &ProviderPlan) {
     let (mut rows, mut staying) = (Vec::new(), Vec::new());
     for change in &provider.changes {
         match change {
-            RowChange::Gone { model, kept_as_of: Some(_) } => staying.push(model.as_str()),
+            RowChange::Gone { model, stays_as_of: Some(_) } => staying.push(model.as_str()),
             change => rows.push(format!("  {change}")),
         }
     }

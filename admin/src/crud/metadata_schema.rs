@@ -47,12 +47,12 @@ struct Property {
     _examples: Option<Vec<String>>,
 }
 
-const LARGEST: usize = 64 << 10;
+const MAX_SIZE: usize = 64 << 10;
 
 /// A schema as it was sent, if all of it can be enforced.
 pub fn checked(schema: Value) -> Result<Value, ApiError> {
-    if schema.to_string().len() > LARGEST {
-        return Err(ApiError::invalid(format!("must not be larger than {LARGEST} bytes")));
+    if schema.to_string().len() > MAX_SIZE {
+        return Err(ApiError::invalid(format!("must not be larger than {MAX_SIZE} bytes")));
     }
     let read = parse(&schema)?;
     if read.kind != "object" {
@@ -178,7 +178,7 @@ mod tests {
             assert!(checked(schema.clone()).is_err(), "{schema}");
         }
         let mut large = schema();
-        large["title"] = "x".repeat(LARGEST).into();
+        large["title"] = "x".repeat(MAX_SIZE).into();
         assert!(checked(large).is_err());
     }
 }

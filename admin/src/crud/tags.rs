@@ -4,12 +4,12 @@ use crate::http::{ApiError, Query, text};
 use serde_json::{Map, Value};
 use shared::db::table::Filter;
 
-const MOST: usize = 100;
+const MAX_TAGS: usize = 100;
 
 /// A map of texts.
 pub fn checked(sent: Map<String, Value>) -> Result<Value, ApiError> {
-    if sent.len() > MOST {
-        return Err(ApiError::field("tags", format!("must be at most {MOST}")));
+    if sent.len() > MAX_TAGS {
+        return Err(ApiError::field("tags", format!("must be at most {MAX_TAGS}")));
     }
     for (name, value) in &sent {
         let field = || format!("tags.{}", name.chars().take(64).collect::<String>());

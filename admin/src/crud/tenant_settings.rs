@@ -10,11 +10,11 @@ use std::ops::RangeInclusive;
 
 /// The longest lifetime of keys, in seconds: a hundred years. Longer is a slip of the keyboard, and times must stay
 /// within what can be written.
-const LONGEST: i64 = 100 * 365 * 86400;
+const MAX_LIFETIME: i64 = 100 * 365 * 86400;
 
 /// A lifetime as an organisation or a workspace may set it; zero is none.
 pub fn seconds(field: &str, sent: i64) -> Result<i64, ApiError> {
-    within(field, sent, 0..=LONGEST)
+    within(field, sent, 0..=MAX_LIFETIME)
 }
 
 /// A number of keys; -1 is unlimited.
@@ -135,8 +135,8 @@ pub fn docs() -> (Schema, Schema) {
         .may("cost_in_answers", switch())
         .may("plain_model_names", switch())
         .may("own_credentials", switch())
-        .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null().says("In seconds; 0 is for ever."))
-        .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
+        .may("user_api_key_ttl", schema::whole(0..=MAX_LIFETIME).eg(86400).or_null().says("In seconds; 0 is for ever."))
+        .may("user_api_key_max_ttl", schema::whole(0..=MAX_LIFETIME).eg(604_800).or_null())
         .may(
             "user_api_key_count",
             schema::whole(-1..=i64::from(i32::MAX)).eg(10).or_null().says("-1 is without limit."),

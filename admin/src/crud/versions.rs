@@ -25,7 +25,7 @@ pub trait Versioned: Resource {
     /// Of the list of versions, each of which has its content.
     const VERSION_PAGES: PageSizes = Self::PAGES;
     /// More versions of one resource are refused.
-    const MOST_VERSIONS: i32 = i32::MAX;
+    const MAX_VERSIONS: i32 = i32::MAX;
 
     fn version_id(&self) -> Uuid;
     fn content(&self) -> &Value;
@@ -65,7 +65,7 @@ pub async fn keep<R: Versioned>(resource: &R, action: &Action<'_>) -> Result<(),
     let (version, id) = (resource.version_id(), resource.id());
     let noted = action.tx.query_opt(&sql, &[&version, &organisation, &id, resource.content(), &by]).await?;
     let number: Option<i32> = noted.map(|row| row.try_get("number")).transpose()?;
-    within(number, R::MOST_VERSIONS)
+    within(number, R::MAX_VERSIONS)
 }
 
 /// A number that is refused is not kept: the transaction ends with the refusal.

@@ -43,16 +43,16 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, ApiError> {
 /// Reads and forgets what a refused request is still sending. Closing at once would make the kernel reset the
 /// connection, and the client would see that instead of the refusal.
 pub fn discard(mut body: Body) {
-    const MOST: usize = 64 << 20;
-    const LONGEST: Duration = Duration::from_secs(5);
+    const MAX_DISCARDED: usize = 64 << 20;
+    const MAX_TIME: Duration = Duration::from_secs(5);
     if axum::body::HttpBody::is_end_stream(&body) {
         return;
     }
-    tokio::spawn(tokio::time::timeout(LONGEST, async move {
+    tokio::spawn(tokio::time::timeout(MAX_TIME, async move {
         let mut seen = 0;
         while let Some(Ok(frame)) = body.frame().await {
             seen += frame.data_ref().map_or(0, Bytes::len);
-            if seen > MOST {
+            if seen > MAX_DISCARDED {
                 break;
             }
         }

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, header};
 use uuid::Uuid;
 
 /// Nobody saw more states of one object than that.
-const MOST_TAGS: usize = 50;
+const MAX_TAGS: usize = 50;
 const IF_MATCH: &str = "If-Match";
 
 /// An object is told from its other states by when it was changed.
@@ -34,7 +34,7 @@ impl<'a> IfMatch<'a> {
             for tag in text.split(',').map(str::trim) {
                 let opaque = tag.strip_prefix("W/").unwrap_or(tag);
                 let is_quoted = opaque.len() >= 2 && opaque.starts_with('"') && opaque.ends_with('"');
-                if !is_quoted || tags.len() == MOST_TAGS {
+                if !is_quoted || tags.len() == MAX_TAGS {
                     return Err(malformed());
                 }
                 tags.push(tag);
@@ -52,7 +52,7 @@ impl<'a> IfMatch<'a> {
 }
 
 fn malformed() -> ApiError {
-    ApiError::field(IF_MATCH, format!("must be `*` or at most {MOST_TAGS} tags in quotes, as `ETag` has them"))
+    ApiError::field(IF_MATCH, format!("must be `*` or at most {MAX_TAGS} tags in quotes, as `ETag` has them"))
 }
 
 /// It was sent for an operation that holds no object to compare it with.
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(IfMatch::sent(&headers).unwrap(), Some(IfMatch::Tags(vec!["\"a\"", "\"b\"", "\"c\""])));
         let headers = sent(&["W/\"a\""]);
         assert!(!IfMatch::sent(&headers).unwrap().unwrap().holds("\"a\""));
-        let many = vec!["\"a\""; MOST_TAGS + 1].join(",");
+        let many = vec!["\"a\""; MAX_TAGS + 1].join(",");
         for wrong in ["a", "\"a", "\"", "", "\"a\",", many.as_str()] {
             assert!(IfMatch::sent(&sent(&[wrong])).is_err(), "{wrong}");
         }

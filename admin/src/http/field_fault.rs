@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use shared::nearest::nearest;
 
 /// A list that is longer than this teaches nobody.
-const MOST_ALLOWED: usize = 200;
+const MAX_ALLOWED: usize = 200;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldFault {
@@ -27,7 +27,7 @@ impl FieldFault {
 
     /// A value that is none of those that may stand here.
     pub fn not_among(field: impl Into<String>, sent: &str, allowed: &[&str]) -> Self {
-        let quoted: Vec<String> = allowed.iter().take(MOST_ALLOWED).map(|one| format!("`{one}`")).collect();
+        let quoted: Vec<String> = allowed.iter().take(MAX_ALLOWED).map(|one| format!("`{one}`")).collect();
         let message = match quoted.as_slice() {
             [one] => format!("must be {one}"),
             // Long lists are in `allowed`; a message is to be read.
@@ -57,7 +57,7 @@ impl FieldFault {
     }
 
     fn allowing<'a>(mut self, allowed: impl IntoIterator<Item = &'a str>) -> Self {
-        self.allowed = allowed.into_iter().take(MOST_ALLOWED).map(str::to_owned).collect();
+        self.allowed = allowed.into_iter().take(MAX_ALLOWED).map(str::to_owned).collect();
         self
     }
 

@@ -60,8 +60,8 @@ pub fn parse_bytes<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
 
 /// Where it breaks off being JSON. The parser's words about that are about punctuation and repeat nothing of the body.
 fn not_json(error: &serde_json::Error) -> ApiError {
-    let said = error.to_string();
-    let why = said.rsplit_once(" at line ").map_or(said.as_str(), |(why, _)| why);
+    let message = error.to_string();
+    let why = message.rsplit_once(" at line ").map_or(message.as_str(), |(why, _)| why);
     let (line, column) = (error.line(), error.column());
     ApiError::invalid(format!("The body is not valid JSON: {why} (line {line}, column {column})"))
 }

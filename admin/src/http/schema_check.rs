@@ -8,13 +8,13 @@ use super::FieldFault;
 use serde_json::{Map, Value};
 
 /// As many as somebody reads.
-const MOST: usize = 50;
+const MAX_FAULTS: usize = 50;
 /// Of an object with more fields, only the nearest name is told.
-const MOST_NAMES: usize = 60;
+const MAX_NAMES: usize = 60;
 /// A path holds names that the client chose.
-const LONGEST_PATH: usize = 300;
+const MAX_PATH: usize = 300;
 /// Texts up to this are repeated.
-const LONGEST_VALUE: usize = 100;
+const MAX_VALUE: usize = 100;
 
 /// Names that begin so are fields, too: `{"x-prefixes": ["masked_"]}`.
 pub const PREFIXES: &str = "x-prefixes";
@@ -53,7 +53,7 @@ struct Walk {
 
 impl Walk {
     fn visit(&mut self, schema: &Value, value: &Value, at: &Place) {
-        if self.found.count() >= MOST {
+        if self.found.count() >= MAX_FAULTS {
             return;
         }
         if let Some(forms) = schema.get("anyOf").and_then(Value::as_array) {
@@ -158,12 +158,12 @@ impl Walk {
 
     fn unknown(&mut self, is_closed: bool, name: &str, known: &Map<String, Value>, at: &Place) {
         // A name is compared with every known one, and a body may hold a hundred thousand.
-        if self.found.count() >= MOST {
+        if self.found.count() >= MAX_FAULTS {
             return;
         }
         let names = known.keys().map(String::as_str).filter(|name| !name.is_empty());
         let mut fault = FieldFault::unknown(short(&at.path), name, "a field of this object", names);
-        if known.len() > MOST_NAMES {
+        if known.len() > MAX_NAMES {
             fault.allowed.clear();
         }
         match is_closed {
@@ -177,7 +177,7 @@ impl Walk {
     }
 
     fn add(&mut self, fault: FieldFault) {
-        if self.found.count() < MOST {
+        if self.found.count() < MAX_FAULTS {
             self.found.faults.push(fault);
         }
     }
@@ -252,7 +252,7 @@ fn spoken(kinds: &[&str]) -> String {
 
 fn shown(value: &Value, at: &Place) -> Option<Value> {
     let is_short = match value {
-        Value::String(text) => text.chars().count() <= LONGEST_VALUE,
+        Value::String(text) => text.chars().count() <= MAX_VALUE,
         Value::Number(_) | Value::Bool(_) => true,
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     };
@@ -264,11 +264,7 @@ fn as_text(value: &Value) -> String {
 }
 
 fn short(path: &str) -> String {
-    if path.len() <= LONGEST_PATH {
-        path.to_owned()
-    } else {
-        path.chars().take(LONGEST_PATH / 4).chain(['…']).collect()
-    }
+    if path.len() <= MAX_PATH { path.to_owned() } else { path.chars().take(MAX_PATH / 4).chain(['…']).collect() }
 }
 
 #[cfg(test)]

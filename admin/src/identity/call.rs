@@ -46,7 +46,7 @@ pub struct RequestOrigin {
 }
 
 /// Warnings of one answer; whoever earns more has read enough.
-const MOST_WARNINGS: usize = 50;
+const MAX_WARNINGS: usize = 50;
 
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
@@ -84,7 +84,7 @@ impl RequestOrigin {
     /// Something that the caller should know although the request succeeds; never a value that was sent.
     pub fn warn(&self, text: String) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if warnings.len() < MOST_WARNINGS {
+        if warnings.len() < MAX_WARNINGS {
             warnings.push(text);
         }
     }

@@ -46,7 +46,7 @@ pub enum SameSite {
 }
 
 /// Longer is none of ours.
-const LONGEST: usize = 128;
+const MAX_COOKIE: usize = 128;
 
 impl CookieNames {
     pub fn new(public_url: &str) -> Self {
@@ -90,7 +90,7 @@ impl CookieNames {
 }
 
 fn is_token(value: &str) -> bool {
-    (1..=LONGEST).contains(&value.len())
+    (1..=MAX_COOKIE).contains(&value.len())
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 

@@ -29,7 +29,7 @@ impl Tokens {
     pub fn new(settings: &settings::Jwt, outbound: Arc<Outbound>) -> Self {
         let fetch = move |url: String| {
             let outbound = outbound.clone();
-            async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
+            async move { outbound.get(&url, key_ring::MAX_SET).await }.boxed()
         };
         Self { settings: settings.clone(), ring: KeyRing::new(Box::new(fetch)), failures: Mutex::default() }
     }

@@ -13,7 +13,7 @@ pub const JOB: Job =
     Job { name: "delete_objects", every: Duration::from_secs(30), work: |app, tx| work(app, tx).boxed() };
 
 /// A folder may hold millions of objects; the transaction must not wait for them all.
-const LONGEST: Duration = Duration::from_secs(40);
+const MAX_TIME: Duration = Duration::from_secs(40);
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const NEXT: &str = "SELECT folder FROM object_deletions WHERE noted_at <= now() ORDER BY noted_at LIMIT 1
@@ -28,7 +28,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
             false => app.log_store.delete_prefix(folder).await.map(drop),
         }
     };
-    match tokio::time::timeout(LONGEST, deletion).await {
+    match tokio::time::timeout(MAX_TIME, deletion).await {
         Ok(Ok(())) => {
             tx.execute(DONE, &[&folder]).await?;
             Ok(JobRun { items: 1, is_all: false })

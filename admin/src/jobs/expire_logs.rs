@@ -18,8 +18,8 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // Dropping a day waits for everybody who reads or writes logs, and they wait behind it: better to come again later.
     const PATIENCE: &str = "1s";
     const TODAY: &str = "SELECT (now() AT TIME ZONE 'UTC')::date";
-    let kept = app.retention.log_days();
-    let Some(oldest) = oldest_kept(tx.query_one(TODAY, &[]).await?.try_get(0)?, kept) else {
+    let retention_days = app.retention.log_days();
+    let Some(oldest) = oldest_day(tx.query_one(TODAY, &[]).await?.try_get(0)?, retention_days) else {
         return Ok(JobRun { items: 0, is_all: true });
     };
     let due: Vec<NaiveDate> = days::days(tx).await?.into_iter().filter(|day| *day < oldest).collect();
@@ -28,7 +28,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     note_bodies(tx, *day).await?;
     usage_slots::seal(tx, days::end_of(*day)).await?;
     days::drop_day(tx, *day, PATIENCE).await?;
-    tracing::info!(%day, kept_days = kept, "a day of logs was dropped");
+    tracing::info!(%day, retention_days = retention_days, "a day of logs was dropped");
     Ok(JobRun { items: 1, is_all: due.len() == 1 })
 }
 
@@ -42,7 +42,7 @@ async fn note_bodies(tx: &Transaction<'_>, day: NaiveDate) -> anyhow::Result<()>
 }
 
 /// The first day of which something may still be younger than so many days; none when all are kept.
-fn oldest_kept(today: NaiveDate, days: u32) -> Option<NaiveDate> {
+fn oldest_day(today: NaiveDate, days: u32) -> Option<NaiveDate> {
     (days > 0).then(|| today.checked_sub_days(Days::new(days.into()))).flatten()
 }
 
@@ -58,7 +58,7 @@ mod tests {
             ("2026-03-31", 1, Some(day("2026-03-30"))),
             ("2026-03-31", 0, None),
         ] {
-            assert_eq!(oldest_kept(day(today), days), expected, "{today} {days}");
+            assert_eq!(oldest_day(day(today), days), expected, "{today} {days}");
         }
     }
 }

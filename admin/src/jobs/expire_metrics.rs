@@ -13,10 +13,10 @@ pub const JOB: Job =
 
 const AT_ONCE: i64 = 10_000;
 /// Limits add up the days of a month: however short metrics are kept, totals must outlast that.
-const COUNTERS_KEPT: u32 = 62;
-const WINDOWS_KEPT: u32 = 2;
+const COUNTER_DAYS: u32 = 62;
+const WINDOW_DAYS: u32 = 2;
 /// Days. Narrow slots are for graphs of the last hours.
-const MINUTES_KEPT: i32 = 2;
+const MINUTE_DAYS: i32 = 2;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // By place instead of by key, because the keys are long; `IN` would not use it.
@@ -28,23 +28,23 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
         SELECT ctid FROM usage_counters
         WHERE period <> 'total' AND (period IN ('minute', 'hour') OR scope = 'policy' OR scope LIKE '%\\_rate')
           AND starts_at < now() - make_interval(days => CASE period WHEN 'week' THEN $1 + 7 ELSE $1 END) LIMIT $2))";
-    let kept = app.retention.metrics_days();
+    let retention_days = app.retention.metrics_days();
     let mut done = JobRun { items: 0, is_all: true };
     // Zero keeps what is shown for ever.
-    let shown = (kept > 0).then_some((COUNTERS, kept.max(COUNTERS_KEPT)));
-    for (sql, days) in [(WINDOWS, WINDOWS_KEPT)].into_iter().chain(shown) {
+    let shown = (retention_days > 0).then_some((COUNTERS, retention_days.max(COUNTER_DAYS)));
+    for (sql, days) in [(WINDOWS, WINDOW_DAYS)].into_iter().chain(shown) {
         let deleted = tx.execute(sql, &[&i32::try_from(days)?, &AT_ONCE]).await?;
         done.items += deleted;
         done.is_all &= deleted < AT_ONCE.unsigned_abs();
     }
-    let deleted = expire_slots(tx, kept).await?;
+    let deleted = expire_slots(tx, retention_days).await?;
     done.items += deleted;
     done.is_all &= deleted < AT_ONCE.unsigned_abs();
     Ok(done)
 }
 
 /// First it is noted that there are none any more, for who reads; then they are deleted in pieces.
-async fn expire_slots(tx: &Transaction<'_>, kept: u32) -> anyhow::Result<u64> {
+async fn expire_slots(tx: &Transaction<'_>, retention_days: u32) -> anyhow::Result<u64> {
     const KEEP: &str = "UPDATE usage_slots_kept SET
         minutes_from = greatest(minutes_from, date_trunc('day', now(), 'UTC') - make_interval(days => $1)),
         begins_at = CASE WHEN $2 = 0 THEN begins_at
@@ -53,6 +53,6 @@ async fn expire_slots(tx: &Transaction<'_>, kept: u32) -> anyhow::Result<u64> {
         SELECT s.ctid FROM usage_slots s, usage_slots_kept k
         WHERE (s.size = 1 AND s.slot < k.minutes_from) OR s.slot < k.begins_at LIMIT $1))";
     usage_slots::lock(tx).await?;
-    tx.execute(KEEP, &[&MINUTES_KEPT, &i32::try_from(kept)?]).await?;
+    tx.execute(KEEP, &[&MINUTE_DAYS, &i32::try_from(retention_days)?]).await?;
     Ok(tx.execute(DELETE, &[&AT_ONCE]).await?)
 }

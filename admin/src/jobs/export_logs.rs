@@ -15,7 +15,7 @@ pub const JOB: Job = Job { name: "export_logs", every: Duration::from_secs(2), w
 /// An export fails when so many steps failed one after the other.
 const PATIENCE: i32 = 5;
 /// A step that takes longer is given up, before the transaction is.
-const LONGEST: Duration = Duration::from_secs(45);
+const MAX_STEP_TIME: Duration = Duration::from_secs(45);
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // Whoever cancels it waits for this step, or this step for them.
@@ -27,7 +27,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     let Some(row) = tx.query_opt(&next, &[]).await? else { return Ok(JobRun { items: 0, is_all: true }) };
     let export = RunningExport::from_row(&row)?;
     tx.batch_execute("SAVEPOINT step").await?;
-    let stepped = tokio::time::timeout(LONGEST, export.step(app, tx)).await;
+    let stepped = tokio::time::timeout(MAX_STEP_TIME, export.step(app, tx)).await;
     let stepped = stepped.unwrap_or_else(|_| Err(StepError::Store(Error::Away("a step takes too long".into()))));
     match stepped {
         // At least one, so that an export of nothing shows that it was worked at.

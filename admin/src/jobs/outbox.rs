@@ -14,7 +14,7 @@ use uuid::Uuid;
 const LOOK: Duration = Duration::from_secs(5);
 const AT_ONCE: i64 = 20;
 /// Each attempt doubles the pause from a minute to some hours; the last is made after about three days.
-const MOST_ATTEMPTS: i32 = 16;
+const MAX_ATTEMPTS: i32 = 16;
 
 /// Sends for the life of the process.
 pub async fn keep_sending(app: App) {
@@ -61,7 +61,7 @@ pub async fn send(app: &App) -> Result<usize, ApiError> {
                 true
             }
             Err(error) => {
-                let is_given_up = attempts >= MOST_ATTEMPTS;
+                let is_given_up = attempts >= MAX_ATTEMPTS;
                 tracing::error!(kind, attempts, is_given_up, error = format!("{error:#}"), "mail was not taken");
                 is_given_up
             }

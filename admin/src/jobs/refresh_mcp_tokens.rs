@@ -13,14 +13,14 @@ use uuid::Uuid;
 pub const JOB: Job =
     Job { name: "refresh_mcp_tokens", every: Duration::from_secs(5), work: |app, tx| work(app, tx).boxed() };
 
-const MOST: i64 = 8;
+const MAX_AT_ONCE: i64 = 8;
 const AT_ONCE: usize = 4;
 
 async fn work(_: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const EXPIRED: &str = "DELETE FROM mcp_oauth_states WHERE expires_at < clock_timestamp()";
     let expired = tx.execute(EXPIRED, &[]).await?;
     let (connections, clients) = due(tx).await?;
-    Ok(JobRun { items: expired, is_all: connections.len().max(clients.len()) < MOST as usize })
+    Ok(JobRun { items: expired, is_all: connections.len().max(clients.len()) < MAX_AT_ONCE as usize })
 }
 
 /// Each as far as nobody else is at it.
@@ -58,5 +58,5 @@ async fn due(db: &impl GenericClient) -> Result<(Vec<Uuid>, Vec<Uuid>), tokio_po
 }
 
 async fn ids(db: &impl GenericClient, sql: &str) -> Result<Vec<Uuid>, tokio_postgres::Error> {
-    db.query(sql, &[&MOST]).await?.iter().map(|row| row.try_get("id")).collect()
+    db.query(sql, &[&MAX_AT_ONCE]).await?.iter().map(|row| row.try_get("id")).collect()
 }

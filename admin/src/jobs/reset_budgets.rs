@@ -50,10 +50,10 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     if !app.features.usage_limits_enabled {
         return Ok(done);
     }
-    for thing in OWNERS {
-        let rows = tx.query(&thing.due(), &[&(AT_ONCE as i64)]).await?;
+    for budget_owner in OWNERS {
+        let rows = tx.query(&budget_owner.due(), &[&(AT_ONCE as i64)]).await?;
         for row in &rows {
-            reset(tx, thing, row).await?;
+            reset(tx, budget_owner, row).await?;
         }
         done.items += rows.len() as u64;
         done.is_all &= rows.len() < AT_ONCE;
@@ -61,14 +61,14 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     Ok(done)
 }
 
-async fn reset(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
+async fn reset(tx: &Transaction<'_>, budget_owner: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
     let (stored, now): (Value, DateTime<Utc>) = (row.try_get("budget")?, row.try_get("now")?);
     let limits = UsageLimits::from_stored(&stored, None).and_then(|limits| limits.caught_up(now));
     // A time without a schedule is not written by anybody; it must not stop the others.
     let Some((fresh, began)) = limits else { return Ok(()) };
     let id: Uuid = row.try_get("id")?;
-    tx.execute(&thing.reset(), &[&id, &(thing.wrapped)(fresh.stored()), &began]).await?;
-    let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, thing.resource_type, "update");
+    tx.execute(&budget_owner.reset(), &[&id, &(budget_owner.wrapped)(fresh.stored()), &began]).await?;
+    let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, budget_owner.resource_type, "update");
     record.workspace_id = row.try_get("workspace_id")?;
     record.resource_id = Some(row.try_get("called")?);
     record.before = Some(json!({ "usage_limits": stored }));

@@ -59,10 +59,10 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     if !app.features.usage_limits_enabled {
         return Ok(done);
     }
-    for thing in OWNERS {
-        let rows = tx.query(&thing.reached(), &[&(AT_ONCE as i64)]).await?;
+    for budget_owner in OWNERS {
+        let rows = tx.query(&budget_owner.reached(), &[&(AT_ONCE as i64)]).await?;
         for row in &rows {
-            tell(app, tx, thing, row).await?;
+            tell(app, tx, budget_owner, row).await?;
         }
         done.items += rows.len() as u64;
         done.is_all &= rows.len() < AT_ONCE;
@@ -70,33 +70,33 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     Ok(done)
 }
 
-async fn tell(app: &App, tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
+async fn tell(app: &App, tx: &Transaction<'_>, budget_owner: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
     let stored: Value = row.try_get("budget")?;
     let Some(limits) = UsageLimits::from_stored(&stored, row.try_get("used")?) else { return Ok(()) };
     let used = limits.used();
     // Used up before the alert of the threshold was sent: one alert covers both.
     let crossing = limits.marks().crossed(used);
-    let told = limits.clone().after_alert(crossing.unwrap_or(BudgetCrossing::Exhausted));
+    let alerted = limits.clone().after_alert(crossing.unwrap_or(BudgetCrossing::Exhausted));
     let (id, called): (Uuid, String) = (row.try_get("id")?, row.try_get("called")?);
-    tx.execute(&thing.mark(), &[&id, &(thing.wrapped)(told.stored()), &limits.is_exhausted()]).await?;
+    tx.execute(&budget_owner.mark(), &[&id, &(budget_owner.wrapped)(alerted.stored()), &limits.is_exhausted()]).await?;
     let Some(crossing) = crossing else { return Ok(()) };
     let (organisation, workspace): (Uuid, Option<Uuid>) =
         (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
-    let mut record = AuditRecord::by_system(organisation, thing.resource_type, action(crossing));
+    let mut record = AuditRecord::by_system(organisation, budget_owner.resource_type, action(crossing));
     record.workspace_id = workspace;
     record.resource_id = Some(called.clone());
-    record.after = Some(json!({ "current_usage": used, "usage_limits": told.shown() }));
+    record.after = Some(json!({ "current_usage": used, "usage_limits": alerted.shown() }));
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
     let subject = BudgetNotice {
-        thing: &format!("{} {}", thing.spoken, name.as_deref().unwrap_or(&called)),
+        subject: &format!("{} {}", budget_owner.spoken, name.as_deref().unwrap_or(&called)),
         kind: limits.kind().into(),
         marks: *limits.marks(),
         used,
-        at: &format!("PUT {}{called}", thing.path),
+        at: &format!("PUT {}{called}", budget_owner.path),
         is_dry_run: false,
     };
-    let key = (thing.table == "api_keys").then_some(id);
+    let key = (budget_owner.table == "api_keys").then_some(id);
     for to in recipients::of_budget(tx, organisation, workspace, key).await? {
         outbox::put(tx, organisation, &budget::letter(to, &subject, crossing)).await?;
     }

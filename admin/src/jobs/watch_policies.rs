@@ -67,9 +67,9 @@ async fn tell(app: &App, tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> 
         is_exhausted_alerts_sent: row.try_get("told_exhausted")?,
     };
     let crossing = marks.crossed(used);
-    let told = marks.after_alert(crossing.unwrap_or(BudgetCrossing::Exhausted));
+    let alerted = marks.after_alert(crossing.unwrap_or(BudgetCrossing::Exhausted));
     let status = if marks.is_exhausted(used) { "exhausted" } else { "active" };
-    let (threshold, exhausted) = (told.is_threshold_alerts_sent, told.is_exhausted_alerts_sent);
+    let (threshold, exhausted) = (alerted.is_threshold_alerts_sent, alerted.is_exhausted_alerts_sent);
     tx.execute(REMEMBER, &[&organisation, &id, &value_key, &threshold, &exhausted, &status]).await?;
     let Some(crossing) = crossing else { return Ok(()) };
     let mut record = AuditRecord::by_system(organisation, "policies", action(crossing));
@@ -79,7 +79,7 @@ async fn tell(app: &App, tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> 
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
     let subject = BudgetNotice {
-        thing: &match (name.unwrap_or_else(|| id.to_string()), value_key.as_str()) {
+        subject: &match (name.unwrap_or_else(|| id.to_string()), value_key.as_str()) {
             (name, "") => format!("policy {name}"),
             (name, group) => format!("policy {name} for {group}"),
         },

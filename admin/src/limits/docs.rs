@@ -4,7 +4,7 @@ use super::RateRules;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
 
-const MOST: i64 = 1_000_000_000_000_000;
+const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
 /// As sent: an object, an array of at most one, or null for none.
 pub fn usage_limits() -> Schema {
@@ -31,8 +31,8 @@ pub fn usage_state() -> Schema {
 fn fields(object: Schema) -> Schema {
     object
         .may("type", schema::choice(&["cost", "tokens"]).or_null())
-        .may("credit_limit", schema::number(1).up_to(MOST).eg(500).or_null().says("In dollars, or in tokens."))
-        .may("alert_threshold", schema::number(1).up_to(MOST).eg(400).or_null().says("Below credit_limit."))
+        .may("credit_limit", schema::number(1).up_to(MAX_AMOUNT).eg(500).or_null().says("In dollars, or in tokens."))
+        .may("alert_threshold", schema::number(1).up_to(MAX_AMOUNT).eg(400).or_null().says("Below credit_limit."))
         .may("periodic_reset", schema::choice(&["monthly", "weekly"]).or_null())
         .may("periodic_reset_days", schema::whole(1..=365).or_null().eg(json!(null)))
         .may("next_usage_reset_at", schema::moment().or_null())
@@ -64,5 +64,5 @@ fn rate_limit(rates: &RateRules) -> Schema {
     schema::object(title)
         .need("type", schema::choice(&["requests", "tokens"]))
         .need("unit", schema::choice(rates.units))
-        .need("value", schema::whole(rates.least..=MOST).eg(100))
+        .need("value", schema::whole(rates.least..=MAX_AMOUNT).eg(100))
 }

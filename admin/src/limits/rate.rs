@@ -45,12 +45,12 @@ pub fn rate_limits(sent: Value, rates: &RateRules) -> Result<Vec<RateLimit>, Api
 }
 
 fn checked(limit: &RateLimit, earlier: &[RateLimit], rates: &RateRules) -> Result<(), ApiError> {
-    const MOST: i64 = 1_000_000_000_000_000;
+    const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
     if !rates.units.contains(&limit.unit.as_str()) {
         return Err(ApiError::field("unit", format!("must be one of {}", rates.units.join(", "))));
     }
-    if !(rates.least..=MOST).contains(&limit.value) {
-        return Err(ApiError::field("value", format!("must be at least {} and at most {MOST}", rates.least)));
+    if !(rates.least..=MAX_AMOUNT).contains(&limit.value) {
+        return Err(ApiError::field("value", format!("must be at least {} and at most {MAX_AMOUNT}", rates.least)));
     }
     if earlier.iter().any(|other| other.kind == limit.kind && other.unit == limit.unit) {
         return Err(ApiError::invalid("repeats a limit of the same type and unit"));

@@ -37,7 +37,7 @@ pub enum SlotCondition {
 }
 
 /// Figures that are held for one answer, at most. A question about more is left to Postgres, which has a disk.
-pub const MOST_FIGURES: usize = 300_000;
+pub const MAX_FIGURES: usize = 300_000;
 
 pub struct Counted {
     dimension: SlotDimension,
@@ -196,7 +196,7 @@ impl Counted {
     }
 
     fn is_bounded(&self) -> bool {
-        self.held + self.different.as_ref().map_or(0, |one| one.numbers.len() + one.slots.len()) <= MOST_FIGURES
+        self.held + self.different.as_ref().map_or(0, |one| one.numbers.len() + one.slots.len()) <= MAX_FIGURES
     }
 
     /// The measures of all.

@@ -3,7 +3,7 @@
 
 use super::period::Period;
 use chrono::{DateTime, Utc};
-use shared::db::usage_slots::{Kept, SlotSize};
+use shared::db::usage_slots::{Retention, SlotSize};
 use std::collections::BTreeSet;
 
 /// A stretch of time, and the slots that it is counted from; none for logs.
@@ -17,7 +17,7 @@ pub struct Piece {
 /// What is known of slots at one moment.
 #[derive(Debug)]
 pub struct SlotState {
-    pub kept: Kept,
+    pub retention: Retention,
     /// Beginnings of stale slots, the narrowest first.
     pub stale: [BTreeSet<DateTime<Utc>>; 4],
 }
@@ -45,8 +45,8 @@ pub fn cover(period: Period, widest: SlotSize, state: &SlotState) -> Vec<Piece> 
 impl SlotState {
     /// Whether a slot of this width begins here whose figures are exact.
     fn has(&self, size: SlotSize, at: DateTime<Utc>) -> bool {
-        let kept = if size == SlotSize::Minute { self.kept.minutes_from } else { self.kept.begins_at };
-        at >= kept && size.beginning(at) == at && !self.is_stale(at, size)
+        let begin = if size == SlotSize::Minute { self.retention.minutes_from } else { self.retention.begins_at };
+        at >= begin && size.beginning(at) == at && !self.is_stale(at, size)
     }
 
     /// A slot is stale with anything in it.
@@ -58,10 +58,10 @@ impl SlotState {
 
     /// Where the next slot could begin.
     fn next_try(&self, at: DateTime<Utc>) -> DateTime<Utc> {
-        if at < self.kept.begins_at {
-            return self.kept.begins_at;
+        if at < self.retention.begins_at {
+            return self.retention.begins_at;
         }
-        let size = if at < self.kept.minutes_from { SlotSize::HalfHour } else { SlotSize::Minute };
+        let size = if at < self.retention.minutes_from { SlotSize::HalfHour } else { SlotSize::Minute };
         size.beginning(at) + size.width()
     }
 }
@@ -75,8 +75,9 @@ mod tests {
     }
 
     fn state(stale: [&[&str]; 4]) -> SlotState {
-        let kept = Kept { begins_at: time("10T00:00:00"), minutes_from: time("14T00:00:00"), sealed_until: None };
-        SlotState { kept, stale: stale.map(|slots| slots.iter().map(|slot| time(slot)).collect()) }
+        let retention =
+            Retention { begins_at: time("10T00:00:00"), minutes_from: time("14T00:00:00"), sealed_until: None };
+        SlotState { retention, stale: stale.map(|slots| slots.iter().map(|slot| time(slot)).collect()) }
     }
 
     fn covered(from: &str, until: &str, widest: SlotSize, state: &SlotState) -> Vec<String> {

@@ -9,7 +9,7 @@ use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// One request has fewer targets than this.
-const MOST_ROWS: i64 = 256;
+const MAX_ROWS: i64 = 256;
 
 /// By the id of any of its logs, or else by the name of a trace.
 pub(super) async fn find(db: &impl GenericClient, view: &LogView, name: &str) -> Result<Vec<FoundLog>, ApiError> {
@@ -25,7 +25,7 @@ pub(super) async fn find(db: &impl GenericClient, view: &LogView, name: &str) ->
         Some(row) => of_request(view, row.try_get("trace_id")?, row.try_get("internal_trace_id")?),
         None => view.filter().equals("trace_id", name.to_owned()),
     };
-    let found = format!("SELECT {} FROM request_logs WHERE {} LIMIT {MOST_ROWS}", row::columns(), filter.sql());
+    let found = format!("SELECT {} FROM request_logs WHERE {} LIMIT {MAX_ROWS}", row::columns(), filter.sql());
     let rows = db.query(&found, &filter.values()).await?;
     Ok(rows.iter().map(|row| FoundLog::read(row, view)).collect::<Result<_, _>>()?)
 }

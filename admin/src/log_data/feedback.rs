@@ -67,7 +67,7 @@ pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<
         "SELECT model, count(*) AS total, round(avg(weighted), 10) AS weighted
          FROM (SELECT weighted, workspace_id AS given_in, trace_id AS given_on FROM {TABLE} WHERE {}) AS said
          JOIN (SELECT DISTINCT * FROM ({}) AS calls) AS spoken_of ON workspace_id = given_in AND trace_id = given_on
-         GROUP BY 1 ORDER BY total DESC, model LIMIT {MOST_MODELS}",
+         GROUP BY 1 ORDER BY total DESC, model LIMIT {MAX_MODELS}",
         given.sql(),
         SoughtTraces::calls(sought.as_ref(), &given.sql(), columns, &calls.sql_after(&given), values.len()),
     );
@@ -83,4 +83,4 @@ pub async fn models(db: &impl GenericClient, asked: &LogQuestion) -> Result<Vec<
     read.collect::<Result<_, tokio_postgres::Error>>().map_err(ApiError::from)
 }
 
-const MOST_MODELS: i64 = 1000;
+const MAX_MODELS: i64 = 1000;

@@ -40,9 +40,9 @@ const KEYS: &str = "api_key_ids";
 /// How far back a list goes that does not say how far.
 pub const DEFAULT_DAYS: i64 = 30;
 
-const MOST_PAIRS: usize = 20;
+const MAX_PAIRS: usize = 20;
 /// Items of a list.
-const MOST_ITEMS: usize = 100;
+const MAX_ITEMS: usize = 100;
 
 /// Everything that a query asks for.
 pub fn conditions(query: &Query) -> Result<Filter, ApiError> {
@@ -100,10 +100,10 @@ pub fn attributes(query: &Query) -> Result<Filter, ApiError> {
 
 /// Calls of whose traces something was thought.
 pub fn with_feedback(query: &Query) -> Result<Filter, ApiError> {
-    const SAID: &str = "EXISTS (SELECT FROM feedback f WHERE f.workspace_id = request_logs.workspace_id
+    const HAS_FEEDBACK: &str = "EXISTS (SELECT FROM feedback f WHERE f.workspace_id = request_logs.workspace_id
         AND f.trace_id = request_logs.trace_id AND f.weighted BETWEEN (?::numeric[])[1] AND (?::numeric[])[2])";
     let bounds = feedback_bounds(query)?;
-    Ok(bounds.map_or_else(Filter::default, |bounds| Filter::default().and(SAID, bounds)))
+    Ok(bounds.map_or_else(Filter::default, |bounds| Filter::default().and(HAS_FEEDBACK, bounds)))
 }
 
 /// Where a list begins that names no beginning: without one it would walk through the logs of all days. Whoever names a
@@ -211,8 +211,8 @@ fn decimal(query: &Query, name: &str, range: std::ops::RangeInclusive<Decimal>) 
 /// Every item is a condition more on every log that is looked at.
 fn list(query: &Query, name: &str) -> Result<Vec<String>, ApiError> {
     let items = query.list(name);
-    if items.len() > MOST_ITEMS {
-        return Err(ApiError::field(name, format!("must have at most {MOST_ITEMS} items")));
+    if items.len() > MAX_ITEMS {
+        return Err(ApiError::field(name, format!("must have at most {MAX_ITEMS} items")));
     }
     Ok(items)
 }
@@ -229,8 +229,8 @@ fn pairs(query: &Query) -> Result<Vec<Vec<Value>>, ApiError> {
     let Some(text) = query.text("metadata") else { return Ok(Vec::new()) };
     let wrong = || ApiError::field("metadata", MUST);
     let wanted: Map<String, Value> = serde_json::from_str(text).map_err(|_| wrong())?;
-    if wanted.len() > MOST_PAIRS {
-        return Err(ApiError::field("metadata", format!("must have at most {MOST_PAIRS} pairs")));
+    if wanted.len() > MAX_PAIRS {
+        return Err(ApiError::field("metadata", format!("must have at most {MAX_PAIRS} pairs")));
     }
     let is_storable = |text: &str| !text.contains('\0');
     let found = wanted.into_iter().map(|(name, value)| match &value {
@@ -301,7 +301,7 @@ pub fn documented_filters(doc: Doc) -> Doc {
     let own = [(ORG_MODEL, "openai__gpt-4o"), (STATUS_CODE, "200,429"), (KEYS, "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11")];
     let lists = LISTS.iter().map(|(name, _, example)| (*name, *example));
     for (name, example) in lists.chain(own) {
-        doc = doc.filter(name, text(example).says(&format!("One or several, with commas; at most {MOST_ITEMS}.")));
+        doc = doc.filter(name, text(example).says(&format!("One or several, with commas; at most {MAX_ITEMS}.")));
     }
     doc.filter("metadata", text("{\"_user\":\"ada\"}").says("A JSON object; all its pairs must match."))
 }

@@ -2,8 +2,8 @@
 
 use super::counted::{self, ValueOf};
 use super::dimension::{self, Dimension};
+use super::feedback_figures::{self, FeedbackFigures};
 use super::measure::{self, Measure};
-use super::said::{self, Said};
 use super::series::CountedRows;
 use super::slots::{CountedShape, Slots};
 use super::{LogView, row};
@@ -17,7 +17,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 /// Groups beyond so many are left out, after they were put in order.
-pub const MOST: i64 = 10_000;
+pub const MAX_GROUPS: i64 = 10_000;
 
 /// A page of groups.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ pub async fn groups(
         measure::columns(query.measures),
         filter.sql(),
     );
-    let grouped = format!("SELECT * FROM ({grouped}) AS every ORDER BY {order} LIMIT {}", MOST + 1);
+    let grouped = format!("SELECT * FROM ({grouped}) AS every ORDER BY {order} LIMIT {}", MAX_GROUPS + 1);
     // Counted apart from the page, so that a page beyond the last one knows how many there are.
     let sql = format!(
         "WITH grouped AS MATERIALIZED ({grouped}), counted AS (SELECT count(*) AS total FROM grouped)
@@ -117,12 +117,12 @@ pub async fn groups(
         n + 1,
         n + 2,
     );
-    let size = query.size.min(MOST.saturating_sub(query.offset).max(0));
+    let size = query.size.min(MAX_GROUPS.saturating_sub(query.offset).max(0));
     values.extend([&size as &(dyn ToSql + Sync), &query.offset]);
     let mut groups = Groups::default();
     for row in db.query(&sql, &values).await? {
         let total: i64 = row.try_get("total")?;
-        (groups.total, groups.is_capped) = (total.min(MOST), total > MOST);
+        (groups.total, groups.is_capped) = (total.min(MAX_GROUPS), total > MAX_GROUPS);
         if let Some(value) = row.try_get("value")? {
             let figures = measure::values(&row, query.measures.len())?;
             groups.rows.push(Group { value, second: row.try_get("second")?, figures });
@@ -148,8 +148,8 @@ async fn from_slots(
         }
         GroupBy::Metadata(name) => {
             let Some(found) = slots.by_metadata(db, filter, name).await? else { return Ok(None) };
-            let said = said::by_metadata(db, view, slots.period(), filter, name).await?;
-            Ok(Some(query.page(SlotKey::METADATA, &found, &said)))
+            let feedback = feedback_figures::by_metadata(db, view, slots.period(), filter, name).await?;
+            Ok(Some(query.page(SlotKey::METADATA, &found, &feedback)))
         }
     }
 }
@@ -202,10 +202,10 @@ impl SlotKey {
 
 impl GroupQuestion<'_> {
     /// Of what was counted already. Only what orders groups is measured of all of them.
-    fn page(&self, key: SlotKey, all: &ByValue, said: &HashMap<String, Said>) -> Groups {
+    fn page(&self, key: SlotKey, all: &ByValue, feedback: &HashMap<String, FeedbackFigures>) -> Groups {
         let measured = |measure: &Measure, value: &str, figures: &Figures| match measure.rolled {
             Some(rolled) => rolled.value(figures, 0),
-            None => said.get(value).map_or(Decimal::ZERO, |said| said.measured(measure)),
+            None => feedback.get(value).map_or(Decimal::ZERO, |feedback| feedback.measured(measure)),
         };
         let rank = |value: &str, figures: &Figures| match self.order.by {
             OrderBy::Value | OrderBy::SecondValue => Decimal::ZERO,
@@ -224,8 +224,8 @@ impl GroupQuestion<'_> {
             let ordered = if self.order.is_descending { ordered.reverse() } else { ordered };
             ordered.then(one.values.cmp(&other.values))
         });
-        let is_capped = groups.len() as i64 > MOST;
-        groups.truncate(MOST as usize);
+        let is_capped = groups.len() as i64 > MAX_GROUPS;
+        groups.truncate(MAX_GROUPS as usize);
         let group = |one: &SlotGroup<'_>| Group {
             value: one.values.0.to_owned(),
             second: one.values.1.map(str::to_owned),

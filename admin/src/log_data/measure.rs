@@ -89,8 +89,8 @@ pub const OTHER_LATENCY: Measure =
 pub const FIRST_SEEN: Measure = measure("extract(epoch FROM min(created_at)) * 1000", Rolled::FirstSeen);
 pub const LAST_SEEN: Measure = measure("extract(epoch FROM max(created_at)) * 1000", Rolled::LastSeen);
 /// Of calls that are joined with what was said of their traces.
-pub const AVG_SAID: Measure = of_logs("avg(said)");
-pub const SAID: Measure = of_logs("count(said)");
+pub const AVG_FEEDBACK: Measure = of_logs("avg(said)");
+pub const FEEDBACK_COUNT: Measure = of_logs("count(said)");
 
 // Of feedback.
 pub const FEEDBACKS: Measure = of_logs("count(*)");

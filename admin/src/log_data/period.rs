@@ -19,9 +19,9 @@ pub struct Step {
 }
 
 /// A graph has at most so many points, unless even the widest slots are more.
-const MOST_POINTS: i64 = 60;
+const MAX_POINTS: i64 = 60;
 /// Of the widest slots, as many as ten years have.
-const LONGEST_DAYS: i64 = 3660;
+const MAX_DAYS: i64 = 3660;
 
 static STEPS: &[Step] = &[
     Step { seconds: 60, interval: "1 minute" },
@@ -49,10 +49,10 @@ impl Period {
         let needed = |name: &str| ApiError::field(name, "is required, as a time with its offset: 2026-01-15T10:30:00Z");
         let from = from.ok_or_else(|| needed("time_of_generation_min"))?;
         let until = until.ok_or_else(|| needed("time_of_generation_max"))?;
-        if until - from > TimeDelta::days(LONGEST_DAYS) {
+        if until - from > TimeDelta::days(MAX_DAYS) {
             return Err(ApiError::field(
                 "time_of_generation_min",
-                format!("must be at most {LONGEST_DAYS} days before time_of_generation_max"),
+                format!("must be at most {MAX_DAYS} days before time_of_generation_max"),
             ));
         }
         Ok(Self { from, until })
@@ -65,7 +65,7 @@ impl Period {
 
     /// The narrowest slots that are not too many.
     pub fn step(self) -> Step {
-        let fits = |step: &&Step| self.count(**step) <= MOST_POINTS;
+        let fits = |step: &&Step| self.count(**step) <= MAX_POINTS;
         STEPS.iter().find(fits).copied().unwrap_or(WIDEST)
     }
 

@@ -24,7 +24,7 @@ pub struct Series {
 }
 
 /// A graph is divided among so many values; what is left is one more.
-pub const MOST_GROUPS: i64 = 10;
+pub const MAX_GROUPS: i64 = 10;
 
 /// What rows are counted, as SQL says it: a table with a time, and the condition on its rows.
 pub struct CountedRows<'f> {
@@ -62,7 +62,7 @@ impl<'f> CountedRows<'f> {
         shape: CountedShape,
     ) -> Result<Option<TopCounted>, ApiError> {
         match self.slots {
-            Some(slots) => slots.count_top(db, self.filter, measures, shape, MOST_GROUPS as usize).await,
+            Some(slots) => slots.count_top(db, self.filter, measures, shape, MAX_GROUPS as usize).await,
             None => Ok(None),
         }
     }
@@ -109,7 +109,7 @@ pub async fn divided(
     }
     let (value, from, matching) = (dimension.sql, dimension.from, rows.filter.sql());
     let top = format!(
-        "SELECT {value} AS value FROM {from} WHERE {matching} GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {MOST_GROUPS}"
+        "SELECT {value} AS value FROM {from} WHERE {matching} GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {MAX_GROUPS}"
     );
     let mut values = rows.filter.values();
     let top: Vec<String> =
@@ -159,8 +159,8 @@ fn divided_top(counted: &TopCounted, measures: &[Measure]) -> Vec<(Option<String
 fn divided_counted(counted: &Counted, measures: &[Measure]) -> Vec<(Option<String>, Series)> {
     let mut top: Vec<(&String, u64)> = counted.requests().into_iter().collect();
     top.sort_unstable_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
-    let has_rest = top.len() > MOST_GROUPS as usize;
-    top.truncate(MOST_GROUPS as usize);
+    let has_rest = top.len() > MAX_GROUPS as usize;
+    top.truncate(MAX_GROUPS as usize);
     // The rest is the last of them.
     let places: HashMap<&String, usize> = top.iter().enumerate().map(|(place, (value, _))| (*value, place)).collect();
     let mut wholes = vec![Figures::default(); top.len() + 1];

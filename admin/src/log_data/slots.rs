@@ -2,7 +2,7 @@
 //! most. Percentiles are then read from sketches. Everything else is counted from logs, and so is what slots do not cover, into
 //! the same sums.
 
-use super::counted::{Counted, MOST_FIGURES, SlotCondition, ValueOf};
+use super::counted::{Counted, MAX_FIGURES, SlotCondition, ValueOf};
 use super::cover::{Piece, SlotState, cover};
 use super::measure::Measure;
 use super::period::{Period, Step};
@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
 use shared::db::usage_slots::{
-    self, ByValue, COLUMNS, CountedCall, Figures, Kept, SlotDimension, SlotSize, USER_NAME, ValueMap, Wanted,
+    self, ByValue, COLUMNS, CountedCall, Figures, Retention, SlotDimension, SlotSize, USER_NAME, ValueMap, Wanted,
 };
 use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
@@ -44,10 +44,10 @@ static FILTERS: &[(&str, SlotDimension)] = &[
 const OTHERS: &[&str] = &["time_of_generation_min", "time_of_generation_max", "workspace_slug"];
 
 /// More stale slots than this are not worth weaving between.
-const MOST_STALE: i64 = 5000;
+const MAX_STALE: i64 = 5000;
 /// Nor are more stretches of logs than this, or longer ones: Postgres counts them sooner itself.
-const MOST_STRETCHES: usize = 50;
-const LONGEST_FROM_LOGS: TimeDelta = TimeDelta::days(2);
+const MAX_STRETCHES: usize = 50;
+const MAX_FROM_LOGS: TimeDelta = TimeDelta::days(2);
 
 impl Slots {
     /// None where only logs know the answer.
@@ -167,7 +167,7 @@ impl Slots {
         while let Some(row) = rows.try_next().await? {
             let add = |value: &str, figures: &Figures| add_to(&mut found, value, |sum| sum.merge_sums(figures));
             let is_whole = usage_slots::read_name(row.try_get("figures")?, row.try_get("slot")?, name, add)?;
-            if !is_whole || found.len() > MOST_FIGURES {
+            if !is_whole || found.len() > MAX_FIGURES {
                 return Ok(None);
             }
         }
@@ -194,14 +194,14 @@ impl Slots {
         }
         let Some(mut state) = state(db, self.period).await? else { return Ok(None) };
         if dimension == SlotDimension::Metadata {
-            state.kept = state.kept.with_logs();
+            state.retention = state.retention.with_logs();
         }
         let (stretches, pieces): (Vec<Piece>, Vec<Piece>) =
             cover(self.period, shape.widest(), &state).into_iter().partition(|piece| piece.size.is_none());
         let from_logs: TimeDelta = stretches.iter().map(|piece| piece.until - piece.from).sum();
-        let is_much = stretches.len() > MOST_STRETCHES || from_logs > LONGEST_FROM_LOGS;
+        let is_much = stretches.len() > MAX_STRETCHES || from_logs > MAX_FROM_LOGS;
         // Where logs are gone, slots alone know.
-        let are_logs_gone = state.kept.sealed_until.is_some_and(|sealed| self.period.from < sealed);
+        let are_logs_gone = state.retention.sealed_until.is_some_and(|sealed| self.period.from < sealed);
         let is_worth_it = !pieces.is_empty() && (!is_much || are_logs_gone);
         Ok(is_worth_it.then_some(SlotPlan { dimension, pieces, stretches }))
     }
@@ -221,7 +221,7 @@ impl Slots {
             let figures = usage_slots::uncompressed(row.try_get("figures")?)?;
             let one = StoredSlot { slot: row.try_get("slot")?, workspace_id: row.try_get("workspace_id")?, figures };
             held += one.figures.len();
-            if held > MOST_HELD {
+            if held > MAX_HELD {
                 return Ok(None);
             }
             stored.push(one);
@@ -285,7 +285,7 @@ struct StoredSlot {
 }
 
 /// Bytes of slots that are held for one answer, at most.
-const MOST_HELD: usize = 96 << 20;
+const MAX_HELD: usize = 96 << 20;
 
 /// Values of a statement that selects slots.
 struct SlotRows {
@@ -378,7 +378,7 @@ async fn add_logs_by_name(
         while let Some(row) = rows.try_next().await? {
             let call = CountedCall::read(&row)?;
             add_to(found, row.try_get(row.len() - 1)?, |sum| sum.add_sums(&call));
-            if found.len() > MOST_FIGURES {
+            if found.len() > MAX_FIGURES {
                 return Ok(false);
             }
         }
@@ -425,10 +425,10 @@ fn known(name: &str, query: &Query) -> Option<(SlotDimension, Vec<String>)> {
 async fn state(db: &impl GenericClient, period: Period) -> Result<Option<SlotState>, ApiError> {
     const STALE: &str = "SELECT DISTINCT size, slot FROM usage_stale
         WHERE slot > $1::timestamptz - interval '168 hours' AND slot < $2 AND (slot >= $3 OR size = $4) LIMIT $5";
-    let kept = Kept::read(db).await?;
-    let (begin, week) = (kept.begin_of(SlotSize::Day), SlotSize::Week.minutes());
-    let rows = db.query(STALE, &[&period.from, &period.until, &begin, &week, &MOST_STALE]).await?;
-    if rows.len() as i64 == MOST_STALE {
+    let retention = Retention::read(db).await?;
+    let (begin, week) = (retention.begin_of(SlotSize::Day), SlotSize::Week.minutes());
+    let rows = db.query(STALE, &[&period.from, &period.until, &begin, &week, &MAX_STALE]).await?;
+    if rows.len() as i64 == MAX_STALE {
         return Ok(None);
     }
     let mut stale: [BTreeSet<DateTime<Utc>>; 4] = Default::default();
@@ -438,7 +438,7 @@ async fn state(db: &impl GenericClient, period: Period) -> Result<Option<SlotSta
             stale[place].insert(row.try_get("slot")?);
         }
     }
-    Ok(Some(SlotState { kept, stale }))
+    Ok(Some(SlotState { retention, stale }))
 }
 
 /// What calls are told apart by.

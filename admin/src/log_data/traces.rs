@@ -7,7 +7,7 @@ use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{TryStreamExt as _, pin_mut};
 use shared::db::table::Filter;
-use shared::db::usage_slots::{Kept, SlotSize, TRACES, TraceHash, day_of};
+use shared::db::usage_slots::{Retention, SlotSize, TRACES, TraceHash, day_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -20,7 +20,7 @@ const BYTES_WORTH_A_TRACE: usize = 500;
 /// So many days are looked at together at least: planning takes as long as asking for the traces of them all on each.
 const DAYS_TOGETHER: i64 = 4;
 /// With more stretches than this, planning would take longer than asking for all.
-const MOST_STRETCHES: usize = 100;
+const MAX_STRETCHES: usize = 100;
 
 /// Traces of feedback, and the stretches of time in which each may have calls.
 pub struct SoughtTraces {
@@ -146,7 +146,7 @@ impl KnownDays {
                              WHERE size <= $1 AND slot >= $2 AND slot < $3";
         let size = SlotSize::Day.minutes();
         // A day that is not over changes with every call.
-        let (begin, until) = (Kept::read(db).await?.begin_of(SlotSize::Day), day_of(Utc::now()).min(period.until));
+        let (begin, until) = (Retention::read(db).await?.begin_of(SlotSize::Day), day_of(Utc::now()).min(period.until));
         let from = day_of(begin + SlotSize::Day.width() - TimeDelta::microseconds(1)).max(day_of(period.from));
         let mut known = Self { from, until, stale: BTreeSet::new(), traces: BTreeMap::new() };
         if sought.is_empty() || from >= until {
@@ -214,7 +214,7 @@ impl KnownDays {
             }
             at = until;
         }
-        if stretches.len() > MOST_STRETCHES {
+        if stretches.len() > MAX_STRETCHES {
             return vec![Stretch { from: period.from, until: period.until, traces: None }];
         }
         stretches

@@ -27,7 +27,7 @@ pub enum VisibleWorkspaces {
 }
 
 /// How many workspaces can be asked for by name.
-const MOST_NAMES: usize = 100;
+const MAX_NAMES: usize = 100;
 
 impl LogView {
     /// Everything that the caller may see.
@@ -204,8 +204,8 @@ async fn named(db: &impl GenericClient, caller: &Caller, names: &str) -> Result<
                         WHERE organisation_id = $1 AND (id = ANY($2) OR slug = ANY($3))
                           AND ($4::uuid[] IS NULL OR id = ANY($4)) LIMIT 200";
     let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    if names.len() > MOST_NAMES {
-        return Err(ApiError::field("workspace_slug", format!("must name at most {MOST_NAMES} workspaces")));
+    if names.len() > MAX_NAMES {
+        return Err(ApiError::field("workspace_slug", format!("must name at most {MAX_NAMES} workspaces")));
     }
     let ids: Vec<Uuid> = names.iter().filter_map(|name| tenancy::id(name)).collect();
     let own = caller.own_workspace_ids();

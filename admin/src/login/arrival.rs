@@ -97,11 +97,11 @@ impl From<Refused> for ApiError {
     }
 }
 
-const LONGEST_NAME: usize = 1024;
+const MAX_NAME: usize = 1024;
 
 /// Finds or makes the person, inside the caller's transaction; nothing of it holds when that is rolled back.
 pub async fn arrive(tx: &Transaction<'_>, arrival: &Arrival) -> Result<Arrived, Refused> {
-    let is_usable = |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && !name.contains('\0');
+    let is_usable = |name: &str| (1..=MAX_NAME).contains(&name.len()) && !name.contains('\0');
     if !is_usable(&arrival.issuer) || !is_usable(&arrival.subject) {
         return Err(Refused::Unusable);
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 pub const MINUTES: i32 = 10;
 /// Links that one person is mailed within a quarter of an hour.
-const MOST_MAILED: i64 = 3;
+const MAX_MAILED: i64 = 3;
 
 /// Somebody who may be sent a link.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub async fn may_mail(tx: &Transaction<'_>, to: &Addressee) -> Result<bool, ApiE
         FROM organisations o WHERE o.id = $1";
     tx.query_opt(ALONE, &[&to.organisation_id, &to.user_id]).await?;
     let row = tx.query_one(COUNT, &[&to.organisation_id, &to.user_id]).await?;
-    Ok(!row.try_get::<_, bool>("is_off")? && row.try_get::<_, i64>("mailed")? < MOST_MAILED)
+    Ok(!row.try_get::<_, bool>("is_off")? && row.try_get::<_, i64>("mailed")? < MAX_MAILED)
 }
 
 /// Makes a link and answers with its token, which is stored nowhere.

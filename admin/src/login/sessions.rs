@@ -16,7 +16,7 @@ use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
 
 /// Sessions of one person at once; the one that was used longest ago ends for a new one.
-const MOST: i64 = 50;
+const MAX_SESSIONS: i64 = 50;
 
 /// Whose session, and who vouched for them.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub async fn start(
         &origin.seen.client_ip,
         &user_agent,
     ];
-    tx.execute(MAKE_ROOM, &[&new.user_id, &new.organisation_id, &(MOST - 1)]).await?;
+    tx.execute(MAKE_ROOM, &[&new.user_id, &new.organisation_id, &(MAX_SESSIONS - 1)]).await?;
     tx.execute(INSERT, &values).await?;
     Ok(StartedSession { id, cookie: app.cookies.set(Cookie::Session, &token, SameSite::Lax, None) })
 }

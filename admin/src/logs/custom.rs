@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Most in one request.
-pub const MOST: usize = 1000;
-const LONGEST_URL: usize = 2048;
-const LONGEST_TEXT: usize = 255;
-const LONGEST_VALUE: usize = 1024;
-const MOST_PAIRS: usize = 50;
+pub const MAX_LOGS: usize = 1000;
+const MAX_URL: usize = 2048;
+const MAX_TEXT: usize = 255;
+const MAX_VALUE: usize = 1024;
+const MAX_PAIRS: usize = 50;
 
 /// A reported call that can be stored.
 #[derive(Debug)]
@@ -70,8 +70,8 @@ struct SentResponse {
 /// One or many.
 pub fn received(body: &[u8]) -> Result<Vec<CustomLog>, ApiError> {
     match json::value(body)? {
-        Value::Array(items) if items.is_empty() || items.len() > MOST => {
-            Err(ApiError::invalid(format!("The body must have 1 to {MOST} items")))
+        Value::Array(items) if items.is_empty() || items.len() > MAX_LOGS => {
+            Err(ApiError::invalid(format!("The body must have 1 to {MAX_LOGS} items")))
         }
         Value::Array(items) => {
             let one = |(n, item)| parse(item).map_err(|error| error.under(&format!("[{n}]")));
@@ -90,7 +90,7 @@ fn parse(item: Value) -> Result<CustomLog, ApiError> {
     let span_name = take(["span_name", "spanName"])?;
     let parent_span_id = take(["parent_span_id", "parentSpanId"])?;
     Ok(CustomLog {
-        url: text::sized("request.url", without_secrets(&request.url), 1..=LONGEST_URL)?,
+        url: text::sized("request.url", without_secrets(&request.url), 1..=MAX_URL)?,
         method: method(request.method)?,
         provider: request.provider.map(provider).transpose()?.flatten(),
         request_headers: request.headers.unwrap_or_default(),
@@ -116,7 +116,7 @@ fn taken(metadata: &mut Map<String, Value>, names: [&str; 2]) -> Result<Option<S
             None | Some(Value::Null) => {}
             Some(Value::String(sent)) if sent.is_empty() => {}
             Some(Value::String(sent)) => {
-                let sent = text::sized(&format!("metadata.{name}"), sent, 1..=LONGEST_TEXT)?;
+                let sent = text::sized(&format!("metadata.{name}"), sent, 1..=MAX_TEXT)?;
                 found.get_or_insert(sent);
             }
             Some(_) => return Err(ApiError::field(format!("metadata.{name}"), "must be a string")),
@@ -127,32 +127,32 @@ fn taken(metadata: &mut Map<String, Value>, names: [&str; 2]) -> Result<Option<S
 
 /// What is left of the metadata. Two names are those that the gateway's own metadata has an underscore before.
 fn pairs(metadata: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
-    if metadata.len() > MOST_PAIRS {
-        return Err(ApiError::field("metadata", format!("must have at most {MOST_PAIRS} pairs")));
+    if metadata.len() > MAX_PAIRS {
+        return Err(ApiError::field("metadata", format!("must have at most {MAX_PAIRS} pairs")));
     }
-    let mut kept = Map::new();
+    let mut accepted = Map::new();
     for (name, value) in metadata {
         let place = || format!("metadata.{}", name.chars().take(64).collect::<String>());
         match &value {
             Value::Null => continue,
-            Value::String(text) if text.chars().count() <= LONGEST_VALUE => {}
+            Value::String(text) if text.chars().count() <= MAX_VALUE => {}
             Value::Number(_) | Value::Bool(_) => {}
             _ => {
-                let message = format!("must be a text of at most {LONGEST_VALUE} characters, a number or a boolean");
+                let message = format!("must be a text of at most {MAX_VALUE} characters, a number or a boolean");
                 return Err(ApiError::field(place(), message));
             }
         }
-        if name.is_empty() || name.chars().count() > LONGEST_TEXT {
-            return Err(ApiError::field(place(), format!("must have a name of 1 to {LONGEST_TEXT} characters")));
+        if name.is_empty() || name.chars().count() > MAX_TEXT {
+            return Err(ApiError::field(place(), format!("must have a name of 1 to {MAX_TEXT} characters")));
         }
         let name = match name.as_str() {
             "user" => "_user".to_owned(),
             "organization" | "organisation" => "_organisation".to_owned(),
             _ => name,
         };
-        kept.insert(name, value);
+        accepted.insert(name, value);
     }
-    Ok(kept)
+    Ok(accepted)
 }
 
 fn method(sent: Option<String>) -> Result<String, ApiError> {
@@ -166,7 +166,7 @@ fn method(sent: Option<String>) -> Result<String, ApiError> {
 }
 
 fn provider(sent: String) -> Result<Option<String>, ApiError> {
-    let name = text::sized("request.provider", sent, 0..=LONGEST_TEXT)?.trim().to_owned();
+    let name = text::sized("request.provider", sent, 0..=MAX_TEXT)?.trim().to_owned();
     // Slugs of a workspace's own are as they are written.
     let name = if name.starts_with('@') { name } else { name.to_lowercase() };
     Ok((!name.is_empty()).then_some(name))
@@ -257,7 +257,7 @@ mod tests {
             let refused = refusal(item.clone());
             assert!(refused.starts_with(place), "{item}: {refused}");
         }
-        for wrong in [json!([]), json!(vec![0; MOST + 1]), json!("text")] {
+        for wrong in [json!([]), json!(vec![0; MAX_LOGS + 1]), json!("text")] {
             refusal(wrong);
         }
     }

@@ -86,7 +86,7 @@ pub async fn erase(
     mode: ErasureMode,
 ) -> Result<Erased, ApiError> {
     late::remember(&*db.get().await?, organisation, subject, mode).await?;
-    forget_kept_answers(db, organisation, subject).await?;
+    forget_cached_answers(db, organisation, subject).await?;
     let salt = salt();
     let mut erased = Erased::default();
     loop {
@@ -119,7 +119,7 @@ pub async fn erase(
 }
 
 /// Answers to a person's requests are found by a mark that `_user` leaves. Traces leave none.
-async fn forget_kept_answers(db: &DbQueue, organisation: Uuid, subject: &ErasureSubject) -> Result<(), ApiError> {
+async fn forget_cached_answers(db: &DbQueue, organisation: Uuid, subject: &ErasureSubject) -> Result<(), ApiError> {
     let ErasureSubject::User(name) = subject else { return Ok(()) };
     let mut db = db.get().await?;
     let tx = db.transaction().await?;

@@ -7,7 +7,7 @@ use shared::log_store;
 use shared::telemetry::{Brief, LogLimit};
 
 /// The longest that an object is unpacked to: two bodies of the largest size, JSON inside JSON, and heads.
-const LONGEST: usize = 128 << 20;
+const MAX_UNPACKED: usize = 128 << 20;
 
 /// What a log shows of the object beside its row.
 static PARTS: &[&str] = &["request", "response", "finalUntransformedRequest", "transformedRequest", "originalResponse"];
@@ -51,8 +51,8 @@ fn shorten(body: &mut Value, longest: usize) {
 /// said in our own log.
 pub async fn load(app: &App, key: &str) -> Map<String, Value> {
     let found = async {
-        let Some(packed) = app.log_store.body(key, LONGEST).await? else { return Ok(None) };
-        let unpacked = tokio::task::spawn_blocking(move || log_store::unpack(&packed, LONGEST)).await;
+        let Some(packed) = app.log_store.body(key, MAX_UNPACKED).await? else { return Ok(None) };
+        let unpacked = tokio::task::spawn_blocking(move || log_store::unpack(&packed, MAX_UNPACKED)).await;
         unpacked.map_err(|_| log_store::Error::Damaged)?.map(Some)
     };
     let object: Value = match found.await {

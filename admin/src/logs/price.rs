@@ -65,8 +65,8 @@ pub async fn priced(sources: &Sources, asked: &PriceQuery<'_>, answer: &Value) -
 
 /// Whether a row should keep these words; the gateway takes no longer ones for usage either.
 fn is_short(words: &Value) -> bool {
-    const LONGEST: usize = 8 << 10;
-    words.to_string().len() <= LONGEST
+    const MAX_WORDS: usize = 8 << 10;
+    words.to_string().len() <= MAX_WORDS
 }
 
 /// Where each dialect reports usage. Of a stream, kept as the list of its events, the last one that does.

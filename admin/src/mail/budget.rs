@@ -15,7 +15,7 @@ pub const KIND_EXHAUSTED: &str = "budget exhausted";
 /// What a letter is about.
 pub struct BudgetNotice<'a> {
     /// As people call it: `API key ci`.
-    pub thing: &'a str,
+    pub subject: &'a str,
     pub kind: BudgetKind,
     pub marks: BudgetMarks,
     pub used: Amount,
@@ -70,7 +70,7 @@ pub fn posted(
 }
 
 pub fn letter(to: String, budget: &BudgetNotice<'_>, crossing: BudgetCrossing) -> Letter {
-    let BudgetNotice { thing, kind, marks, used, at, is_dry_run } = budget;
+    let BudgetNotice { subject, kind, marks, used, at, is_dry_run } = budget;
     let amount = |value: Amount| match kind {
         BudgetKind::Cost => format!("${}", Amount(value.0.round_dp_with_strategy(2, MidpointAwayFromZero))),
         BudgetKind::Tokens => format!("{value} tokens"),
@@ -79,7 +79,7 @@ pub fn letter(to: String, budget: &BudgetNotice<'_>, crossing: BudgetCrossing) -
     let limit = amount(marks.credit_limit.unwrap_or_default());
     let (subject, happened, kind) = match crossing {
         BudgetCrossing::Threshold => (
-            format!("The budget of {thing} goes to its end"),
+            format!("The budget of {subject} goes to its end"),
             format!(
                 "It has used {} of {limit} and reached its alert threshold, {}.",
                 amount(*used),
@@ -94,13 +94,13 @@ pub fn letter(to: String, budget: &BudgetNotice<'_>, crossing: BudgetCrossing) -
                 "Requests are refused (412) until it is reset or raised."
             };
             (
-                format!("The budget of {thing} is used up"),
+                format!("The budget of {subject} is used up"),
                 format!("It has used {} of {limit}. {follows}", amount(*used)),
                 KIND_EXHAUSTED,
             )
         }
     };
-    let text = format!("This is about the budget of {thing} on Portcullis.\n\n{happened}\nTo raise it: {at}\n");
+    let text = format!("This is about the budget of {subject} on Portcullis.\n\n{happened}\nTo raise it: {at}\n");
     Letter { to, subject, text, kind }
 }
 
@@ -113,7 +113,7 @@ mod tests {
         let marks =
             BudgetMarks { credit_limit: Some(10.into()), alert_threshold: Some(8.into()), ..BudgetMarks::default() };
         let cost = |is_dry_run| BudgetNotice {
-            thing: "API key ci",
+            subject: "API key ci",
             kind: BudgetKind::Cost,
             marks,
             used: Amount("8.0533".parse().unwrap()),

@@ -13,7 +13,7 @@ use url::Url;
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
-const LONGEST: usize = 2048;
+const MAX_URL: usize = 2048;
 
 /// An authorisation server, as far as it is used. Stored with the client that is registered there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,9 +50,9 @@ struct ProtectedResource {
 
 pub async fn discover(outbound: &Outbound, mcp_url: &str) -> Result<Discovered, String> {
     let url = Url::parse(mcp_url).map_err(|_| "the address of the MCP server is no URL".to_owned())?;
-    let told = resource_metadata_url(outbound, mcp_url).await;
-    let candidates = match &told {
-        Some(told) => vec![told.clone()],
+    let named_url = resource_metadata_url(outbound, mcp_url).await;
+    let candidates = match &named_url {
+        Some(named_url) => vec![named_url.clone()],
         None => resource_candidates(&url),
     };
     let mut found = None;
@@ -64,8 +64,8 @@ pub async fn discover(outbound: &Outbound, mcp_url: &str) -> Result<Discovered, 
                 break;
             }
             // What the server itself named has to be there.
-            Err(fault) if told.is_some() => return Err(format!("its resource metadata cannot be read: {fault}")),
-            Ok(answer) if told.is_some() => {
+            Err(fault) if named_url.is_some() => return Err(format!("its resource metadata cannot be read: {fault}")),
+            Ok(answer) if named_url.is_some() => {
                 return Err(format!("its resource metadata cannot be read: it answered {}", answer.status));
             }
             _ => {}
@@ -102,7 +102,7 @@ fn metadata_in_challenge(challenge: &str) -> Option<String> {
         Some(quoted) => quoted.split('"').next(),
         None => rest.split([',', ' ']).next(),
     };
-    url.filter(|url| !url.is_empty() && url.len() <= LONGEST).map(str::to_owned)
+    url.filter(|url| !url.is_empty() && url.len() <= MAX_URL).map(str::to_owned)
 }
 
 fn resource_candidates(url: &Url) -> Vec<String> {
@@ -121,7 +121,7 @@ fn read_resource(url: &Url, document: &Value) -> Result<ProtectedResource, Strin
         return Err("its resource metadata is about another server".into());
     }
     let issuer = document["authorization_servers"].as_array().and_then(|all| all.first()).and_then(Value::as_str);
-    let issuer = issuer.filter(|issuer| issuer.len() <= LONGEST);
+    let issuer = issuer.filter(|issuer| issuer.len() <= MAX_URL);
     let issuer = issuer.ok_or("its resource metadata names no authorisation server")?.to_owned();
     let scopes = document["scopes_supported"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let scope = scopes.take(50).collect::<Vec<_>>().join(" ");
@@ -165,8 +165,8 @@ fn issuer_candidates(issuer: &str) -> Result<Vec<String>, String> {
 
 /// Metadata must be of the issuer that was asked for: otherwise one server could speak for another.
 fn read_server(guard: &Guard, issuer: &str, document: &Value) -> Result<AuthorizationServer, String> {
-    let said = text(document, "issuer").unwrap_or_default();
-    if said.trim_end_matches('/') != issuer.trim_end_matches('/') {
+    let stated = text(document, "issuer").unwrap_or_default();
+    if stated.trim_end_matches('/') != issuer.trim_end_matches('/') {
         return Err("the authorisation server's metadata is of another issuer".into());
     }
     let endpoint = |name: &str| match text(document, name) {
@@ -182,7 +182,7 @@ fn read_server(guard: &Guard, issuer: &str, document: &Value) -> Result<Authoriz
         return Err("the authorisation server does not say that it supports PKCE with S256".into());
     }
     Ok(AuthorizationServer {
-        issuer: said,
+        issuer: stated,
         authorization_endpoint,
         token_endpoint: endpoint("token_endpoint")?.ok_or("the authorisation server names no token_endpoint")?,
         registration_endpoint: endpoint("registration_endpoint")?,
@@ -193,7 +193,7 @@ fn read_server(guard: &Guard, issuer: &str, document: &Value) -> Result<Authoriz
 }
 
 fn text(document: &Value, name: &str) -> Option<String> {
-    document[name].as_str().filter(|text| (1..=LONGEST).contains(&text.len())).map(str::to_owned)
+    document[name].as_str().filter(|text| (1..=MAX_URL).contains(&text.len())).map(str::to_owned)
 }
 
 fn list(document: &Value, name: &str) -> Vec<String> {

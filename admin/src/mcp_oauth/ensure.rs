@@ -36,8 +36,8 @@ impl OAuthIntegration {
         if let Some(sealed) = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from) {
             let secret = app.sealer.open(db, &place(organisation, "mcp_integrations", id, "sealed"), &sealed).await?;
             let credentials = Credentials::parse(&secret).ok_or(ApiError::Internal)?;
-            if let Some(told) = credentials.configurations.get("oauth_metadata").and_then(Value::as_object) {
-                configured = ConfiguredClient::parse(app.outbound.guard(), told).map_err(|bad| {
+            if let Some(given) = credentials.configurations.get("oauth_metadata").and_then(Value::as_object) {
+                configured = ConfiguredClient::parse(app.outbound.guard(), given).map_err(|bad| {
                     ApiError::invalid(format!("configurations.oauth_metadata.{} {}", bad.field, bad.message))
                 })?;
             }
@@ -77,10 +77,10 @@ pub async fn ensured(
 
 /// Whether a client is still the one that is wanted.
 fn fits(client: &OAuthClient, configured: &ConfiguredClient, redirect_uri: Option<&str>) -> bool {
-    let is_same = |told: &Option<String>, own: &str| told.as_deref().is_none_or(|told| told == own);
+    let is_same = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|given| given == own);
     let secret = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_vec());
     let has_secret = match (&configured.client_id, &configured.client_secret) {
-        (Some(_), told) => secret(told) == secret(&client.client_secret),
+        (Some(_), given) => secret(given) == secret(&client.client_secret),
         (None, _) => client.secret_expires_at.is_none_or(|at| at > Utc::now()),
     };
     client.redirect_uri.as_deref() == redirect_uri
@@ -96,15 +96,15 @@ async fn made(
     integration: &OAuthIntegration,
     redirect_uri: Option<&str>,
 ) -> Result<(Discovered, Registered), String> {
-    let told = &integration.configured;
-    let found = match (&told.token_endpoint, &told.authorization_endpoint, redirect_uri) {
+    let given = &integration.configured;
+    let found = match (&given.token_endpoint, &given.authorization_endpoint, redirect_uri) {
         (Some(token_endpoint), Some(_), _) | (Some(token_endpoint), None, None) => Discovered {
             server: AuthorizationServer {
-                issuer: told.issuer.clone().unwrap_or_else(|| token_endpoint.clone()),
-                authorization_endpoint: told.authorization_endpoint.clone(),
+                issuer: given.issuer.clone().unwrap_or_else(|| token_endpoint.clone()),
+                authorization_endpoint: given.authorization_endpoint.clone(),
                 token_endpoint: token_endpoint.clone(),
-                registration_endpoint: told.registration_endpoint.clone(),
-                revocation_endpoint: told.revocation_endpoint.clone(),
+                registration_endpoint: given.registration_endpoint.clone(),
+                revocation_endpoint: given.revocation_endpoint.clone(),
                 auth_methods: Vec::new(),
                 names_issuer: false,
             },
@@ -113,12 +113,12 @@ async fn made(
         },
         _ => discover(&app.outbound, &integration.url).await?,
     };
-    let found = Discovered { scope: told.scope.clone().or(found.scope.clone()), ..found };
-    let registered = match (&told.client_id, redirect_uri) {
+    let found = Discovered { scope: given.scope.clone().or(found.scope.clone()), ..found };
+    let registered = match (&given.client_id, redirect_uri) {
         (Some(client_id), _) => Registered {
             client_id: client_id.clone(),
-            client_secret: told.client_secret.clone(),
-            auth_method: match (&told.auth_method, &told.client_secret) {
+            client_secret: given.client_secret.clone(),
+            auth_method: match (&given.auth_method, &given.client_secret) {
                 (_, None) => "none".into(),
                 (Some(method), Some(_)) => method.clone(),
                 (None, Some(_)) => auth_method(&found.server).into(),

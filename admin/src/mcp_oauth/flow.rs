@@ -261,8 +261,8 @@ impl OpenState {
 }
 
 /// A mix-up of servers is noticed by the name that the answer carries (RFC 9207).
-fn check_issuer(client: &OAuthClient, told: Option<&str>) -> Result<(), FlowError> {
-    match told {
+fn check_issuer(client: &OAuthClient, issuer: Option<&str>) -> Result<(), FlowError> {
+    match issuer {
         Some(issuer) if issuer == client.server.issuer => Ok(()),
         None if !client.server.names_issuer => Ok(()),
         _ => Err(FlowError::WrongIssuer),

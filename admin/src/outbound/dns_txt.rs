@@ -12,9 +12,9 @@ const TRIES: usize = 2;
 const TXT: u16 = 16;
 const INTERNET: u16 = 1;
 /// Records read from one answer.
-const MOST: u16 = 200;
+const MAX_RECORDS: u16 = 200;
 /// Jumps while a compressed name is passed.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// Asks for the TXT records of a domain. In words why not, if there is no answer; a domain without records has none.
 pub async fn lookup(server: Option<SocketAddr>, domain: &str) -> Result<Vec<String>, String> {
@@ -109,7 +109,7 @@ fn parsed(answer: &[u8]) -> Option<Vec<String>> {
     let mut at = after_name(answer, 12)? + 4;
     let count = number(answer, 6)?;
     let mut found = Vec::new();
-    for _ in 0..count.min(MOST) {
+    for _ in 0..count.min(MAX_RECORDS) {
         at = after_name(answer, at)?;
         let (kind, length) = (number(answer, at)?, usize::from(number(answer, at + 8)?));
         let data = answer.get(at + 10..at + 10 + length)?;
@@ -127,7 +127,7 @@ fn number(answer: &[u8], at: usize) -> Option<u16> {
 
 /// A name ends with an empty label or with a pointer to the rest of it.
 fn after_name(answer: &[u8], mut at: usize) -> Option<usize> {
-    for _ in 0..LONGEST_NAME {
+    for _ in 0..MAX_NAME {
         match *answer.get(at)? {
             0 => return Some(at + 1),
             length if length & 0xc0 == 0xc0 => return Some(at + 2),

@@ -7,7 +7,7 @@ use shared::prices::{FetchedPrices, PriceFetch};
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const MOST: usize = 16 << 20;
+const MAX_ANSWER: usize = 16 << 20;
 
 pub struct ModelConfigFetcher(reqwest::Client);
 
@@ -24,7 +24,7 @@ impl ModelConfigFetcher {
         anyhow::ensure!(answer.status().is_success(), "it answered {}", answer.status());
         let mut body = Vec::new();
         while let Some(piece) = answer.chunk().await? {
-            anyhow::ensure!(body.len() + piece.len() <= MOST, "it sent more than {MOST} bytes");
+            anyhow::ensure!(body.len() + piece.len() <= MAX_ANSWER, "it sent more than {MAX_ANSWER} bytes");
             body.extend_from_slice(&piece);
         }
         Ok(Some(String::from_utf8(body)?))

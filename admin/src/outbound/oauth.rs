@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-const LONGEST: usize = 128 << 10;
+const MAX_ANSWER: usize = 128 << 10;
 
 /// An answer whose status and body are the caller's to judge.
 #[derive(Debug)]
@@ -86,10 +86,10 @@ impl Outbound {
         let (head, body) = sender.send_request(request).await.map_err(broken)?.into_parts();
         let body = match reading {
             Reading::Head => Vec::new(),
-            Reading::Whole => match Limited::new(body, LONGEST).collect().await {
+            Reading::Whole => match Limited::new(body, MAX_ANSWER).collect().await {
                 Ok(body) => body.to_bytes().to_vec(),
                 Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                    return Err(format!("its answer has more than {LONGEST} bytes"));
+                    return Err(format!("its answer has more than {MAX_ANSWER} bytes"));
                 }
                 Err(_) => return Err("the answer broke off".into()),
             },

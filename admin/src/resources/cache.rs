@@ -16,7 +16,7 @@ use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// As long as the header that names one may be, which is read without the blanks around it.
-const LONGEST_NAMESPACE: usize = 512;
+const MAX_NAMESPACE: usize = 512;
 
 pub fn routes() -> Routes {
     Routes::default().delete("/cache", purge).describe([docs()])
@@ -70,7 +70,7 @@ async fn purge(State(app): State<App>, call: Call) -> Answer {
 fn named(request: PurgeRequest) -> Result<NamedTarget, ApiError> {
     match (request.namespace, request.config, request.all.unwrap_or(false)) {
         (Some(name), None, false) => {
-            Ok(NamedTarget::Namespace(text::sized("namespace", name.trim().to_owned(), 1..=LONGEST_NAMESPACE)?))
+            Ok(NamedTarget::Namespace(text::sized("namespace", name.trim().to_owned(), 1..=MAX_NAMESPACE)?))
         }
         (None, Some(name), false) => Ok(NamedTarget::Config(name)),
         (None, None, true) => Ok(NamedTarget::All),
@@ -105,7 +105,7 @@ fn docs() -> Doc {
     let body = schema::object("CachePurge")
         .may(
             "namespace",
-            schema::text(1..=LONGEST_NAMESPACE)
+            schema::text(1..=MAX_NAMESPACE)
                 .eg("team-a")
                 .or_null()
                 .says("What was stored under this namespace (`x-gateway-cache-namespace`)."),
@@ -152,7 +152,7 @@ mod tests {
             (json!({ "all": false }), None),
             (json!({ "namespace": " a " }), Some(NamedTarget::Namespace("a".into()))),
             (json!({ "namespace": " " }), None),
-            (json!({ "namespace": "a".repeat(LONGEST_NAMESPACE + 1) }), None),
+            (json!({ "namespace": "a".repeat(MAX_NAMESPACE + 1) }), None),
             (json!({ "namespace": "a", "all": true }), None),
             (json!({ "namespace": "a", "config": "b" }), None),
         ] {

@@ -17,7 +17,7 @@ use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 /// As many as a collection shows of those inside it.
-const MOST_CHILDREN: i64 = 1000;
+const MAX_CHILDREN: i64 = 1000;
 
 pub fn routes() -> Routes {
     Routes::default()
@@ -211,7 +211,7 @@ async fn read_collection(State(app): State<App>, call: Call, Path(name): Path<St
 async fn children(db: &impl GenericClient, parent: &Collection) -> Result<Vec<Value>, ApiError> {
     let sql = format!(
         "SELECT {} FROM collections WHERE workspace_id = $1 AND parent_collection_id = $2 AND status = 'active'
-         ORDER BY name, id LIMIT {MOST_CHILDREN}",
+         ORDER BY name, id LIMIT {MAX_CHILDREN}",
         Collection::TABLE.columns
     );
     let rows = db.query(&sql, &[&parent.workspace_id, &parent.id]).await?;

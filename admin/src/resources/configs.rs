@@ -274,9 +274,9 @@ async fn read_config(State(app): State<App>, call: Call, Path(name): Path<String
 /// What is stored of a config that was sent: read by the rules, its credentials sealed. `stored` is what it replaces.
 async fn written(action: &Action<'_>, id: Uuid, sent: Value, stored: &Value) -> Result<Value, ApiError> {
     let mut sent = content::parsed(sent)?;
-    let kept = credentials::kept(&mut sent, stored)?;
+    let unchanged = credentials::keep_stored(&mut sent, stored)?;
     let config = content::checked(sent, &action.app.config_limits)?;
-    credentials::sealed(action, id, config, &kept, stored).await
+    credentials::sealed(action, id, config, &unchanged, stored).await
 }
 
 fn checked_status(status: String) -> Result<String, ApiError> {

@@ -27,7 +27,7 @@ pub fn routes() -> Routes {
 }
 
 /// Domains of one organisation, claimed and proved.
-const MOST: i64 = 100;
+const MAX_DOMAINS: i64 = 100;
 
 #[derive(Deserialize)]
 struct NewDomain {
@@ -57,7 +57,7 @@ fn shown(row: &Row) -> Result<Value, ApiError> {
 
 async fn list(State(app): State<App>, call: Call) -> Answer {
     let db = app.db.get().await?;
-    let sql = format!("{ALL} ORDER BY domain LIMIT {}", 2 * MOST);
+    let sql = format!("{ALL} ORDER BY domain LIMIT {}", 2 * MAX_DOMAINS);
     let rows = db.query(&sql, &[&call.caller.organisation_id()]).await?;
     let domains = rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
     Ok(Json(json!({ "object": "list", "total": domains.len(), "data": domains })))
@@ -83,8 +83,8 @@ async fn claim(State(app): State<App>, call: Call) -> Answer {
     let action = Action::begin(&mut db, &app, &call).await?;
     let organisation = action.organisation_id();
     let count: i64 = action.tx.query_one(COUNT, &[&organisation]).await?.try_get(0)?;
-    if count >= MOST {
-        return Err(ApiError::Conflict(format!("An organisation has at most {MOST} domains")));
+    if count >= MAX_DOMAINS {
+        return Err(ApiError::Conflict(format!("An organisation has at most {MAX_DOMAINS} domains")));
     }
     let token = api_key::generate("");
     let Some(row) = action.tx.query_opt(CLAIM, &[&organisation, &domain, &token]).await? else {

@@ -16,7 +16,7 @@ use axum::extract::State;
 use serde::Deserialize;
 
 /// The longest id of a trace that a request can have.
-const LONGEST: usize = 1024;
+const MAX_TRACE_ID: usize = 1024;
 
 pub fn routes() -> Routes {
     Routes::default().post("/explain", explain).describe([docs::docs()])
@@ -38,8 +38,8 @@ async fn explain(State(app): State<App>, call: Call) -> Answer {
         return Err(ApiError::invalid(ELSEWHERE));
     }
     let asked = match call.body()? {
-        Question { request_id: Some(id), trace_id: None } => text::sized("request_id", id, 1..=LONGEST)?,
-        Question { request_id: None, trace_id: Some(id) } => text::sized("trace_id", id, 1..=LONGEST)?,
+        Question { request_id: Some(id), trace_id: None } => text::sized("request_id", id, 1..=MAX_TRACE_ID)?,
+        Question { request_id: None, trace_id: Some(id) } => text::sized("trace_id", id, 1..=MAX_TRACE_ID)?,
         _ => return Err(ApiError::invalid("Send either `request_id` or `trace_id`")),
     };
     let view = LogView::whole(&call.caller)?;

@@ -20,12 +20,12 @@ pub fn routes() -> Routes {
 }
 
 /// Most in one request.
-const MOST: usize = 1000;
-const LONGEST_TRACE: usize = 255;
+const MAX_FEEDBACK: usize = 1000;
+const MAX_TRACE: usize = 255;
 const DAY: i64 = 24 * 60 * 60;
 const FULL: &str = "This workspace has sent as much feedback as it may in a day (FEEDBACK_PER_DAY)";
 /// Bytes of metadata, written as JSON.
-const LONGEST_METADATA: usize = 16 << 10;
+const MAX_METADATA: usize = 16 << 10;
 
 fn docs() -> [Doc; 2] {
     let metadata = schema::either([
@@ -38,7 +38,7 @@ fn docs() -> [Doc; 2] {
         .may("weight", schema::number(0).up_to(1).eg(1).or_null())
         .may("metadata", metadata);
     let sent = schema::object("NewFeedback")
-        .may("trace_id", schema::text(1..=LONGEST_TRACE).eg("checkout-42").says("Also accepted as `traceID`."))
+        .may("trace_id", schema::text(1..=MAX_TRACE).eg("checkout-42").says("Also accepted as `traceID`."))
         .with(&change);
     let ids = || schema::list(schema::uuid());
     let stored = schema::object("FeedbackStored")
@@ -46,7 +46,7 @@ fn docs() -> [Doc; 2] {
         .need("message", schema::any_text().eg("Feedback stored"))
         .need("feedback_ids", ids())
         .need("feedback_id", ids().says("The same; some clients read this name."));
-    let many = schema::list(sent.clone()).at_least(1).at_most(MOST);
+    let many = schema::list(sent.clone()).at_least(1).at_most(MAX_FEEDBACK);
     [
         Doc::post("/feedback", "Say what was thought of an answer")
             .details("One, or a list of them. The trace need not be known yet.")
@@ -115,8 +115,8 @@ fn checked_metadata(sent: Value) -> Result<Value, ApiError> {
         _ => return Err(ApiError::field("metadata", MUST)),
     };
     let metadata = Value::Object(metadata);
-    if metadata.to_string().len() > LONGEST_METADATA {
-        return Err(ApiError::field("metadata", format!("must not be longer than {LONGEST_METADATA} bytes")));
+    if metadata.to_string().len() > MAX_METADATA {
+        return Err(ApiError::field("metadata", format!("must not be longer than {MAX_METADATA} bytes")));
     }
     Ok(metadata)
 }
@@ -124,13 +124,13 @@ fn checked_metadata(sent: Value) -> Result<Value, ApiError> {
 /// One or many, each with its trace.
 fn received(body: &[u8]) -> Result<Vec<(String, CheckedFeedback)>, ApiError> {
     let checked = |sent: NewFeedback| -> Result<_, ApiError> {
-        let trace = text::sized("trace_id", sent.trace_id, 1..=LONGEST_TRACE)?;
+        let trace = text::sized("trace_id", sent.trace_id, 1..=MAX_TRACE)?;
         let opinion = Opinion { value: sent.value, weight: sent.weight, metadata: sent.metadata };
         Ok((trace, opinion.checked()?))
     };
     match json::value(body)? {
-        Value::Array(items) if items.is_empty() || items.len() > MOST => {
-            Err(ApiError::invalid(format!("The body must have 1 to {MOST} items")))
+        Value::Array(items) if items.is_empty() || items.len() > MAX_FEEDBACK => {
+            Err(ApiError::invalid(format!("The body must have 1 to {MAX_FEEDBACK} items")))
         }
         Value::Array(items) => {
             let one = |(n, item)| {
@@ -244,7 +244,7 @@ mod tests {
             let refused = outcome(body.clone()).unwrap_err();
             assert!(refused.starts_with(place), "{body}: {refused}");
         }
-        for body in [json!([]), json!(vec![good; MOST + 1]), json!("text"), json!(null)] {
+        for body in [json!([]), json!(vec![good; MAX_FEEDBACK + 1]), json!("text"), json!(null)] {
             assert!(outcome(body.clone()).is_err(), "{body:.40}");
         }
     }

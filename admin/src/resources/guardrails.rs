@@ -32,7 +32,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// Of one organisation. Every proxy holds them all.
-const MOST: i64 = 1000;
+const MAX_GUARDRAILS: i64 = 1000;
 
 /// What lists read: everything but what the guardrails say, which they do not show.
 const LISTED: Table = Table {
@@ -222,7 +222,7 @@ impl Versioned for Guardrail {
     const OWNER: &'static str = "guardrail_id";
     const VERSION_PAGES: PageSizes = PageSizes { default: 50, most: 50 };
     // Every proxy holds them all, since a config may pin any of them.
-    const MOST_VERSIONS: i32 = 200;
+    const MAX_VERSIONS: i32 = 200;
 
     fn version_id(&self) -> Uuid {
         self.version_id
@@ -322,9 +322,9 @@ fn require(call: &Call, workspace: Option<Uuid>, needs: &'static [&'static str])
 async fn refuse_too_many(action: &Action<'_>) -> Result<(), ApiError> {
     const COUNT: &str = "SELECT count(*) FROM guardrails WHERE organisation_id = $1 AND status <> 'archived'";
     let count: i64 = action.tx.query_one(COUNT, &[&action.organisation_id()]).await?.try_get(0)?;
-    match count < MOST {
+    match count < MAX_GUARDRAILS {
         true => Ok(()),
-        false => Err(ApiError::Conflict(format!("An organisation may have at most {MOST} guardrails"))),
+        false => Err(ApiError::Conflict(format!("An organisation may have at most {MAX_GUARDRAILS} guardrails"))),
     }
 }
 

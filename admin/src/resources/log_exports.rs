@@ -307,10 +307,11 @@ async fn field_restrictions(State(app): State<App>, call: Call) -> Answer {
         Some(workspace) => workspace,
         None => tenancy::default_workspace(&*db, call.caller.organisation_id()).await?,
     };
-    let mut kept = denied(&*db, call.caller.organisation_id()).await?;
+    let mut withheld = denied(&*db, call.caller.organisation_id()).await?;
     if !LogView::for_caller(&call.caller, VisibleWorkspaces::One(workspace))?.shows_metadata {
-        kept.push("metadata".to_owned());
+        withheld.push("metadata".to_owned());
     }
-    let (denied, allowed): (Vec<&str>, Vec<&str>) = fields::names().partition(|name| fields::is_denied(name, &kept));
+    let (denied, allowed): (Vec<&str>, Vec<&str>) =
+        fields::names().partition(|name| fields::is_denied(name, &withheld));
     Ok(Json(json!({ "workspace_id": workspace, "deniedFields": denied, "allowedFields": allowed })))
 }

@@ -74,7 +74,7 @@ pub struct McpIntegration {
     #[serde(skip)]
     is_for_all: bool,
     #[serde(skip)]
-    said: Value,
+    server_metadata: Value,
     #[serde(skip)]
     sync_status: String,
     #[serde(skip)]
@@ -125,7 +125,7 @@ impl Resource for McpIntegration {
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
             secret_mappings: row.try_get("secret_mappings")?,
             is_for_all: row.try_get("is_for_all")?,
-            said: row.try_get("metadata")?,
+            server_metadata: row.try_get("metadata")?,
             sync_status: row.try_get("sync_status")?,
             sync_error: row.try_get("sync_error")?,
             last_synced_at: row.try_get("last_synced_at")?,
@@ -199,16 +199,16 @@ impl McpIntegration {
 
     /// What the server said of itself, and how the last look at it went.
     pub fn metadata(&self) -> Value {
-        metadata_shown(&self.said, &json!(self.sync_status), &json!(self.sync_error), self.last_synced_at)
+        metadata_shown(&self.server_metadata, &json!(self.sync_status), &json!(self.sync_error), self.last_synced_at)
     }
 }
 
-pub fn metadata_shown(said: &Value, status: &Value, error: &Value, last_synced_at: Option<Time>) -> Value {
+pub fn metadata_shown(server_metadata: &Value, status: &Value, error: &Value, last_synced_at: Option<Time>) -> Value {
     let mut shown = json!({
         "title": null, "description": null, "icons": null, "server_name": null, "server_version": null,
         "protocol_version": null, "website_url": null, "instructions": null, "capability_flags": null,
     });
-    for (name, value) in said.as_object().into_iter().flatten() {
+    for (name, value) in server_metadata.as_object().into_iter().flatten() {
         shown[name] = value.clone();
     }
     shown["sync_status"] = status.clone();

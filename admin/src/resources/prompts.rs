@@ -33,7 +33,7 @@ use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 /// More versions of one prompt or partial than anybody can look through.
-const MOST_VERSIONS: i32 = 1000;
+const MAX_VERSIONS: i32 = 1000;
 /// Of lists of versions, which may be large.
 const VERSION_PAGES: PageSizes = PageSizes { default: 10, most: 10 };
 
@@ -284,9 +284,9 @@ async fn find_version(
 }
 
 fn next_number(latest: i32) -> Result<i32, ApiError> {
-    match latest < MOST_VERSIONS {
+    match latest < MAX_VERSIONS {
         true => Ok(latest + 1),
-        false => Err(ApiError::Conflict(format!("There may be at most {MOST_VERSIONS} versions"))),
+        false => Err(ApiError::Conflict(format!("There may be at most {MAX_VERSIONS} versions"))),
     }
 }
 

@@ -266,8 +266,8 @@ async fn free_slug(action: &Action<'_>, sent: Option<String>, name: &str) -> Res
 }
 
 fn hosts(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
-    if sent.len() > allowed_hosts::MOST {
-        return Err(ApiError::field("allowed_hosts", format!("must be at most {} hosts", allowed_hosts::MOST)));
+    if sent.len() > allowed_hosts::MAX_HOSTS {
+        return Err(ApiError::field("allowed_hosts", format!("must be at most {} hosts", allowed_hosts::MAX_HOSTS)));
     }
     let each = sent.iter().enumerate().map(|(n, entry)| {
         let wrong =

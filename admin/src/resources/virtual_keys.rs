@@ -149,12 +149,12 @@ async fn created(action: &Action<'_>, body: NewVirtualKey) -> Result<Columns, Ap
     Ok(columns
         .set("slug", slug)
         .set("integration_id", integration)
-        .join(kept(given))
+        .join(unchanged(given))
         .set("created_by", action.call.caller.actor_id()))
 }
 
 /// The settings as they were given, without their secrets, which the integration has.
-fn kept(given: Fields) -> Columns {
+fn unchanged(given: Fields) -> Columns {
     let (plain, masks) = integrations::without_secrets(given);
     let plain = (!plain.is_empty()).then_some(Value::Object(plain));
     Columns::default().set("model_config", plain).set("masks", json!({ "configurations": masks }))

@@ -11,7 +11,7 @@ pub const EXCLUSIVE: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
 /// A document makes no more canonical bytes than so many times its own. Honest ones make hardly more than their own: what
 /// grows is a namespace that is declared once and written again at each of many elements.
 const MAX_GROWTH: usize = 8;
-const LEAST_BOUND: usize = 4 << 10;
+const MIN_BOUND: usize = 4 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
@@ -30,7 +30,7 @@ pub fn exclusive(
         inclusive: inclusive.iter().map(|one| if one == "#default" { "" } else { one.as_str() }).collect(),
         scope: around.into_iter().map(|(prefix, namespace)| (prefix, vec![&**namespace])).collect(),
         written: HashMap::new(),
-        most: LEAST_BOUND + document.bytes() * MAX_GROWTH,
+        most: MIN_BOUND + document.bytes() * MAX_GROWTH,
         out: String::new(),
     };
     writer.element(of, true)?;

@@ -11,10 +11,10 @@ pub const PROTOCOL: &str = "urn:oasis:names:tc:SAML:2.0:protocol";
 pub const REDIRECT: &str = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect";
 pub const POST: &str = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST";
 
-pub const LARGEST: usize = 256 << 10;
+pub const MAX_SIZE: usize = 256 << 10;
 /// Certificates of one identity provider.
-pub const MOST_KEYS: usize = 10;
-const LONGEST_NAME: usize = 1024;
+pub const MAX_KEYS: usize = 10;
+const MAX_NAME: usize = 1024;
 
 /// An organisation's identity provider.
 #[derive(Debug, Clone)]
@@ -37,8 +37,8 @@ fn bad(words: &str) -> BadMetadata {
 
 impl IdentityProvider {
     pub fn parse(xml: &[u8]) -> Result<Self, BadMetadata> {
-        if xml.len() > LARGEST {
-            return Err(BadMetadata(format!("must be at most {LARGEST} bytes")));
+        if xml.len() > MAX_SIZE {
+            return Err(BadMetadata(format!("must be at most {MAX_SIZE} bytes")));
         }
         let document = parse(xml).map_err(|why| BadMetadata(format!("must be plain XML: it {why}")))?;
         let (entity, descriptor) = descriptor(&document)?;
@@ -61,14 +61,14 @@ impl IdentityProvider {
 
     /// With everything that a login needs, and no more than is sensible.
     pub fn checked(self) -> Result<Self, BadMetadata> {
-        if !(1..=LONGEST_NAME).contains(&self.entity_id.len()) {
-            return Err(BadMetadata(format!("must name its entity in 1 to {LONGEST_NAME} bytes")));
+        if !(1..=MAX_NAME).contains(&self.entity_id.len()) {
+            return Err(BadMetadata(format!("must name its entity in 1 to {MAX_NAME} bytes")));
         }
         if self.redirect_url.is_none() && self.post_url.is_none() {
             return Err(bad("must have an address to sign in at, by redirect or by POST"));
         }
-        if !(1..=MOST_KEYS).contains(&self.keys.len()) {
-            return Err(BadMetadata(format!("must have 1 to {MOST_KEYS} certificates for signatures")));
+        if !(1..=MAX_KEYS).contains(&self.keys.len()) {
+            return Err(BadMetadata(format!("must have 1 to {MAX_KEYS} certificates for signatures")));
         }
         Ok(self)
     }
@@ -114,7 +114,7 @@ fn signing_keys(document: &Document, descriptor: ElementId) -> Result<Vec<PKey<P
                 }
             }
         }
-        if keys.len() > MOST_KEYS {
+        if keys.len() > MAX_KEYS {
             break;
         }
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 pub const ASSERTION: &str = "urn:oasis:names:tc:SAML:2.0:assertion";
 /// Of a response as it is posted.
-pub const LARGEST: usize = 256 << 10;
+pub const MAX_SIZE: usize = 256 << 10;
 /// How far two clocks may be apart.
 pub const SKEW: TimeDelta = TimeDelta::seconds(120);
 
@@ -63,7 +63,7 @@ use Unbelievable::Refused;
 
 /// The XML of a posted response.
 pub fn received(posted: &str) -> Result<Vec<u8>, Unbelievable> {
-    if posted.len() > LARGEST {
+    if posted.len() > MAX_SIZE {
         return Err(Refused("The response is too long"));
     }
     decoded(posted).map_err(|_| Refused("The response is not base64"))

@@ -1,7 +1,7 @@
 //! An organisation's SAML settings, as they are stored: where the identity provider is described, what is asked of it,
 //! and what it calls what we want to know.
 
-use super::metadata::{BadMetadata, IdentityProvider, LARGEST, MOST_KEYS, key_of};
+use super::metadata::{BadMetadata, IdentityProvider, MAX_KEYS, MAX_SIZE, key_of};
 use serde::{Deserialize, Serialize};
 
 /// The identity provider is described by metadata, by address or as text, or field by field.
@@ -56,8 +56,8 @@ pub enum Described {
     Here(IdentityProvider),
 }
 
-const LONGEST: usize = 1024;
-const LONGEST_CERTIFICATE: usize = 16 << 10;
+const MAX_URL: usize = 1024;
+const MAX_CERTIFICATE: usize = 16 << 10;
 
 /// What is wrong, with the name of the field below `saml`.
 pub type FieldFault = (&'static str, BadMetadata);
@@ -82,12 +82,12 @@ impl SamlSettings {
 
     fn by_fields(&self) -> Result<IdentityProvider, FieldFault> {
         let required = |field: &'static str, value: &Option<String>| {
-            let value = value.clone().filter(|value| (1..=2 * LONGEST).contains(&value.len()));
-            value.ok_or((field, BadMetadata(format!("is required, with 1 to {} bytes", 2 * LONGEST))))
+            let value = value.clone().filter(|value| (1..=2 * MAX_URL).contains(&value.len()));
+            value.ok_or((field, BadMetadata(format!("is required, with 1 to {} bytes", 2 * MAX_URL))))
         };
         let certificates = self.certificates.as_deref().unwrap_or_default();
-        if certificates.len() > MOST_KEYS || certificates.iter().any(|one| one.len() > LONGEST_CERTIFICATE) {
-            let words = format!("must be at most {MOST_KEYS}, of at most {LONGEST_CERTIFICATE} bytes each");
+        if certificates.len() > MAX_KEYS || certificates.iter().any(|one| one.len() > MAX_CERTIFICATE) {
+            let words = format!("must be at most {MAX_KEYS}, of at most {MAX_CERTIFICATE} bytes each");
             return Err(("certificates", BadMetadata(words)));
         }
         let keys = certificates.iter().map(|one| key_of(one)).collect::<Result<Vec<_>, _>>();
@@ -114,12 +114,12 @@ impl SamlSettings {
             }
             _ => Ok(()),
         };
-        too_long("metadata_xml", &self.metadata_xml, LARGEST)?;
-        too_long("metadata_url", &self.metadata_url, 2 * LONGEST)?;
+        too_long("metadata_xml", &self.metadata_xml, MAX_SIZE)?;
+        too_long("metadata_url", &self.metadata_url, 2 * MAX_URL)?;
         let Some(names) = &self.attributes else { return Ok(()) };
-        too_long("attributes.email", &names.email, LONGEST)?;
-        too_long("attributes.first_name", &names.first_name, LONGEST)?;
-        too_long("attributes.last_name", &names.last_name, LONGEST)
+        too_long("attributes.email", &names.email, MAX_URL)?;
+        too_long("attributes.first_name", &names.first_name, MAX_URL)?;
+        too_long("attributes.last_name", &names.last_name, MAX_URL)
     }
 
     /// Whether logins need a key pair of ours.

@@ -16,8 +16,8 @@ pub async fn alive() -> Json<Value> {
 
 /// The process can do its work: Postgres answers. Background tasks that do not do theirs are named.
 pub async fn ready(State(app): State<App>) -> Result<Json<Value>, ApiError> {
-    const LONGEST: Duration = Duration::from_secs(2);
-    match tokio::time::timeout(LONGEST, async { Ok(app.db.get().await?.simple_query("").await?) }).await {
+    const MAX_WAIT: Duration = Duration::from_secs(2);
+    match tokio::time::timeout(MAX_WAIT, async { Ok(app.db.get().await?.simple_query("").await?) }).await {
         // Another admin does the work of a dead task, or this one does after its restart: no reason to refuse requests.
         Ok(Ok(_)) => Ok(Json(match app.supervisor.problems().lines {
             lines if lines.is_empty() => json!({ "status": "ready" }),

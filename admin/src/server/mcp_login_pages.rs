@@ -21,9 +21,9 @@ use shared::routes::{Method, SessionReach};
 use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 
-const LONGEST_BODY: usize = 16 << 10;
+const MAX_BODY: usize = 16 << 10;
 /// Of where a person comes back to after signing in.
-const LONGEST_RETURN: usize = 2048;
+const MAX_RETURN: usize = 2048;
 
 /// `GET /.well-known/oauth-authorization-server` (RFC 8414).
 pub async fn metadata(State(app): State<App>) -> Response {
@@ -39,7 +39,7 @@ pub async fn metadata(State(app): State<App>) -> Response {
 
 /// `POST /oauth/register` (RFC 7591).
 pub async fn register(body: Bytes) -> Response {
-    let asked = match body.len() <= LONGEST_BODY {
+    let asked = match body.len() <= MAX_BODY {
         true => serde_json::from_slice::<Value>(&body).unwrap_or_default(),
         false => Value::Null,
     };
@@ -63,7 +63,7 @@ pub async fn authorize(State(app): State<App>, RawQuery(query): RawQuery, header
     let raw = query.unwrap_or_default();
     let request = match parse(&app, &raw) {
         Ok(request) => request,
-        Err(bad) => return told(bad),
+        Err(bad) => return login_error_page(bad),
     };
     match signed_in(&app, &headers).await {
         Ok(Some((person, session))) => match question(&app, person, &request, &session, &raw).await {
@@ -79,12 +79,12 @@ pub async fn authorize(State(app): State<App>, RawQuery(query): RawQuery, header
 pub async fn decide(State(app): State<App>, headers: HeaderMap, body: Bytes) -> Response {
     const STALE: &str =
         "<p>This page is not valid any more. Go back to the program that sent you, and begin again.</p>";
-    let form = std::str::from_utf8(&body).ok().filter(|form| form.len() <= LONGEST_BODY);
+    let form = std::str::from_utf8(&body).ok().filter(|form| form.len() <= MAX_BODY);
     let form = form.and_then(|form| Query::parse(Some(form)).ok()).unwrap_or_default();
     let raw = form.text("request").unwrap_or_default();
     let request = match parse(&app, raw) {
         Ok(request) => request,
-        Err(bad) => return told(bad),
+        Err(bad) => return login_error_page(bad),
     };
     let (person, session) = match signed_in(&app, &headers).await {
         Ok(Some(found)) => found,
@@ -107,7 +107,7 @@ pub async fn decide(State(app): State<App>, headers: HeaderMap, body: Bytes) -> 
 /// `POST /oauth/token`
 pub async fn token(State(app): State<App>, body: Bytes) -> Response {
     let refused = |status, error: &str| answer(status, json!({ "error": error }));
-    let form = std::str::from_utf8(&body).ok().filter(|form| form.len() <= LONGEST_BODY);
+    let form = std::str::from_utf8(&body).ok().filter(|form| form.len() <= MAX_BODY);
     let form = form.and_then(|form| Query::parse(Some(form)).ok()).unwrap_or_default();
     if form.text("grant_type") != Some("authorization_code") {
         return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type");
@@ -141,7 +141,7 @@ fn parse(app: &App, raw: &str) -> Result<LoginRequest, BadLogin> {
     LoginRequest::parse(&Query::parse(Some(raw)).unwrap_or_default(), &app.public_url)
 }
 
-fn told(bad: BadLogin) -> Response {
+fn login_error_page(bad: BadLogin) -> Response {
     match bad {
         BadLogin::Page(sentence) => page(StatusCode::BAD_REQUEST, "Not logged in", &format!("<p>{sentence}</p>")),
         BadLogin::Back(url) => sent_to(&url),
@@ -234,7 +234,7 @@ fn sign_in(raw: &str) -> String {
 
 /// The form for a browser that is not signed in. After sign-in it returns to this path.
 pub(super) fn sign_in_form(back: &str) -> String {
-    if back.len() > LONGEST_RETURN {
+    if back.len() > MAX_RETURN {
         return "<p>Sign in to the gateway first, then begin again.</p>".into();
     }
     format!(

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 /// Of whatever comes in a form.
-const LONGEST_FORM: usize = 4096;
+const MAX_FORM: usize = 4096;
 
 /// `GET /mcp-oauth/start?state=…`
 pub async fn start(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
@@ -38,7 +38,7 @@ pub async fn start(State(app): State<App>, RawQuery(query): RawQuery, headers: H
 
 /// `POST /mcp-oauth/start`: the person agreed.
 pub async fn agree(State(app): State<App>, headers: HeaderMap, body: Bytes) -> Response {
-    if !is_own_form(&headers, &app.public_url) || body.len() > LONGEST_FORM {
+    if !is_own_form(&headers, &app.public_url) || body.len() > MAX_FORM {
         return refusal_page(&FlowError::Unknown);
     }
     let form = std::str::from_utf8(&body).ok().and_then(|form| Query::parse(Some(form)).ok()).unwrap_or_default();

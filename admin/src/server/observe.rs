@@ -25,7 +25,7 @@ const TRACE_ID: &str = "trace-id";
 const WARNINGS: &str = "warnings";
 const DRY_RUN: &str = "dry-run";
 /// Clients and proxies refuse heads that are longer than a few of these.
-const LONGEST_WARNINGS: usize = 2048;
+const MAX_WARNINGS: usize = 2048;
 
 const PROVIDERS_OWN: &str = "this path is the gateway's own although the request names a provider; the provider's own path of \
                              this name begins with /v1/proxy/ in place of /v1/";
@@ -202,7 +202,7 @@ fn trace_id(headers: &HeaderMap) -> Option<HeaderValue> {
 fn in_header(warnings: &[String]) -> Option<HeaderValue> {
     let line = warnings.join(" | ");
     let plain = line.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' });
-    let plain: String = plain.take(LONGEST_WARNINGS).collect();
+    let plain: String = plain.take(MAX_WARNINGS).collect();
     (!plain.is_empty()).then(|| HeaderValue::from_str(&plain).ok()).flatten()
 }
 
@@ -276,7 +276,7 @@ mod tests {
             assert_eq!(response.headers()[format!("{prefix}warnings")], "a: unknown??x: 1 | ?");
         }
         assert!(in_header(&[]).is_none());
-        assert_eq!(in_header(&["x".repeat(1 << 20)]).unwrap().len(), LONGEST_WARNINGS);
+        assert_eq!(in_header(&["x".repeat(1 << 20)]).unwrap().len(), MAX_WARNINGS);
     }
 
     #[test]

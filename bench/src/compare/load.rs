@@ -51,8 +51,8 @@ impl Load<'_> {
             .await
             .context("cannot run wrk")?;
         let (cpu, mock) = (Cpu::of_tree(target).since(cpu), Cpu::of_tree(self.mock).since(mock));
-        let said = String::from_utf8_lossy(&output.stdout);
-        let result = parse(&said).with_context(|| format!("{name}: wrk said: {said}"))?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let result = parse(&printed).with_context(|| format!("{name}: wrk said: {printed}"))?;
         if result.errors > 0 {
             bail!("{name}: {} of {} requests failed", result.errors, result.requests);
         }

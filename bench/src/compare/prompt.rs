@@ -30,8 +30,8 @@ pub fn template(chat: &str) -> anyhow::Result<String> {
 
 /// The run that asks the provider for the same chat.
 pub fn request(engine: &Request) -> anyhow::Result<Request> {
-    let said = messages(&engine.body)?.last().map_or(Value::Null, |last| last["content"].clone());
-    let body = json!({ "variables": { VARIABLE: said } });
+    let content = messages(&engine.body)?.last().map_or(Value::Null, |last| last["content"].clone());
+    let body = json!({ "variables": { VARIABLE: content } });
     Ok(Request { path: PATH, body: body.to_string().into(), ..engine.clone() })
 }
 
@@ -55,8 +55,8 @@ mod tests {
             body: chat.as_str().into(),
         };
         let run: Value = serde_json::from_str(&request(&engine).unwrap().body).unwrap();
-        let said = run["variables"][VARIABLE].as_str().unwrap();
-        let rendered = template(&chat).unwrap().replace("{{text}}", said);
+        let content = run["variables"][VARIABLE].as_str().unwrap();
+        let rendered = template(&chat).unwrap().replace("{{text}}", content);
         assert_eq!(messages(&chat).unwrap(), serde_json::from_str::<Vec<Value>>(&rendered).unwrap());
     }
 }

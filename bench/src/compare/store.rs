@@ -97,9 +97,9 @@ impl Store {
     /// Postgres would stand on another machine. Here it gets the time that those who are compared leave, as far as the
     /// kernel lets us say so: each of its processes is a session, and those share time by their own `autogroup`.
     pub fn step_back(&self) {
-        const LEAST: &str = "19";
+        const LOWEST_PRIORITY: &str = "19";
         for pid in self.postmaster().into_iter().flat_map(usage::tree) {
-            let _ = fs::write(format!("/proc/{pid}/autogroup"), LEAST);
+            let _ = fs::write(format!("/proc/{pid}/autogroup"), LOWEST_PRIORITY);
         }
     }
 }

@@ -36,8 +36,8 @@ impl Cpu {
 pub async fn rest(root: u32) {
     const LOOK: Duration = Duration::from_millis(500);
     const LITTLE: f64 = 0.03;
-    const LONGEST: u32 = 240;
-    for _ in 0..LONGEST {
+    const MAX_LOOKS: u32 = 240;
+    for _ in 0..MAX_LOOKS {
         let before = Cpu::of_tree(root);
         tokio::time::sleep(LOOK).await;
         if Cpu::of_tree(root).since(before).total() < LITTLE * LOOK.as_secs_f64() {

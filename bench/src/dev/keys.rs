@@ -18,9 +18,9 @@ pub struct Keys {
 impl Keys {
     /// The kept ones. An admin key is given or made up, and kept before anybody uses it.
     pub fn load(folder: &RunFolder, given: Option<&str>, prefix: &str) -> anyhow::Result<Self> {
-        let kept = folder.read(FILE).unwrap_or_default();
+        let stored = folder.read(FILE).unwrap_or_default();
         let value =
-            |name: &str| kept.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
+            |name: &str| stored.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
         // A kept key may already open the database; one given later opens nothing.
         let admin = value("GATEWAY_ADMIN_KEY").or_else(|| given.filter(|key| !key.is_empty()).map(str::to_owned));
         let admin = admin.unwrap_or_else(|| api_key::generate(prefix));

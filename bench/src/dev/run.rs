@@ -90,13 +90,14 @@ async fn serve(
     mock_port: u16,
     programs: &mut Vec<Program>,
 ) -> anyhow::Result<()> {
-    let mut kept = keys::Keys::load(folder, settings.bootstrap_admin_key.as_deref(), &settings.api_key_prefix)?;
+    let mut stored_keys = keys::Keys::load(folder, settings.bootstrap_admin_key.as_deref(), &settings.api_key_prefix)?;
     let mut start = |name: &'static str, program: &str, arguments: &[String], environment: &[(String, String)]| {
-        Program::start(name, &beside(program)?, arguments, environment, folder).map(|program| programs.push(program))
+        Program::start(name, &sibling_program(program)?, arguments, environment, folder)
+            .map(|program| programs.push(program))
     };
     keep_keyring(folder)?;
     let environment = environment(settings, url);
-    let for_admin = [("BOOTSTRAP_ADMIN_KEY".to_owned(), kept.admin.clone())];
+    let for_admin = [("BOOTSTRAP_ADMIN_KEY".to_owned(), stored_keys.admin.clone())];
     start("mock", "mock-provider", &["--port".to_owned(), mock_port.to_string()], &[])?;
     start("admin", "gateway-admin", &[], &[&environment[..], &for_admin].concat())?;
     until_ready(settings.admin_port, "/readyz", programs).await?;
@@ -104,7 +105,7 @@ async fn serve(
     let client = db::connect(&database_settings(url)?).await?;
     // Everything that a workspace's key may do, so that all of it can be tried.
     let scopes = scopes::all_for(KeyKind::WorkspaceService);
-    let workspace_key = match &kept.workspace {
+    let workspace_key = match &stored_keys.workspace {
         Some(key) if keys::is_known(&client, key).await? => {
             keys::widen(&client, key, &scopes).await?;
             key.clone()
@@ -114,15 +115,15 @@ async fn serve(
             let name = "Development key";
             let issued =
                 bootstrap::create_workspace_key(&client, workspace, name, &scopes, &settings.api_key_prefix).await?;
-            kept.workspace = Some(issued.key.clone());
-            kept.save(folder)?;
+            stored_keys.workspace = Some(issued.key.clone());
+            stored_keys.save(folder)?;
             issued.key
         }
     };
-    let admin_key = keys::is_known(&client, &kept.admin).await?.then(|| kept.admin.clone());
+    let admin_key = keys::is_known(&client, &stored_keys.admin).await?.then(|| stored_keys.admin.clone());
     drop(client);
 
-    programs.push(Program::start("proxy", &beside("gateway-proxy")?, &[], &environment, folder)?);
+    programs.push(Program::start("proxy", &sibling_program("gateway-proxy")?, &[], &environment, folder)?);
     until_ready(settings.metrics_port, "/readyz", programs).await?;
     until_ready(settings.proxy_port, "/", programs).await?;
     until_ready(mock_port, "/__mock/counts", programs).await?;
@@ -221,7 +222,7 @@ fn mock_port(settings: &Settings, folder: &RunFolder) -> anyhow::Result<u16> {
     Ok(port)
 }
 
-fn beside(program: &str) -> anyhow::Result<PathBuf> {
+fn sibling_program(program: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(program);
     if !path.is_file() {
         bail!("{} is not built: `make run` builds everything it needs", path.display());

@@ -47,7 +47,7 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
     if !is_authenticated(&head, endpoint) {
         return Ok(refusal(&head, endpoint, 401, "Incorrect API key provided.", serving, link));
     }
-    let key = link.state.bill.as_ref().and_then(|_| BillKey::find(&head.headers, &received.kept));
+    let key = link.state.bill.as_ref().and_then(|_| BillKey::find(&head.headers, &received.bytes));
     let Reaction { fault, status, payload } = match react(&head, endpoint, early, &received, serving.id, &link) {
         Ok(reaction) => reaction,
         Err((status, message)) => return Ok(refusal(&head, endpoint, status, &message, serving, link)),
@@ -69,8 +69,8 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
     }
     let written = key.filter(|_| is_billed(endpoint));
     if let (Some(key), Some(bill), Payload::Whole(body)) = (&written, &link.state.bill, &payload) {
-        let told = bill::reported(&serde_json::from_slice(body).unwrap_or_default());
-        bill.add(key, Billed { completion: told.completion, ..Billed::default() });
+        let reported = bill::reported(&serde_json::from_slice(body).unwrap_or_default());
+        bill.add(key, Billed { completion: reported.completion, ..Billed::default() });
     }
     let written = written.filter(|_| matches!(payload, Payload::Events(_)));
     Ok(respond_billed(&head, &fault, status, payload, serving, link, written))
@@ -89,7 +89,7 @@ fn bill_reading(link: &Link, key: Option<&BillKey>, endpoint: Endpoint, received
     let (Some(key), Some(bill)) = (key, &link.state.bill) else { return };
     match endpoint {
         Endpoint::Mcp => {
-            let asked: Value = serde_json::from_slice(&received.kept).unwrap_or_default();
+            let asked: Value = serde_json::from_slice(&received.bytes).unwrap_or_default();
             if asked["method"] == "tools/call" {
                 bill.add(key, Billed { calls: 1, ..Billed::default() });
             }
@@ -97,7 +97,7 @@ fn bill_reading(link: &Link, key: Option<&BillKey>, endpoint: Endpoint, received
         _ if is_billed(endpoint) => {
             let prompt = match payload {
                 Payload::Whole(body) => bill::reported(&serde_json::from_slice(body).unwrap_or_default()).prompt,
-                _ => Ask::parse(&received.kept).map_or(0, |ask| ask.prompt_tokens()),
+                _ => Ask::parse(&received.bytes).map_or(0, |ask| ask.prompt_tokens()),
             };
             bill.add(key, Billed { calls: 1, prompt, ..Billed::default() });
         }
@@ -129,7 +129,7 @@ fn react(
 ) -> Result<Reaction, (u16, String)> {
     if let Some(vendor) = vendor_at(endpoint) {
         let call = Call { endpoint, path: head.uri.path(), query: head.uri.query() };
-        let (fault, status, payload) = vendors::react(vendor, &call, early, &received.kept, id)?;
+        let (fault, status, payload) = vendors::react(vendor, &call, early, &received.bytes, id)?;
         return Ok(Reaction { fault, status, payload });
     }
     if lacks_api_version(head.uri.path(), head.uri.query()) {
@@ -145,7 +145,7 @@ fn react(
             | Endpoint::Responses
     );
     let mut ask = match reads_json && early.as_ref().is_none_or(|fault| !fault.early_answer) {
-        true => Ask::parse(&received.kept).map_err(|error| (400, format!("We could not parse your JSON: {error}")))?,
+        true => Ask::parse(&received.bytes).map_err(|error| (400, format!("We could not parse your JSON: {error}")))?,
         false => Ask::default(),
     };
     let vertex = raw_prediction(head.uri.path());
@@ -166,17 +166,17 @@ fn react(
         let payload = Payload::whole(error_body(endpoint, named, "mock error, as asked"));
         return Ok(Reaction { fault, status, payload });
     }
-    if let Some(flaw) = flaw(head, endpoint, &fault, &ask, &received.kept) {
+    if let Some(flaw) = flaw(head, endpoint, &fault, &ask, &received.bytes) {
         return Err((400, flaw));
     }
     if endpoint == Endpoint::Mcp {
         let mut fault = fault;
-        let said = mcp::answer(head, &received.kept, id);
-        fault.headers.extend(said.headers);
-        if said.stays_open {
+        let reply = mcp::answer(head, &received.bytes, id);
+        fault.headers.extend(reply.headers);
+        if reply.stays_open {
             fault.stall_after_bytes = Some(u64::MAX);
         }
-        return Ok(Reaction { fault, status: said.status, payload: said.payload });
+        return Ok(Reaction { fault, status: reply.status, payload: reply.payload });
     }
     let payload = match endpoint {
         Endpoint::Chat if ask.messages.is_none() && !fault.early_answer => {
@@ -201,12 +201,12 @@ fn react(
         Endpoint::Objects => {
             let path = canonical(head.uri.path());
             let account = link.state.bill.as_ref().map(|bill| (bill, &head.headers));
-            let kept = link.state.shelf.answer(&head.method, path, &received.kept, id, account);
-            kept.unwrap_or_else(|| objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault)))
+            let shelved = link.state.shelf.answer(&head.method, path, &received.bytes, id, account);
+            shelved.unwrap_or_else(|| objects::answer(&head.method, path, &received.bytes, id, &Reply::of(&fault)))
         }
         Endpoint::Buckets => {
             let (path, query) = (head.uri.path(), head.uri.query());
-            link.state.buckets.answer(&head.method, path, query, &received.kept, id)?
+            link.state.buckets.answer(&head.method, path, query, &received.bytes, id)?
         }
         // Those of other vendors were answered above.
         _ => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),

@@ -15,26 +15,26 @@ use super::openai::{self, CREATED};
 use super::shape::Payload;
 
 /// Of one file; longer ones are forgotten.
-pub const LONGEST_FILE: usize = 64 << 20;
+pub const MAX_FILE: usize = 64 << 20;
 
 #[derive(Default)]
 pub struct Shelf {
-    kept: Mutex<Kept>,
+    stored: Mutex<Stored>,
 }
 
 #[derive(Default)]
-struct Kept {
-    files: BTreeMap<String, KeptFile>,
-    batches: BTreeMap<String, KeptBatch>,
+struct Stored {
+    files: BTreeMap<String, StoredFile>,
+    batches: BTreeMap<String, StoredBatch>,
 }
 
-struct KeptFile {
+struct StoredFile {
     name: String,
     purpose: String,
     bytes: Bytes,
 }
 
-struct KeptBatch {
+struct StoredBatch {
     object: Map<String, Value>,
     /// How often it was looked at.
     looks: u32,
@@ -52,43 +52,43 @@ impl Shelf {
         account: Option<(&Bill, &HeaderMap)>,
     ) -> Option<Payload> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
-        let mut kept = self.lock();
+        let mut stored = self.lock();
         let answer = match (method.as_str(), &segments[..]) {
-            ("POST", ["files"]) => kept.upload(body, id)?,
-            ("GET", ["files", file]) => kept.files.get(*file).map(|kept| file_object(file, kept))?,
+            ("POST", ["files"]) => stored.upload(body, id)?,
+            ("GET", ["files", file]) => stored.files.get(*file).map(|stored| file_object(file, stored))?,
             ("GET", ["files", file, "content"]) => {
-                return kept
+                return stored
                     .files
                     .get(*file)
-                    .map(|kept| Payload::Typed("application/octet-stream", kept.bytes.clone()));
+                    .map(|stored| Payload::Typed("application/octet-stream", stored.bytes.clone()));
             }
             ("DELETE", ["files", file]) => {
-                kept.files.remove(*file)?;
+                stored.files.remove(*file)?;
                 json!({ "id": file, "object": "file", "deleted": true })
             }
-            ("POST", ["batches"]) => kept.start(body, id, account)?,
-            ("GET", ["batches"]) if !kept.batches.is_empty() => kept.list(),
-            ("GET", ["batches", batch]) => kept.look(batch)?,
-            ("POST", ["batches", batch, "cancel"]) => kept.cancel(batch)?,
+            ("POST", ["batches"]) => stored.start(body, id, account)?,
+            ("GET", ["batches"]) if !stored.batches.is_empty() => stored.list(),
+            ("GET", ["batches", batch]) => stored.look(batch)?,
+            ("POST", ["batches", batch, "cancel"]) => stored.cancel(batch)?,
             _ => return None,
         };
         Some(Payload::whole(answer.to_string().into_bytes()))
     }
 
     pub fn clear(&self) {
-        *self.lock() = Kept::default();
+        *self.lock() = Stored::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Stored> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Stored {
     fn upload(&mut self, form: &[u8], id: u64) -> Option<Value> {
         let (name, bytes) = file_part(form)?;
         let purpose = field(form, "purpose").unwrap_or_else(|| "batch".to_owned());
-        let file = KeptFile { name, purpose, bytes };
+        let file = StoredFile { name, purpose, bytes };
         let id = format!("file-{id:016}");
         let object = file_object(&id, &file);
         self.files.insert(id, file);
@@ -119,7 +119,7 @@ impl Kept {
                 for (id, field, rows) in [(output, "output_file_id", good), (errors, "error_file_id", bad)] {
                     if !rows.is_empty() {
                         object.insert(field.into(), json!(id));
-                        let file = KeptFile {
+                        let file = StoredFile {
                             name: format!("{id}.jsonl"),
                             purpose: "batch_output".into(),
                             bytes: rows.into(),
@@ -129,7 +129,7 @@ impl Kept {
                 }
             }
         }
-        let batch = KeptBatch { object, looks: 0, is_cancelled: false };
+        let batch = StoredBatch { object, looks: 0, is_cancelled: false };
         let shown = batch.shown();
         self.batches.insert(id, batch);
         Some(shown)
@@ -148,13 +148,13 @@ impl Kept {
     }
 
     fn list(&self) -> Value {
-        let data: Vec<Value> = self.batches.values().rev().map(KeptBatch::shown).collect();
+        let data: Vec<Value> = self.batches.values().rev().map(StoredBatch::shown).collect();
         json!({ "object": "list", "first_id": data.first().map(|one| one["id"].clone()),
             "last_id": data.last().map(|one| one["id"].clone()), "has_more": false, "data": data })
     }
 }
 
-impl KeptBatch {
+impl StoredBatch {
     fn shown(&self) -> Value {
         let has_failed = self.object.get("errors").is_some_and(|errors| !errors.is_null());
         let status = match (has_failed, self.looks, self.is_cancelled) {
@@ -217,7 +217,7 @@ fn answered(row: &Value, id: u64) -> (u16, Value) {
     }
 }
 
-fn file_object(id: &str, file: &KeptFile) -> Value {
+fn file_object(id: &str, file: &StoredFile) -> Value {
     json!({ "id": id, "object": "file", "bytes": file.bytes.len(), "created_at": CREATED, "filename": file.name,
         "purpose": file.purpose, "status": "processed" })
 }

@@ -155,9 +155,9 @@ fn reason(calls: &[ToolCall]) -> &'static str {
     if calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 
-fn usage(question: &Question, said: u64) -> Value {
+fn usage(question: &Question, output: u64) -> Value {
     let input = question.prompt_tokens;
-    json!({ "inputTokens": input, "outputTokens": said, "totalTokens": input + said })
+    json!({ "inputTokens": input, "outputTokens": output, "totalTokens": input + output })
 }
 
 fn stream(question: &Question, fault: &Fault, id: u64) -> Payload {

@@ -65,7 +65,7 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if let Some((tag, words)) = &self.tag {
-            self.link.state.note_said(tag, *words);
+            self.link.state.note_spoken(tag, *words);
         }
         if let (Some((key, words)), Some(bill)) = (&self.billed, &self.link.state.bill) {
             bill.add(key, Billed { completion: *words, ..Billed::default() });

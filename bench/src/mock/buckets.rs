@@ -28,11 +28,11 @@ type Refused = (u16, String);
 
 #[derive(Default)]
 pub struct Buckets {
-    kept: Mutex<Kept>,
+    stored: Mutex<Stored>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Stored {
     /// By their address, `s3://bucket/key` or `gs://bucket/key`.
     objects: BTreeMap<String, Bytes>,
     /// By ARN or name.
@@ -41,7 +41,7 @@ struct Kept {
 
 struct Job {
     /// As it was asked for, and what was added.
-    told: Value,
+    document: Value,
     /// How often it was looked at.
     looks: u32,
     is_stopped: bool,
@@ -62,42 +62,42 @@ impl Buckets {
         body: &Bytes,
         id: u64,
     ) -> Result<Payload, Refused> {
-        let mut kept = self.lock();
+        let mut stored = self.lock();
         if let Some(rest) = path.strip_prefix(UPLOADS) {
-            return kept.upload(rest, query, body);
+            return stored.upload(rest, query, body);
         }
         if let Some(rest) = path.strip_prefix(OBJECTS) {
             return match rest.split_once("/o/") {
-                Some((bucket, key)) => kept.object(&format!("gs://{bucket}/{}", unescaped(key))),
-                None => Ok(kept.list(rest.trim_end_matches("/o"))),
+                Some((bucket, key)) => stored.object(&format!("gs://{bucket}/{}", unescaped(key))),
+                None => Ok(stored.list(rest.trim_end_matches("/o"))),
             };
         }
         if let Some(rest) = path.strip_prefix(INVOCATION_JOB) {
-            return kept.invocation_job(method, rest, body, id);
+            return stored.invocation_job(method, rest, body, id);
         }
         if path.contains(PREDICTION_JOBS) {
-            return kept.prediction_job(method, path, body, id);
+            return stored.prediction_job(method, path, body, id);
         }
         let address = format!("s3:/{}", unescaped(path));
         match method.as_str() {
             "PUT" => {
-                kept.objects.insert(address, body.clone());
+                stored.objects.insert(address, body.clone());
                 Ok(Payload::Typed("application/xml", Bytes::new()))
             }
-            _ => kept.object(&address),
+            _ => stored.object(&address),
         }
     }
 
     pub fn clear(&self) {
-        *self.lock() = Kept::default();
+        *self.lock() = Stored::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Stored> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Stored {
     fn object(&self, address: &str) -> Result<Payload, Refused> {
         let found = self.objects.get(address).cloned();
         found.map(|bytes| Payload::Typed("application/octet-stream", bytes)).ok_or_else(|| missing(address))
@@ -141,12 +141,13 @@ impl Kept {
 
     /// One token makes one job.
     fn invoke(&mut self, body: &[u8], id: u64) -> Result<Payload, Refused> {
-        let mut told: Value = serde_json::from_slice(body).map_err(|error| (400, error.to_string()))?;
-        let same = self.jobs.iter().find(|(_, job)| job.told["clientRequestToken"] == told["clientRequestToken"]);
+        let mut document: Value = serde_json::from_slice(body).map_err(|error| (400, error.to_string()))?;
+        let same =
+            self.jobs.iter().find(|(_, job)| job.document["clientRequestToken"] == document["clientRequestToken"]);
         if let Some((arn, _)) = same {
             return Ok(object(&json!({ "jobArn": arn })));
         }
-        let text = |pointer: &str| told.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let (input, output) = (
             text("/inputDataConfig/s3InputDataConfig/s3Uri").unwrap_or_default(),
             text("/outputDataConfig/s3OutputDataConfig/s3Uri").unwrap_or_default(),
@@ -160,9 +161,9 @@ impl Kept {
         let lines: String = rows.iter().map(|row| format!("{}\n", invoked(row, &model, id))).collect();
         self.objects.insert(format!("{}/{job}/{file}.out", output.trim_end_matches('/')), lines.into());
         let arn = format!("arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/{job}");
-        told["jobArn"] = arn.clone().into();
-        told["submitTime"] = TIME.into();
-        self.jobs.insert(arn.clone(), Job { told, looks: 0, is_stopped: false });
+        document["jobArn"] = arn.clone().into();
+        document["submitTime"] = TIME.into();
+        self.jobs.insert(arn.clone(), Job { document, looks: 0, is_stopped: false });
         Ok(object(&json!({ "jobArn": arn })))
     }
 
@@ -183,8 +184,8 @@ impl Kept {
     }
 
     fn predict(&mut self, collection: &str, body: &[u8], id: u64) -> Result<Payload, Refused> {
-        let mut told: Value = serde_json::from_slice(body).map_err(|error| (400, error.to_string()))?;
-        let text = |pointer: &str| told.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let mut document: Value = serde_json::from_slice(body).map_err(|error| (400, error.to_string()))?;
+        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let input = text("/inputConfig/gcsSource/uris/0").unwrap_or_default();
         let prefix = text("/outputConfig/gcsDestination/outputUriPrefix").unwrap_or_default();
         let model = text("/model").unwrap_or_default();
@@ -193,10 +194,10 @@ impl Kept {
         let folder = format!("{}/prediction-{id}", prefix.trim_end_matches('/'));
         self.objects.insert(format!("{folder}/predictions.jsonl"), lines.into());
         let name = format!("{collection}/{id}");
-        told["name"] = name.clone().into();
-        told["createTime"] = TIME.into();
-        told["outputInfo"] = json!({ "gcsOutputDirectory": folder });
-        let job = Job { told, looks: 0, is_stopped: false };
+        document["name"] = name.clone().into();
+        document["createTime"] = TIME.into();
+        document["outputInfo"] = json!({ "gcsOutputDirectory": folder });
+        let job = Job { document, looks: 0, is_stopped: false };
         let shown = job.shown(&VERTEX);
         self.jobs.insert(name, job);
         Ok(object(&shown))
@@ -249,14 +250,14 @@ impl Job {
             (false, 1) => states.running,
             (false, _) => states.done,
         };
-        let mut told = self.told.clone();
-        told[states.field] = state.into();
+        let mut document = self.document.clone();
+        document[states.field] = state.into();
         if state != states.done
-            && let Some(told) = told.as_object_mut()
+            && let Some(document) = document.as_object_mut()
         {
-            told.remove("outputInfo");
+            document.remove("outputInfo");
         }
-        told
+        document
     }
 }
 
@@ -315,8 +316,8 @@ fn whole(payload: &Payload) -> Result<Value, Refused> {
     }
 }
 
-fn object(told: &Value) -> Payload {
-    Payload::whole(told.to_string().into_bytes())
+fn object(document: &Value) -> Payload {
+    Payload::whole(document.to_string().into_bytes())
 }
 
 fn missing(what: &str) -> Refused {

@@ -101,8 +101,8 @@ fn call_object(call: &ToolCall, id: u64, index: usize) -> Value {
     json!({ "id": format!("call_{id:016}_{index}"), "type": "function", "function": function })
 }
 
-fn usage(question: &Question, said: u64) -> Value {
-    let counts = json!({ "input_tokens": question.prompt_tokens, "output_tokens": said });
+fn usage(question: &Question, output: u64) -> Value {
+    let counts = json!({ "input_tokens": question.prompt_tokens, "output_tokens": output });
     json!({ "billed_units": counts, "tokens": counts })
 }
 

@@ -42,12 +42,12 @@ fn requests(state: &State, query: Option<&str>) -> Value {
     let limit = query.and_then(|query| query.strip_prefix("limit=")).and_then(|limit| limit.parse().ok());
     let requests = state.requests();
     let from = requests.len().saturating_sub(limit.unwrap_or(usize::MAX));
-    let told = requests[from..].iter().map(|request: &Recorded| {
-        let mut told = request.to_json();
-        told["body"] = String::from_utf8_lossy(&request.body).into();
-        told
+    let written = requests[from..].iter().map(|request: &Recorded| {
+        let mut written = request.to_json();
+        written["body"] = String::from_utf8_lossy(&request.body).into();
+        written
     });
-    told.collect()
+    written.collect()
 }
 
 fn script(state: &State, body: &[u8]) -> (StatusCode, Value) {

@@ -162,13 +162,13 @@ fn chunk(question: &Question, parts: &Value, is_last: bool, id: u64) -> Value {
     json!({ "candidates": [candidate], "modelVersion": question.model, "responseId": format!("mock{id:016}") })
 }
 
-fn usage(question: &Question, said: Option<u64>) -> Value {
+fn usage(question: &Question, output: Option<u64>) -> Value {
     let prompt = question.prompt_tokens;
     let details = json!([{ "modality": "TEXT", "tokenCount": prompt }]);
-    let mut usage = json!({ "promptTokenCount": prompt, "totalTokenCount": prompt + said.unwrap_or(0),
+    let mut usage = json!({ "promptTokenCount": prompt, "totalTokenCount": prompt + output.unwrap_or(0),
                             "promptTokensDetails": details });
-    if let Some(said) = said {
-        usage["candidatesTokenCount"] = json!(said);
+    if let Some(output) = output {
+        usage["candidatesTokenCount"] = json!(output);
     }
     usage
 }

@@ -120,8 +120,8 @@ fn respond(asked: &Value, way: &str) -> Result<Value, (i64, String)> {
             Ok(json!({ "content": [{ "type": "text", "text": "it failed" }], "isError": true }))
         }
         "tools/call" if tools().iter().any(|tool| tool["name"] == name) => {
-            let said = params["arguments"]["message"].as_str().unwrap_or(name);
-            Ok(json!({ "content": [{ "type": "text", "text": said }] }))
+            let message = params["arguments"]["message"].as_str().unwrap_or(name);
+            Ok(json!({ "content": [{ "type": "text", "text": message }] }))
         }
         "prompts/get" => Ok(json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": name } }] })),
         "resources/read" => Ok(json!({ "contents": [{ "uri": params["uri"], "text": "contents" }] })),

@@ -60,7 +60,7 @@ pub fn answer(method: &Method, path: &str, body: &[u8], id: u64, reply: &Reply<'
     if let Some(((_, kind, prefix), rest)) = collection(path)
         && let Some(action) = action(method, rest)
     {
-        return kept(action, kind, prefix, body, id);
+        return provider_object(action, kind, prefix, body, id);
     }
     match path {
         "/moderations" => json_of(&moderation(body, id)),
@@ -111,7 +111,7 @@ fn action<'p>(method: &Method, rest: &'p str) -> Option<Action<'p>> {
     })
 }
 
-fn kept(action: Action<'_>, kind: &str, prefix: &str, body: &[u8], id: u64) -> Payload {
+fn provider_object(action: Action<'_>, kind: &str, prefix: &str, body: &[u8], id: u64) -> Payload {
     let new = format!("{prefix}{id:016}");
     json_of(&match action {
         Action::Create => object(kind, &new, body),

@@ -10,7 +10,7 @@ use super::sample::JsonFormat;
 use super::tools::{self, Choice, Tool, ToolCall};
 
 /// Longer vectors are not made.
-const MOST_DIMENSIONS: u64 = 4_096;
+const MAX_DIMENSIONS: u64 = 4_096;
 
 #[derive(Default)]
 pub struct Question {
@@ -63,7 +63,7 @@ impl Question {
     }
 
     pub fn dimensions(&self) -> usize {
-        self.dimensions.map_or(8, |dimensions| dimensions.min(MOST_DIMENSIONS) as usize)
+        self.dimensions.map_or(8, |dimensions| dimensions.min(MAX_DIMENSIONS) as usize)
     }
 }
 

@@ -8,15 +8,15 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use openssl::sha::{Sha256, sha256};
 
-use super::batches::LONGEST_FILE;
+use super::batches::MAX_FILE;
 use super::pattern::hex;
-use super::record::{KEPT_BODY, Recorded};
+use super::record::{MAX_RECORDED_BODY, Recorded};
 use super::route::Endpoint;
 
 #[derive(Default)]
 pub struct Received {
     /// The body, or its beginning when it is large and not JSON.
-    pub kept: Bytes,
+    pub bytes: Bytes,
     length: u64,
     /// Absent while `kept` is everything: then it can be computed when asked for.
     hash: Option<[u8; 32]>,
@@ -24,27 +24,27 @@ pub struct Received {
 
 pub async fn body(body: Incoming, endpoint: Endpoint) -> Result<Received, hyper::Error> {
     match endpoint {
-        Endpoint::Echo => return stream(body, KEPT_BODY).await,
+        Endpoint::Echo => return stream(body, MAX_RECORDED_BODY).await,
         // Files are remembered.
-        Endpoint::Objects | Endpoint::Buckets => return stream(body, LONGEST_FILE).await,
+        Endpoint::Objects | Endpoint::Buckets => return stream(body, MAX_FILE).await,
         _ => {}
     }
-    let kept = body.collect().await?.to_bytes();
-    Ok(Received { length: kept.len() as u64, kept, hash: None })
+    let bytes = body.collect().await?.to_bytes();
+    Ok(Received { length: bytes.len() as u64, bytes, hash: None })
 }
 
 async fn stream(mut body: Incoming, most: usize) -> Result<Received, hyper::Error> {
-    let mut kept = BytesMut::new();
+    let mut bytes = BytesMut::new();
     let mut length = 0;
     let mut hash = Sha256::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
         hash.update(&data);
         length += data.len() as u64;
-        let room = most - kept.len();
-        kept.extend_from_slice(&data[..data.len().min(room)]);
+        let room = most - bytes.len();
+        bytes.extend_from_slice(&data[..data.len().min(room)]);
     }
-    Ok(Received { kept: kept.freeze(), length, hash: Some(hash.finish()) })
+    Ok(Received { bytes: bytes.freeze(), length, hash: Some(hash.finish()) })
 }
 
 impl Received {
@@ -56,9 +56,9 @@ impl Received {
             query: head.uri.query().map(str::to_owned),
             version: if head.version == Version::HTTP_2 { "HTTP/2" } else { "HTTP/1.1" },
             headers: head.headers.clone(),
-            body: self.kept.slice(..self.kept.len().min(KEPT_BODY)),
+            body: self.bytes.slice(..self.bytes.len().min(MAX_RECORDED_BODY)),
             body_bytes: self.length,
-            body_sha256: hex(&self.hash.unwrap_or_else(|| sha256(&self.kept))),
+            body_sha256: hex(&self.hash.unwrap_or_else(|| sha256(&self.bytes))),
         }
     }
 }

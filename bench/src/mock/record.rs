@@ -5,7 +5,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 /// Bodies above this are remembered by length and hash alone.
-pub const KEPT_BODY: usize = 1 << 20;
+pub const MAX_RECORDED_BODY: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Recorded {

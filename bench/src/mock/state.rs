@@ -31,7 +31,7 @@ pub struct State {
     requests: Mutex<VecDeque<Recorded>>,
     queue: Mutex<VecDeque<Fault>>,
     /// Words that left, by the tag of their request.
-    said: Mutex<BTreeMap<String, u64>>,
+    spoken: Mutex<BTreeMap<String, u64>>,
     /// Lets the common case, an empty queue, pass without the lock.
     queued: AtomicU64,
     sequence: AtomicU64,
@@ -49,7 +49,7 @@ impl State {
             remember,
             requests: Mutex::default(),
             queue: Mutex::default(),
-            said: Mutex::default(),
+            spoken: Mutex::default(),
             queued: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
             changed: Notify::new(),
@@ -101,12 +101,12 @@ impl State {
         fault
     }
 
-    pub fn note_said(&self, tag: &str, words: u64) {
-        *lock(&self.said).entry(tag.to_owned()).or_default() += words;
+    pub fn note_spoken(&self, tag: &str, words: u64) {
+        *lock(&self.spoken).entry(tag.to_owned()).or_default() += words;
     }
 
-    pub fn said(&self) -> BTreeMap<String, u64> {
-        lock(&self.said).clone()
+    pub fn spoken(&self) -> BTreeMap<String, u64> {
+        lock(&self.spoken).clone()
     }
 
     pub fn counts(&self) -> Counts {
@@ -117,7 +117,7 @@ impl State {
         self.counters.reset();
         lock(&self.requests).clear();
         lock(&self.queue).clear();
-        lock(&self.said).clear();
+        lock(&self.spoken).clear();
         self.shelf.clear();
         self.bill.iter().for_each(Bill::clear);
         self.buckets.clear();

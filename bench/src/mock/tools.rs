@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::sample;
 
 /// More calls than this are not made, whatever a fault asks for.
-const MOST: usize = 128;
+const MAX_CALLS: usize = 128;
 
 pub struct Tool {
     pub name: String,
@@ -39,7 +39,7 @@ impl Tool {
 
 pub fn calls(tools: &[Tool], choice: &Choice, fault: &Fault) -> Vec<ToolCall> {
     if let Some(count) = fault.tool_calls {
-        return tools.iter().cycle().take(if tools.is_empty() { 0 } else { count.min(MOST) }).map(call).collect();
+        return tools.iter().cycle().take(if tools.is_empty() { 0 } else { count.min(MAX_CALLS) }).map(call).collect();
     }
     match choice {
         Choice::Free => Vec::new(),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub const URL: &str = "TEST_DATABASE_URL";
 
 /// Free memory without which a server for tests lies on disk. A run of the whole suite takes a quarter of it.
-const LEAST_FREE_MEMORY: u64 = 4 << 30;
+const MIN_FREE_MEMORY: u64 = 4 << 30;
 
 /// A server for one run of the tests, stopped when dropped.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ fn memory_folder() -> Option<PathBuf> {
     let memory = Path::new("/dev/shm");
     let free = rustix::fs::statvfs(memory).ok().map(|found| found.f_bavail * found.f_frsize)?;
     let folder = memory.join(format!("portcullis-tests-{}", rustix::process::getuid().as_raw()));
-    (free >= LEAST_FREE_MEMORY && fs::create_dir_all(&folder).is_ok()).then_some(folder)
+    (free >= MIN_FREE_MEMORY && fs::create_dir_all(&folder).is_ok()).then_some(folder)
 }
 
 /// `target/test-postgres`, wherever `target` is.

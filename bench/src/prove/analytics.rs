@@ -19,7 +19,7 @@ const DAYS: u64 = 89;
 const READS: usize = 20;
 const LIMIT: Duration = Duration::from_millis(300);
 const LIMIT_OF_METADATA: Duration = Duration::from_secs(1);
-const LARGEST_SHARE: f64 = 0.15;
+const MAX_SHARE: f64 = 0.15;
 
 static ASKED: &[&str] = &[
     "graphs/requests",
@@ -107,7 +107,7 @@ pub async fn prove(rows: u64, report: &mut Report) -> anyhow::Result<()> {
     report.figure("they were written at", format!("{:.0} logs/s", rows as f64 / written.as_secs_f64()));
     report.figure("slots were built at", format!("{:.0} logs/s", rows as f64 / built.as_secs_f64()));
     let share = sizes(&client, report).await?;
-    report.promise("slots take less than 15 % of the room of logs", share < LARGEST_SHARE);
+    report.promise("slots take less than 15 % of the room of logs", share < MAX_SHARE);
 
     let caller = stack.administrator().await?;
     // Of all workspaces, which a key of one does not see.

@@ -27,7 +27,7 @@ const CLIENTS: u64 = 16;
 const ERASED_ONE_OF: u64 = 50;
 const ERASED: &str = "ada-who-is-forgotten";
 /// Calls that an object holds, at least, on average.
-const LEAST_CALLS: u64 = 200;
+const MIN_CALLS: u64 = 200;
 const READS: i64 = 500;
 const SLOWEST: Duration = Duration::from_millis(50);
 /// Above what it holds without bodies.
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Bytes of all ranges that rows name.
 const CONTENT: &str = "SELECT sum(split_part(split_part(body_key, '#', 2), '+', 2)::bigint)::bigint FROM request_logs";
 /// An object that is read here whole, unpacked.
-const LONGEST: usize = 1 << 30;
+const MAX_OBJECT: usize = 1 << 30;
 
 pub async fn prove(calls: u64, report: &mut Report) -> anyhow::Result<()> {
     let mut stack = Stack::start(&[]).await?;
@@ -73,7 +73,7 @@ pub async fn prove(calls: u64, report: &mut Report) -> anyhow::Result<()> {
     let content = u64::try_from(client.query_one(CONTENT, &[]).await?.try_get::<_, i64>(0)?)?;
     report.figure("objects", objects.len());
     report.figure("content and disk", format!("{} and {}", megabytes(content), megabytes(disk)));
-    report.promise("at most 5,000 objects for a million calls", objects.len() as u64 <= calls.div_ceil(LEAST_CALLS));
+    report.promise("at most 5,000 objects for a million calls", objects.len() as u64 <= calls.div_ceil(MIN_CALLS));
     report.promise("disk is at most 1.15 times the content", disk as f64 <= content as f64 * 1.15);
 
     let reader = stack.administrator().await?;
@@ -215,7 +215,7 @@ async fn read_some(client: &Client, reader: &Caller) -> anyhow::Result<Duration>
 fn holds(objects: &[PathBuf], text: &str) -> anyhow::Result<bool> {
     for path in objects {
         let bytes = fs::read(path)?;
-        let unpacked = unpack(&bytes, LONGEST).with_context(|| path.display().to_string())?;
+        let unpacked = unpack(&bytes, MAX_OBJECT).with_context(|| path.display().to_string())?;
         if String::from_utf8_lossy(&bytes).contains(text) || String::from_utf8_lossy(&unpacked).contains(text) {
             return Ok(true);
         }

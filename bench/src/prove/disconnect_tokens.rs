@@ -35,7 +35,7 @@ const PATHS: [(&str, &str, u64); 4] = [
 struct Sums {
     streams: u64,
     received: u64,
-    said: u64,
+    spoken: u64,
     counted: u64,
     farthest: u64,
 }
@@ -59,19 +59,19 @@ pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
     }
     let left = stack.mock.until(|counts| counts.in_flight == 0);
     tokio::time::timeout(PATIENCE, left).await.context("the provider still talks to somebody")?;
-    let (said, counted) = (stack.mock.said(), counted(&stack, count).await?);
+    let (spoken, counted) = (stack.mock.spoken(), counted(&stack, count).await?);
     report.figure("streams that were cut", count);
     let mut all = Sums::default();
     for (number, (path, ..)) in PATHS.iter().enumerate() {
         let mut sums = Sums::default();
         for (tag, received) in received.iter().filter(|(tag, _)| tag.ends_with(&format!("-{number}"))) {
-            let (said, counted) = (said.get(tag).copied().unwrap_or(0), counted.get(tag).copied().unwrap_or(0));
+            let (spoken, counted) = (spoken.get(tag).copied().unwrap_or(0), counted.get(tag).copied().unwrap_or(0));
             for sums in [&mut sums, &mut all] {
                 sums.streams += 1;
                 sums.received += received;
-                sums.said += said;
+                sums.spoken += spoken;
                 sums.counted += counted;
-                sums.farthest = sums.farthest.max(said.abs_diff(counted));
+                sums.farthest = sums.farthest.max(spoken.abs_diff(counted));
             }
         }
         report.figure(path, sums);
@@ -84,16 +84,16 @@ pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
 
 impl Sums {
     fn is_close(&self) -> bool {
-        self.said > 0 && self.said.abs_diff(self.counted) * 100 <= self.said * TOLERANCE
+        self.spoken > 0 && self.spoken.abs_diff(self.counted) * 100 <= self.spoken * TOLERANCE
     }
 }
 
 impl std::fmt::Display for Sums {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { streams, received, said, counted, farthest } = self;
+        let Self { streams, received, spoken, counted, farthest } = self;
         write!(
             f,
-            "{streams} streams, {received} tokens received, {said} said, {counted} counted, at most {farthest} off"
+            "{streams} streams, {received} tokens received, {spoken} said, {counted} counted, at most {farthest} off"
         )
     }
 }

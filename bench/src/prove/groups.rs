@@ -23,11 +23,11 @@ const FEW: u64 = 100;
 const ROUND: u64 = 5000;
 const ROUNDS: usize = 5;
 /// What a group may cost in memory, in bytes; the help of `LIMITS_MAX_COUNTERS` speaks of about 900.
-const MOST_BYTES: u64 = 1000;
+const MAX_BYTES: u64 = 1000;
 /// The same of one with the longest name, which is kept in several places.
-const MOST_BYTES_LONGEST: u64 = 1250;
+const MAX_BYTES_OF_LONG: u64 = 1250;
 /// How much more a request may cost the proxy with all groups than with few.
-const MOST_TIMES: f64 = 1.3;
+const MAX_TIMES: f64 = 1.3;
 /// What else may grow while so many requests pass.
 const SLACK: u64 = 32 << 20;
 
@@ -68,8 +68,8 @@ pub async fn prove(groups: u64, report: &mut Report) -> anyhow::Result<()> {
     report.figure("memory", format!("{} and {}, {each} bytes a group", megabytes(before), megabytes(after)));
     report.promise("all groups are in memory", live >= groups * 95 / 100);
     report.promise(
-        &format!("a group costs at most {MOST_BYTES} bytes, and all of them {} more", megabytes(SLACK)),
-        after <= before + live * MOST_BYTES + SLACK,
+        &format!("a group costs at most {MAX_BYTES} bytes, and all of them {} more", megabytes(SLACK)),
+        after <= before + live * MAX_BYTES + SLACK,
     );
 
     let (mut with_few, mut with_many) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ pub async fn prove(groups: u64, report: &mut Report) -> anyhow::Result<()> {
     let (with_few, with_many) = (middle(with_few), middle(with_many));
     let ratio = with_many / with_few;
     report.figure("CPU for a refused request", format!("{with_few:.1} and {with_many:.1} µs, {ratio:.2} ×"));
-    report.promise(&format!("a request costs at most {MOST_TIMES} × as much with all groups"), ratio <= MOST_TIMES);
+    report.promise(&format!("a request costs at most {MAX_TIMES} × as much with all groups"), ratio <= MAX_TIMES);
     settled(&stack).await?;
     let rests = [at_rest(quiet).await * 100.0, at_rest(busy).await * 100.0];
     report.figure("CPU at rest", format!("{:.1} and {:.1} % of a core", rests[0], rests[1]));
@@ -91,9 +91,9 @@ pub async fn prove(groups: u64, report: &mut Report) -> anyhow::Result<()> {
     report.figure("answers to values that were made up", format!("{odd:?}"));
     report.figure("groups and memory in the end", format!("{live}, room for {room}; {}", megabytes(end)));
     report.promise("values that are made up make no more groups than the setting allows", live <= room + CONNECTIONS);
-    let most = before + (room - made_up) * MOST_BYTES + made_up * MOST_BYTES_LONGEST + SLACK;
+    let most = before + (room - made_up) * MAX_BYTES + made_up * MAX_BYTES_OF_LONG + SLACK;
     let promise =
-        format!("long or odd ones cost at most {MOST_BYTES_LONGEST} bytes each, all of it {}", megabytes(most));
+        format!("long or odd ones cost at most {MAX_BYTES_OF_LONG} bytes each, all of it {}", megabytes(most));
     report.promise(&promise, end <= most);
     let again = calls(&callers[1], 0..FEW, 1, plain).await?;
     report.promise("a group that was pushed out is still refused", again.keys().eq([&429]));

@@ -64,16 +64,16 @@ async fn drain(stack: &mut Stack, report: &mut Report) -> anyhow::Result<()> {
     let begun = stack.mock.until(|counts| counts.in_flight >= before + STREAMS as u64);
     tokio::time::timeout(PATIENCE, begun).await.context("the streams did not begin")?;
     stack.proxy.signal(Signal::TERM)?;
-    let told = Instant::now();
+    let asked_to_leave = Instant::now();
     let health = stack.health();
     while health.status_of("/readyz").await? != StatusCode::SERVICE_UNAVAILABLE {
-        anyhow::ensure!(told.elapsed() < PATIENCE, "readiness never turned off");
+        anyhow::ensure!(asked_to_leave.elapsed() < PATIENCE, "readiness never turned off");
     }
-    let unready = told.elapsed();
+    let unready = asked_to_leave.elapsed();
     report.figure("readiness is 503 after", format!("{:.1} ms", unready.as_secs_f64() * 1000.0));
     report.promise("readiness is 503 at once, while streams run", unready < Duration::from_millis(250));
     while caller.connect().await.is_ok() {
-        anyhow::ensure!(told.elapsed() < PATIENCE, "the listeners never closed");
+        anyhow::ensure!(asked_to_leave.elapsed() < PATIENCE, "the listeners never closed");
     }
     report.promise("no new connection is taken", !stack.proxy.has_ended()?);
     let mut whole = 0;

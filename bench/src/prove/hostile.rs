@@ -72,8 +72,8 @@ pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> 
             attacks.spawn_on(run(attack, number, attacker.clone(), stopped.clone()), machine.handle());
         }
     }
-    let beside = load(&good, length).await?;
-    report.figure("beside a hostile tenant", &beside);
+    let under_attack = load(&good, length).await?;
+    report.figure("beside a hostile tenant", &under_attack);
     let used_now = used();
     let [proxy, admin, all] = [0, 1, 2].map(|at| used_now[at] - used_before[at]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,20 +94,21 @@ pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> 
     done.iter().for_each(|done| report.figure(done.name, done));
     report.figure("the proxy's memory at most", megabytes(stack.proxy.peak_memory()?));
     report.figure("admin's memory at most", megabytes(stack.admin.peak_memory()?));
-    for (why, times) in alone.failed.iter().chain(&beside.failed) {
+    for (why, times) in alone.failed.iter().chain(&under_attack.failed) {
         report.figure("failed", format!("{times} × {why}"));
     }
 
-    let times = beside.percentile(0.99).as_secs_f64() / alone.percentile(0.99).as_secs_f64();
+    let times = under_attack.percentile(0.99).as_secs_f64() / alone.percentile(0.99).as_secs_f64();
     report.figure("p99 against that alone", format!("{times:.2} ×"));
     report.promise("every attack was made", done.iter().all(|done| done.moves > 0));
     let passed: Vec<&str> = done.iter().flat_map(|done| done.outcomes(attacks::PASSED)).collect();
     passed.iter().for_each(|what| report.figure("guardrails did not see", what));
     report.promise("nothing that guardrails deny was answered", passed.is_empty());
     report.promise("both services still run", !stack.proxy.has_ended()? && !stack.admin.has_ended()?);
-    report.promise("no call of the good tenant failed", alone.failures() + beside.failures() == 0);
+    report.promise("no call of the good tenant failed", alone.failures() + under_attack.failures() == 0);
     report.promise(&format!("its p99 is at most {MAX_TIMES} × that alone"), times <= MAX_TIMES);
-    let calls = (RATE * (WARM_UP * 2 + ALONE + length).as_secs_f64()) as u64 - alone.failures() - beside.failures();
+    let calls =
+        (RATE * (WARM_UP * 2 + ALONE + length).as_secs_f64()) as u64 - alone.failures() - under_attack.failures();
     let memory_after = memory_back(&stack, memory_before).await?;
     report.figure(
         "the proxy's memory before and after",

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Records a second.
-const LEAST: f64 = 10_000.0;
+const MIN_RATE: f64 = 10_000.0;
 const CLIENTS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -42,7 +42,7 @@ pub async fn prove(records: u64, with_bodies: bool, report: &mut Report) -> anyh
     report.figure("processor time of the proxy for a record", format!("{each:.1} µs"));
     let rows = stack.database().await?.query_one("SELECT count(*) FROM request_logs", &[]).await?.get::<_, i64>(0);
     report.promise("every record is a row, once", u64::try_from(rows)? == noted);
-    report.promise(&format!("at least {LEAST:.0} records a second are stored"), rate >= LEAST);
+    report.promise(&format!("at least {MIN_RATE:.0} records a second are stored"), rate >= MIN_RATE);
     stack.stop(report)
 }
 

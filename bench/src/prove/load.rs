@@ -84,9 +84,9 @@ impl Load {
 /// As SDKs do: one connection for many requests, and a new one when the server has closed it.
 async fn keeping(caller: Caller, stopped: watch::Receiver<bool>) -> Tally {
     let mut tally = Tally::default();
-    let mut kept: Option<Connection> = None;
+    let mut reused: Option<Connection> = None;
     while !*stopped.borrow() {
-        let held = kept.take().filter(Connection::is_open);
+        let held = reused.take().filter(Connection::is_open);
         let was_held = held.is_some();
         let mut connection = match held {
             Some(connection) => connection,
@@ -98,7 +98,7 @@ async fn keeping(caller: Caller, stopped: watch::Receiver<bool>) -> Tally {
         match exchange(&caller, &mut connection).await {
             Ok(StatusCode::OK) => {
                 tally.answered += 1;
-                kept = Some(connection);
+                reused = Some(connection);
             }
             Ok(status) => tally.fail(status),
             // Closed between two requests: every client must expect this, and sends again.

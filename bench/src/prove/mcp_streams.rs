@@ -13,7 +13,7 @@ use shared::bootstrap;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-const MOST_MEMORY: u64 = 150 << 20;
+const MAX_MEMORY: u64 = 150 << 20;
 /// Connections opened at the same moment; a listener's queue is not endless.
 const ABREAST: usize = 50;
 const PATH: &str = "/bench/mcp";
@@ -54,7 +54,7 @@ pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
     report.figure("proxy memory before", megabytes(before));
     report.figure("proxy memory at most", megabytes(peak));
     report.figure("memory for each stream", format!("{:.1} kB", (peak - before) as f64 / 1024.0 / count as f64));
-    report.promise(&format!("the proxy stays under {}", megabytes(MOST_MEMORY)), peak < MOST_MEMORY);
+    report.promise(&format!("the proxy stays under {}", megabytes(MAX_MEMORY)), peak < MAX_MEMORY);
     drop(open);
     let left = stack.mock.until(|counts| counts.in_flight == 0);
     report.promise("the server hears that they left", tokio::time::timeout(PATIENCE, left).await.is_ok());

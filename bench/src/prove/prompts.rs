@@ -17,7 +17,7 @@ const EDITS: u32 = 50;
 /// Prompts that are written in one transaction.
 const AT_ONCE: u32 = 500;
 /// What a prompt may take in memory beyond ten times its text.
-const MOST_BYTES_OF_ONE: u64 = 16 << 10;
+const MAX_BYTES_OF_ONE: u64 = 16 << 10;
 const HELD: &str = "gateway_snapshot_rows{table=\"served_prompt_versions\"}";
 
 /// The first version is the default; the second names a partial that nobody has, so that it cannot be run.
@@ -56,7 +56,7 @@ pub async fn prove(prompts: u32, versions: u32, report: &mut Report) -> anyhow::
     let grown = stack.proxy.memory()?.saturating_sub(before);
     report.figure("memory for them", megabytes(grown));
     report.figure("memory for each", format!("{:.1} KiB", grown as f64 / f64::from(prompts) / 1024.0));
-    report.promise("a prompt takes little memory", grown / u64::from(prompts) <= MOST_BYTES_OF_ONE);
+    report.promise("a prompt takes little memory", grown / u64::from(prompts) <= MAX_BYTES_OF_ONE);
 
     stack.proxy.signal(Signal::TERM)?;
     stack.proxy.ended_within(PATIENCE).await?.context("the proxy does not leave")?;

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 const CONNECTIONS: usize = 64;
 const WARM_UP: Duration = Duration::from_secs(3);
 /// How much longer the slowest of a hundred calls may take than without a journal.
-const MOST_TIMES: f64 = 2.0;
+const MAX_TIMES: f64 = 2.0;
 /// Threads of the proxy: one for each core, one for each service, few behind.
-const MOST_THREADS: usize = 24;
+const MAX_THREADS: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub async fn prove(rate: u32, length: Duration, report: &mut Report) -> anyhow::Result<()> {
@@ -48,9 +48,8 @@ pub async fn prove(rate: u32, length: Duration, report: &mut Report) -> anyhow::
     report.figure("p99 against that without a journal", format!("{times:.2} ×"));
     report.promise("no call failed", with.failures() + without.failures() == 0);
     report.promise("every call has its log and its bodies", stored);
-    report.promise(&format!("p99 is at most {MOST_TIMES} × that without a journal"), times <= MOST_TIMES);
-    report
-        .promise(&format!("the proxy has at most {MOST_THREADS} threads"), most_threads <= MOST_THREADS.max(cores * 4));
+    report.promise(&format!("p99 is at most {MAX_TIMES} × that without a journal"), times <= MAX_TIMES);
+    report.promise(&format!("the proxy has at most {MAX_THREADS} threads"), most_threads <= MAX_THREADS.max(cores * 4));
     stack.stop(report)
 }
 

@@ -12,7 +12,7 @@ use openssl::sha::Sha256;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-const MOST_MEMORY: u64 = 60 << 20;
+const MAX_MEMORY: u64 = 60 << 20;
 const PIECE: u64 = 64 << 10;
 
 /// How a transfer is done.
@@ -49,7 +49,7 @@ pub async fn prove(bytes: u64, report: &mut Report) -> anyhow::Result<()> {
     report.promise("both at once arrive byte for byte", both.0.1 == expected && both.1.1 == expected);
     let peak = stack.proxy.peak_memory()?;
     report.figure("proxy memory at most", megabytes(peak));
-    report.promise(&format!("the proxy stays under {}", megabytes(MOST_MEMORY)), peak < MOST_MEMORY);
+    report.promise(&format!("the proxy stays under {}", megabytes(MAX_MEMORY)), peak < MAX_MEMORY);
     stack.stop(report)
 }
 

@@ -196,7 +196,7 @@ impl Admission {
         if !costs && !held().any(|reservation| reservation.is_of(Unit::Tokens)) {
             return Spent { requests: 1, ..Spent::default() };
         }
-        let usage = Usage::known(used_up.found.told(), used_up.guess);
+        let usage = Usage::known(used_up.found.reported_usage(), used_up.guess);
         let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
         let nano_cents = match costs && !usage.is_nothing() {
             _ if used_up.own_price.is_some() => used_up.own_price.unwrap_or(0),

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Entries that one thread keeps. The cache is emptied when there are more.
-const MOST: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 
 struct CachedLimits {
     key: Arc<ApiKey>,
@@ -62,7 +62,7 @@ pub fn cached_limits_of_request(
         if let Some(known) = all.get(&at).filter(|known| holds(known)) {
             return known.wanted.clone();
         }
-        if all.len() >= MOST {
+        if all.len() >= MAX_ENTRIES {
             all.clear();
         }
         let wanted: Arc<[ApplicableLimit]> = limits_of_request(request, snapshot, switches, clock).into();

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 const BOTH: Switches = Switches { things: true, policies: true, unknown_price: UnknownPrice::Allow };
 
-fn limits(value: u64) -> Option<Arc<ThingLimits>> {
-    let rate = ThingRate { kind: RateKind::Requests, unit: RateUnit::Rpm, value };
-    Some(Arc::new(ThingLimits { rates: vec![rate], budget: None }))
+fn limits(value: u64) -> Option<Arc<ObjectLimits>> {
+    let rate = ObjectRate { kind: RateKind::Requests, unit: RateUnit::Rpm, value };
+    Some(Arc::new(ObjectLimits { rates: vec![rate], budget: None }))
 }
 
 fn caller() -> Principal {

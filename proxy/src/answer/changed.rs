@@ -8,7 +8,7 @@ use crate::visit::{PaidAnswer, Visit};
 
 /// Notes what was said of it. The error says why the client does not get it.
 pub fn checked(mut body: ChangedBody, steps: &mut Steps, visit: &mut Visit) -> Result<ChangedBody, Ended> {
-    visit.checked(steps.told(visit.is_logged()));
+    visit.checked(steps.hook_log(visit.is_logged()));
     let Some(refusal) = body.denial.take() else { return Ok(body) };
     visit.pays(&PaidAnswer::heard(body.read, false));
     Err(Ended::Failed(AnswerFailure::new(*refusal, Some(Outcome::Answered))))
@@ -27,7 +27,7 @@ pub async fn deliver(
     let framed = steps.framed_body(passed.clone());
     client.write_head(client_head(source.take_head(), Some(framed.len()), steps, visit)).await?;
     if visit.observer.keeper.is_some() {
-        visit.keeps(steps.kept());
+        visit.keeps(steps.cached_body());
     }
     visit.changed(&read, &passed);
     client.write_body(framed, true).await?;

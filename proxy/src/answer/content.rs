@@ -50,14 +50,14 @@ pub fn meaning(data: &[u8]) -> Meaning {
         return Meaning::Content;
     }
     let Ok(members) = json::members(data) else { return Meaning::Malformed };
-    let of_response = || error_of(said(&members, r#""response""#)?);
-    if let Some(error) = said(&members, r#""error""#).or_else(of_response) {
+    let of_response = || error_of(member(&members, r#""response""#)?);
+    if let Some(error) = member(&members, r#""error""#).or_else(of_response) {
         return match serde_json::from_str(error) {
             Ok(error) => Meaning::Error(Box::new(refusal(error))),
             Err(_) => Meaning::Content,
         };
     }
-    let is_preamble = match (said(&members, r#""choices""#), said(&members, r#""type""#)) {
+    let is_preamble = match (member(&members, r#""choices""#), member(&members, r#""type""#)) {
         (Some(choices), _) => json::items(choices).is_ok_and(|choices| !choices.into_iter().any(says_something)),
         (None, Some(kind)) => PREAMBLES.contains(&kind.trim_matches('"')),
         (None, None) => false,
@@ -66,12 +66,12 @@ pub fn meaning(data: &[u8]) -> Meaning {
 }
 
 /// The value of a member, unless it is null. The name stands in its quotes.
-fn said<'t>(members: &[Member<'t>], name: &str) -> Option<&'t str> {
+fn member<'t>(members: &[Member<'t>], name: &str) -> Option<&'t str> {
     members.iter().find(|member| member.key == name && member.value != "null").map(|member| member.value)
 }
 
 fn error_of(response: &str) -> Option<&str> {
-    said(&json::members(response.as_bytes()).ok()?, r#""error""#)
+    member(&json::members(response.as_bytes()).ok()?, r#""error""#)
 }
 
 /// What a whole plain answer with a success status means. Only an object that is nothing but an error is one: some
@@ -81,8 +81,8 @@ pub fn meaning_of_answer(body: &[u8]) -> Meaning {
         return if json::check(body).is_ok() { Meaning::Content } else { Meaning::Malformed };
     }
     let Ok(members) = json::members(body) else { return Meaning::Malformed };
-    let said = |name| said(&members, name);
-    let error = match (said(r#""error""#), said(r#""id""#), said(r#""object""#)) {
+    let member = |name| member(&members, name);
+    let error = match (member(r#""error""#), member(r#""id""#), member(r#""object""#)) {
         (Some(error), None, None) => serde_json::from_str::<Reported>(error).ok(),
         _ => None,
     };
@@ -91,9 +91,9 @@ pub fn meaning_of_answer(body: &[u8]) -> Meaning {
 
 fn says_something(choice: &str) -> bool {
     let Ok(members) = json::members(choice.as_bytes()) else { return true };
-    let has_text = said(&members, r#""text""#).is_some_and(|text| text != EMPTY);
-    let has_ended = said(&members, r#""finish_reason""#).is_some();
-    has_text || has_ended || said(&members, r#""delta""#).is_some_and(speaks)
+    let has_text = member(&members, r#""text""#).is_some_and(|text| text != EMPTY);
+    let has_ended = member(&members, r#""finish_reason""#).is_some();
+    has_text || has_ended || member(&members, r#""delta""#).is_some_and(speaks)
 }
 
 /// Reasoning goes by several names, so everything but the role and empty texts counts.

@@ -12,8 +12,8 @@ pub use later::{Answered, AsyncHooks};
 pub use written::{results_event, with_denial, with_results};
 
 use super::soft_denial;
-use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
-use crate::cache::KeptBody;
+use super::steps::{MAX_CHANGED_BODY, ResponseStep, Unusable};
+use crate::cache::CachedBody;
 use crate::guardrails::{Release, SideResult, StreamShape, must_read, run_side};
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
@@ -43,9 +43,9 @@ pub struct Guarded {
     denied: Option<Box<SideResult>>,
     stream: Option<Box<GuardedStream>>,
     /// What it was answered with, until what hooks said of it is told.
-    told: Option<Answered>,
+    answered: Option<Answered>,
     /// What may be kept of it: never what hooks said.
-    kept: KeptBody,
+    cached_body: CachedBody,
     /// What waits until others were asked.
     waiting: Option<WaitingAnswer>,
     asking: Option<BoxFuture<'static, Option<SideResult>>>,
@@ -69,16 +69,16 @@ impl Guarded {
             denial: None,
             denied: None,
             stream: None,
-            told: None,
+            answered: None,
             waiting: None,
             asking: None,
-            kept: KeptBody::Nothing,
+            cached_body: CachedBody::Nothing,
         }
     }
 
     fn deny(&mut self, side: Box<SideResult>) -> Unusable {
         self.call.meters.denies("output");
-        self.told = Some(self.said());
+        self.answered = Some(self.take_answered());
         let message = side.denied_by.and_then(|place| self.call.output[place].actions.message.clone());
         self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, &self.call.results(Some(&side)))));
         self.denied = Some(side);
@@ -86,15 +86,15 @@ impl Guarded {
     }
 
     /// What a stream said, where a hook looks at it later.
-    fn said(&self) -> Answered {
+    fn take_answered(&self) -> Answered {
         let stream = self.stream.as_ref().filter(|_| self.call.is_looked_at_later());
-        stream.map_or(Answered::Nothing, |stream| Answered::Said(stream.said()))
+        stream.map_or(Answered::Nothing, |stream| Answered::Text(stream.whole_text()))
     }
 
     /// A whole answer with a success status.
     fn answer(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         if self.call.output.is_empty() && self.call.input.placeholders.is_empty() {
-            return Ok(self.with_told(body.clone(), body, None));
+            return Ok(self.with_results(body.clone(), body, None));
         }
         let call = self.call.clone();
         let headers = HeaderMap::new();
@@ -114,7 +114,7 @@ impl Guarded {
             None if call.output.iter().any(|hook| hook.must_read()) => {
                 Err(Unusable("it is not JSON, and a guardrail must judge it".into()))
             }
-            None => Ok(self.with_told(body.clone(), body, None)),
+            None => Ok(self.with_results(body.clone(), body, None)),
         }
     }
 
@@ -125,14 +125,14 @@ impl Guarded {
         if let Some(place) = side.denied_by {
             if !call.output[place].actions.softens {
                 let denied = self.deny(Box::new(side));
-                self.told = Some(Answered::Plain(came));
+                self.answered = Some(Answered::Plain(came));
                 return Err(denied);
             }
             call.meters.denies("output");
             let message = call.output[place].actions.message.clone();
             let soft = soft_denial::body(&call, message.as_deref());
             let soft = with_denial(soft, &call, Some(&side));
-            self.told = Some(Answered::Plain(came));
+            self.answered = Some(Answered::Plain(came));
             side.is_failed = false;
             self.output = Some(Box::new(side));
             return Ok(soft);
@@ -147,16 +147,16 @@ impl Guarded {
             }),
         };
         let body = restored.or(passed).map_or(body, |json| Bytes::from(json.to_string()));
-        Ok(self.with_told(body, came, Some(Box::new(side))))
+        Ok(self.with_results(body, came, Some(Box::new(side))))
     }
 
     /// A body with what its hooks said of the one that came.
-    fn with_told(&mut self, body: Bytes, came: Bytes, side: Option<Box<SideResult>>) -> Bytes {
-        self.told = Some(if self.call.is_looked_at_later() { Answered::Plain(came) } else { Answered::Nothing });
+    fn with_results(&mut self, body: Bytes, came: Bytes, side: Option<Box<SideResult>>) -> Bytes {
+        self.answered = Some(if self.call.is_looked_at_later() { Answered::Plain(came) } else { Answered::Nothing });
         self.output = side;
         // What was put back belongs to this request alone, and others are sent alike without it.
         if self.call.input.placeholders.is_empty() {
-            self.kept = KeptBody::Instead(body.clone());
+            self.cached_body = CachedBody::Instead(body.clone());
         }
         if self.call.tells_results() { with_results(body, &self.call, self.output.as_deref()) } else { body }
     }
@@ -171,7 +171,7 @@ impl Guarded {
 
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
         if let Some(side) = report {
-            self.told = Some(self.said());
+            self.answered = Some(self.take_answered());
             self.output = Some(Box::new(side));
         }
         match released {
@@ -199,7 +199,7 @@ impl ResponseStep for Guarded {
         let shape = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success);
         self.stream = shape.map(|shape| Box::new(GuardedStream::new(&self.call, shape)));
         // Told by an answer that no hook looks at, too.
-        self.told = Some(Answered::Nothing);
+        self.answered = Some(Answered::Nothing);
     }
 
     fn head(&self, head: &mut Parts) {
@@ -212,7 +212,7 @@ impl ResponseStep for Guarded {
         // Vectors are only told of, and pass untold where they are too many to be held.
         if self.call.shape == Shape::Embeddings {
             let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-            return self.is_json && length.is_some_and(|length: usize| length <= LARGEST_CHANGED_BODY);
+            return self.is_json && length.is_some_and(|length: usize| length <= MAX_CHANGED_BODY);
         }
         let must_judge = !self.call.output.is_empty() && head.status.is_success();
         !self.is_stream && (self.is_json || must_judge)
@@ -309,24 +309,24 @@ impl ResponseStep for Guarded {
     }
 
     /// What a check found fault with is not, nor a stream whose texts were rewritten: only its events were.
-    fn kept(&self) -> KeptBody {
+    fn cached_body(&self) -> CachedBody {
         let is_failed = self.call.input.is_failed || self.output.as_ref().is_some_and(|side| side.is_failed);
         let is_rewritten = self.stream.as_ref().is_some_and(|stream| stream.is_rewritten());
         match self.is_stream {
-            _ if is_failed || self.denial.is_some() || is_rewritten => KeptBody::Nothing,
-            true => KeptBody::Passed,
-            false => self.kept.clone(),
+            _ if is_failed || self.denial.is_some() || is_rewritten => CachedBody::Nothing,
+            true => CachedBody::Passed,
+            false => self.cached_body.clone(),
         }
     }
 
-    fn told(&mut self, is_logged: bool) -> Option<HookLog> {
-        let answered = self.told.take()?;
+    fn hook_log(&mut self, is_logged: bool) -> Option<HookLog> {
+        let answered = self.answered.take()?;
         // That nothing is to be done was told with the request.
         if !is_logged && self.call.later.is_none() {
             return None;
         }
-        let said = self.denied.as_deref().or(self.output.as_deref());
-        Some(self.call.log(said, answered, is_logged))
+        let judged = self.denied.as_deref().or(self.output.as_deref());
+        Some(self.call.log(judged, answered, is_logged))
     }
 
     fn is_heavy_body(&self, length: usize) -> bool {

@@ -16,7 +16,7 @@ use std::time::Duration;
 const COMMENT: &[u8] = b": heartbeat\n\n";
 
 /// Waits for some work, pinned where it stands, unless the client leaves first. The error ends everything at once.
-pub async fn beside<T>(
+pub async fn with_heartbeats<T>(
     client: &mut impl Downstream,
     visit: &mut Visit,
     mut work: impl Future<Output = T> + Unpin,

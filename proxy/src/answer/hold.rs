@@ -6,7 +6,7 @@
 
 use super::content::Meaning;
 use super::ending::StreamEnding;
-use super::{AnswerFailure, AnswerSource, Ended, LARGEST_CHANGED_BODY, Steps, Unusable, WireDialect, join};
+use super::{AnswerFailure, AnswerSource, Ended, MAX_CHANGED_BODY, Steps, Unusable, WireDialect, join};
 use crate::catalog::target::Target;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
@@ -123,8 +123,8 @@ async fn plain(
         let is_whole = piece.is_none() || source.is_done();
         let piece = piece.unwrap_or_default();
         let length = held.len() + piece.len();
-        if is_changed && length > LARGEST_CHANGED_BODY {
-            let why = format!("it is longer than the {LARGEST_CHANGED_BODY} bytes up to which answers can be changed");
+        if is_changed && length > MAX_CHANGED_BODY {
+            let why = format!("it is longer than the {MAX_CHANGED_BODY} bytes up to which answers can be changed");
             *read = held.freeze();
             return Err(unusable(&why, provider));
         }

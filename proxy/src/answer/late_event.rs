@@ -9,7 +9,7 @@ use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
 
 /// A longer answer is not made an event, and the client is told so.
-const MOST: usize = 4 << 20;
+const MAX_EVENT: usize = 4 << 20;
 
 pub async fn as_event(
     client: &mut impl Downstream,
@@ -25,12 +25,12 @@ pub async fn as_event(
             Ok(None) => break,
             Err(broken) => return super::break_off(client, visit, &mut Steps::default(), broken).await,
         }
-        if body.len() > MOST && status < 400 {
+        if body.len() > MAX_EVENT && status < 400 {
             let error = UpstreamError::protocol("it is no stream, and too large to become an event of one");
             let broken = Broken::from_upstream(&error, visit);
             return super::break_off(client, visit, &mut Steps::default(), broken).await;
         }
-        if body.len() > MOST {
+        if body.len() > MAX_EVENT {
             // No error is as long: its status must do.
             body.clear();
             break;

@@ -52,19 +52,19 @@ impl ResponseStep for Reshaped {
         if !(200..300).contains(&self.status) {
             return Ok(error(self.status, &body, *client, asked));
         }
-        let told = match self.is_image {
+        let reply = match self.is_image {
             true => objects::from_bytes(&body),
             false => serde_json::from_slice(&body).map_err(|error| Unusable(error.to_string().into()))?,
         };
-        let answer = codec.read_answer(told, asked).map_err(|error| Unusable(error.to_string().into()))?;
+        let answer = codec.read_answer(reply, asked).map_err(|error| Unusable(error.to_string().into()))?;
         Ok(Bytes::from(answer.to_string()))
     }
 }
 
 /// A provider's error for clients that expect OpenAI's. What is one already passes as it is.
 pub fn error_in_openai_form(status: u16, body: Bytes, provider: &str) -> Bytes {
-    let told: Option<Value> = serde_json::from_slice(&body).ok();
-    match told.is_some_and(|told| told.pointer("/error/message").is_some_and(Value::is_string)) {
+    let reply: Option<Value> = serde_json::from_slice(&body).ok();
+    match reply.is_some_and(|reply| reply.pointer("/error/message").is_some_and(Value::is_string)) {
         true => body,
         false => {
             let asked = AskedObject { provider: provider.to_owned(), ..AskedObject::default() };

@@ -9,7 +9,7 @@
 //! with an error event.
 
 use super::client_frames::{Framer, StreamFrames};
-use crate::cache::KeptBody;
+use crate::cache::CachedBody;
 use crate::guardrails::SideResult;
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 
 /// A plain answer that a step changes is gathered up to this size. A larger one is a failed attempt: it is neither cut
 /// nor passed on unchanged.
-pub const LARGEST_CHANGED_BODY: usize = 16 << 20;
+pub const MAX_CHANGED_BODY: usize = 16 << 20;
 
 /// Lives as long as one answer, so that nothing of a failed attempt reaches the next.
 pub trait ResponseStep: Send {
@@ -95,12 +95,12 @@ pub trait ResponseStep: Send {
     }
 
     /// What may be kept of a whole answer for others who ask the same.
-    fn kept(&self) -> KeptBody {
-        KeptBody::Passed
+    fn cached_body(&self) -> CachedBody {
+        CachedBody::Passed
     }
 
     /// What is to be logged of it, once it is known; where nobody logs, what is still to be done.
-    fn told(&mut self, _is_logged: bool) -> Option<HookLog> {
+    fn hook_log(&mut self, _is_logged: bool) -> Option<HookLog> {
         None
     }
 
@@ -216,13 +216,13 @@ impl Steps {
     }
 
     /// What the last step that says something of it says.
-    pub fn kept(&self) -> KeptBody {
-        let mut said = self.steps.iter().rev().map(|step| step.kept());
-        said.find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
+    pub fn cached_body(&self) -> CachedBody {
+        let mut bodies = self.steps.iter().rev().map(|step| step.cached_body());
+        bodies.find(|cached_body| !matches!(cached_body, CachedBody::Passed)).unwrap_or(CachedBody::Passed)
     }
 
-    pub fn told(&mut self, is_logged: bool) -> Option<HookLog> {
-        self.steps.iter_mut().find_map(|step| step.told(is_logged))
+    pub fn hook_log(&mut self, is_logged: bool) -> Option<HookLog> {
+        self.steps.iter_mut().find_map(|step| step.hook_log(is_logged))
     }
 
     pub fn is_heavy_body(&self, length: usize) -> bool {

@@ -1,7 +1,7 @@
 //! A stream on its way to the client: whole events, as the steps leave them, and one error event in the client's dialect
 //! should it break off or end without having said that it is over.
 
-use super::heartbeat::beside;
+use super::heartbeat::with_heartbeats;
 use super::{
     AnswerFailure, AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, learn_prices, next,
 };
@@ -64,7 +64,7 @@ pub async fn deliver(
                 let may_beat = head.is_none() || steps.hold();
                 let settling = Box::pin(steps.settled(passed));
                 passed = match may_beat {
-                    true => Box::pin(beside(client, visit, settling)).await?,
+                    true => Box::pin(with_heartbeats(client, visit, settling)).await?,
                     false => settling.await,
                 };
                 if steps.hold() && visit.answer.pulse.has_begun {
@@ -75,7 +75,7 @@ pub async fn deliver(
                 Ok(passed) => passed,
                 Err(unusable) => {
                     visit.withholds(&whole);
-                    visit.checked(steps.told(visit.is_logged()));
+                    visit.checked(steps.hook_log(visit.is_logged()));
                     let is_begun = has_begun(head.as_ref(), steps, visit);
                     if let Some(refusal) = steps.denial() {
                         return Box::pin(end_denied(client, visit, steps, *refusal, is_begun)).await;
@@ -84,9 +84,9 @@ pub async fn deliver(
                     return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
                 }
             };
-            visit.checked(steps.told(visit.is_logged()));
+            visit.checked(steps.hook_log(visit.is_logged()));
             if is_end && visit.observer.keeper.is_some() {
-                visit.keeps(steps.kept());
+                visit.keeps(steps.cached_body());
             }
             visit.events(&whole, &passed, is_end);
             let mut passed = steps.framed(passed, is_end);

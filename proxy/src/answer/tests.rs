@@ -215,7 +215,7 @@ async fn a_body_too_long_to_be_changed_is_refused_and_nothing_of_it_is_passed() 
     let mebibyte = Bytes::from(vec![b' '; 1 << 20]);
     let text = Bytes::from_static(br#"{"choices":[]}"#);
     let of = |blanks: usize| [text.clone()].into_iter().chain(vec![mebibyte.clone(); blanks]).collect::<Vec<_>>();
-    let most = LARGEST_CHANGED_BODY / mebibyte.len();
+    let most = MAX_CHANGED_BODY / mebibyte.len();
 
     let (client, ended) = pass(source("application/json", of(most)), upper_case()).await;
     assert_eq!(refused(&ended), (502, "invalid_upstream_response"));
@@ -227,7 +227,7 @@ async fn a_body_too_long_to_be_changed_is_refused_and_nothing_of_it_is_passed() 
 
     let (client, ended) = pass(source("application/json", of(most)), Steps::default()).await;
     assert!(matches!(ended, Ended::Complete), "{ended:?}");
-    assert_eq!(client.pieces.concat().len(), LARGEST_CHANGED_BODY + text.len());
+    assert_eq!(client.pieces.concat().len(), MAX_CHANGED_BODY + text.len());
 }
 
 #[tokio::test]

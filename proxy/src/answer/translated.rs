@@ -33,7 +33,7 @@ pub struct Translated {
     /// What a header says about an error: AWS has its type there.
     error_type: Option<String>,
     /// The same for the client.
-    told_type: Option<&'static str>,
+    sent_error_type: Option<&'static str>,
     is_stream: bool,
     stream: Option<TranslatedStream>,
     /// Of a stream, what its writer keeps to say it again.
@@ -56,7 +56,7 @@ impl Translated {
     /// What it holds counts where the owner says.
     pub fn new(translation: Arc<Translation>, owner: MemoryOwner<'_>) -> Self {
         let held = HeldSize::new(owner);
-        Self { translation, status: 0, error_type: None, told_type: None, is_stream: false, stream: None, held }
+        Self { translation, status: 0, error_type: None, sent_error_type: None, is_stream: false, stream: None, held }
     }
 }
 
@@ -75,7 +75,7 @@ impl ResponseStep for Translated {
         };
         head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         head.headers.remove(&ERROR_TYPE);
-        if let Some(name) = self.told_type {
+        if let Some(name) = self.sent_error_type {
             head.headers.insert(ERROR_TYPE.clone(), HeaderValue::from_static(name));
         }
     }
@@ -101,7 +101,7 @@ impl ResponseStep for Translated {
             status => {
                 let error = provider.read_error(status, self.error_type.as_deref(), &body);
                 client.write_error(&error, options, &mut out);
-                self.told_type = client.error_type(&error);
+                self.sent_error_type = client.error_type(&error);
             }
         }
         Ok(Bytes::from(out))

@@ -16,7 +16,7 @@ const SKEW: i64 = 60;
 /// How long a request for a batch may have been under way, in seconds.
 const UNDER_WAY: i64 = 180;
 /// Of a list, each of a hundred.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 
 impl Engine {
     /// Before one is started.
@@ -71,7 +71,7 @@ impl Engine {
         is_meant: impl Fn(&Value) -> bool,
     ) -> Result<Vec<Value>, Trouble> {
         let (mut meant, mut after) = (Vec::new(), None);
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let question = JobQuestion { after, ..asked(batch, JobVerb::List, "") };
             let mut page = object(&self.ask_job(job, question).await?)?;
             after = since.and_then(|since| next_page(&page, since));
@@ -109,7 +109,7 @@ mod tests {
     fn a_batch_that_was_started_and_not_noted_is_told_by_its_time_and_length() {
         let one = |at: i64, rows: u64| json!({ "created_at": at, "request_counts": { "total": rows } });
         let tries = StartTries { first: 1000, last: 2000, rows: 3 };
-        for (told, expected) in [
+        for (reply, expected) in [
             (one(1000, 3), true),
             (one(940, 3), true),
             (one(939, 3), false),
@@ -118,7 +118,7 @@ mod tests {
             (one(1000, 4), false),
             (json!({ "id": "odd" }), false),
         ] {
-            assert_eq!(is_alike(&told, tries), expected, "{told}");
+            assert_eq!(is_alike(&reply, tries), expected, "{reply}");
         }
     }
 

@@ -6,7 +6,7 @@
 use super::trouble::Trouble;
 use super::{RowResult, RowSink, family, public_id};
 use crate::batches::record::BatchRecord;
-use crate::codecs::jobs::{BatchRow, JSONL, LONGEST_LINE, failed_row};
+use crate::codecs::jobs::{BatchRow, JSONL, MAX_LINE_BYTES, failed_row};
 use crate::files::{FileReader, Intake, ManagedFile, ManagedFiles, PART_BYTES};
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
@@ -150,8 +150,8 @@ async fn written_row(
     };
     let edited = unstreamed(&edited)?;
     let Some(codec) = job.codec() else { return native_line(batch, &row.custom_id, &edited).map(Ok) };
-    if edited.len() > LONGEST_LINE {
-        let why = format!("rows for this provider may have {LONGEST_LINE} bytes");
+    if edited.len() > MAX_LINE_BYTES {
+        let why = format!("rows for this provider may have {MAX_LINE_BYTES} bytes");
         return Ok(Err(unsent(&row.custom_id, "line_too_long", &why)));
     }
     let body: Map<String, Value> = serde_json::from_slice(&edited).map_err(|error| changed(&error.to_string()))?;

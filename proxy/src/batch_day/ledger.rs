@@ -63,7 +63,7 @@ impl Engine {
         };
         let config = job.config.as_ref().map(|config| &config.row);
         let id = log_id(batch, custom_id);
-        let (trace_id, said) = (public_id(batch), Value::Object(metadata.clone()).to_string());
+        let (trace_id, metadata_text) = (public_id(batch), Value::Object(metadata.clone()).to_string());
         let mut record = Record {
             id,
             internal_trace_id: id,
@@ -86,7 +86,7 @@ impl Engine {
             estimate: guess.filter(|_| usage.is_none()),
             service_tier: Some(TIER),
             trace_id: cut(&trace_id, text_bounds::NAME),
-            metadata: (said.len() <= text_bounds::METADATA).then_some(&*said),
+            metadata: (metadata_text.len() <= text_bounds::METADATA).then_some(&*metadata_text),
             ..Record::default()
         };
         let tariff = &self.admitter.tariff;

@@ -7,7 +7,7 @@ use super::trouble::Trouble;
 use super::unreported::guessed_use;
 use super::{RowResult, RowSink, family, public_id};
 use crate::batches::record::BatchRecord;
-use crate::codecs::jobs::{JobVerb, LONGEST_LINE, failed_row};
+use crate::codecs::jobs::{JobVerb, MAX_LINE_BYTES, failed_row};
 use crate::net::dial::Upstream;
 use crate::refusal::Refusal;
 use crate::walk::Engine;
@@ -25,7 +25,7 @@ impl Engine {
         &self,
         job: &JobTarget,
         batch: &BatchRecord,
-        told: &Value,
+        reply: &Value,
         rows: &impl RowSink,
     ) -> Result<(), Trouble> {
         let guard = self.row_guard(job, family(batch), &public_id(batch));
@@ -35,14 +35,14 @@ impl Engine {
             let id = batch.provider_batch_id.clone().unwrap_or_default();
             match self.open_job_output(job, asked(batch, JobVerb::Output, &id)).await {
                 Ok(Ok((upstream, form))) => reading.read_rows(upstream, Some(&form)).await?,
-                Ok(Err(told)) => return Err(Trouble::told(told.status, &told.body)),
+                Ok(Err(reply)) => return Err(Trouble::from_reply(reply.status, &reply.body)),
                 // One that was stopped early has written nothing.
                 Err(refusal) if refusal.status == 400 => return Ok(()),
                 Err(refusal) => return Err(refusal.into()),
             }
         } else {
             for file in ["output_file_id", "error_file_id"] {
-                if let Some(id) = told[file].as_str().filter(|id| !id.is_empty()) {
+                if let Some(id) = reply[file].as_str().filter(|id| !id.is_empty()) {
                     let upstream = self.open_job_file(job, id).await?;
                     reading.read_rows(upstream, None).await?;
                 }
@@ -68,8 +68,8 @@ impl<S: RowSink> Reading<'_, S> {
     async fn read_rows(&mut self, mut upstream: Upstream, form: Option<&OutputForm>) -> Result<(), Trouble> {
         let status = upstream.head().status.as_u16();
         if !(200..300).contains(&status) {
-            let told = upstream.read_body().await.ok().flatten().unwrap_or_default();
-            return Err(Trouble::told(status, &told));
+            let reply = upstream.read_body().await.ok().flatten().unwrap_or_default();
+            return Err(Trouble::from_reply(status, &reply));
         }
         let mut lines = Lines::default();
         loop {
@@ -104,12 +104,12 @@ impl<S: RowSink> Reading<'_, S> {
                 }
             };
             // Of what cannot be read nobody knows whose answer it is; its row is told to have none.
-            if form.is_some() && line.bytes.len() > LONGEST_LINE {
+            if form.is_some() && line.bytes.len() > MAX_LINE_BYTES {
                 continue;
             }
-            let Ok(told @ Value::Object(_)) = serde_json::from_slice::<Value>(&line.bytes) else { continue };
+            let Ok(reply @ Value::Object(_)) = serde_json::from_slice::<Value>(&line.bytes) else { continue };
             let number = usize::try_from(line.number.saturating_sub(1)).unwrap_or(usize::MAX);
-            let row = form.map(|form| form.row(number, &told)).unwrap_or(told);
+            let row = form.map(|form| form.row(number, &reply)).unwrap_or(reply);
             let Some(custom_id) = row["custom_id"].as_str().map(str::to_owned) else { continue };
             let result = self.result(custom_id, row).await?;
             self.held += result.line.len();

@@ -13,10 +13,10 @@ use serde_json::Value;
 use shared::batches::{BatchError, BatchStatus};
 use std::time::Duration;
 
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Of what a provider says is wrong.
-const MOST_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 100;
 
 impl Engine {
     pub(super) async fn poll_day_batch(
@@ -26,20 +26,20 @@ impl Engine {
         rows: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
         let id = batch.provider_batch_id.clone().unwrap_or_default();
-        let mut told = object(&self.ask_job(job, asked(batch, JobVerb::Retrieve, &id)).await?)?;
+        let mut reply = object(&self.ask_job(job, asked(batch, JobVerb::Retrieve, &id)).await?)?;
         let (now, is_late) = (Utc::now(), Utc::now() >= batch.expires_at);
         let is_unwanted = batch.status == BatchStatus::Cancelling || is_late;
-        if is_unwanted && !is_ending(&told) {
-            told = object(&self.ask_job(job, asked(batch, JobVerb::Cancel, &id)).await?)?;
+        if is_unwanted && !is_ending(&reply) {
+            reply = object(&self.ask_job(job, asked(batch, JobVerb::Cancel, &id)).await?)?;
         }
-        let end = ended(&told);
-        batch.provider_batch = Some(told);
-        let told = batch.provider_batch.as_ref().unwrap_or(&Value::Null);
+        let end = ended(&reply);
+        batch.provider_batch = Some(reply);
+        let reply = batch.provider_batch.as_ref().unwrap_or(&Value::Null);
         let Some(end) = end else { return Ok(DayStep::Wait(until_next(batch, now))) };
         if end == BatchStatus::Failed {
-            return Ok(DayStep::Failed(errors(told)));
+            return Ok(DayStep::Failed(errors(reply)));
         }
-        self.read_day_output(job, batch, told, rows).await?;
+        self.read_day_output(job, batch, reply, rows).await?;
         Ok(DayStep::Over(match end {
             BatchStatus::Cancelled if batch.status != BatchStatus::Cancelling => BatchStatus::Expired,
             end => end,
@@ -48,25 +48,25 @@ impl Engine {
 }
 
 /// The status in which it is over.
-fn ended(told: &Value) -> Option<BatchStatus> {
-    told["status"].as_str().and_then(BatchStatus::parse).filter(|status| status.is_final())
+fn ended(reply: &Value) -> Option<BatchStatus> {
+    reply["status"].as_str().and_then(BatchStatus::parse).filter(|status| status.is_final())
 }
 
 /// It is over, or about to be.
-fn is_ending(told: &Value) -> bool {
-    ended(told).is_some() || matches!(told["status"].as_str(), Some("cancelling" | "finalizing"))
+fn is_ending(reply: &Value) -> bool {
+    ended(reply).is_some() || matches!(reply["status"].as_str(), Some("cancelling" | "finalizing"))
 }
 
 /// A tenth of the time that it has taken so far.
 fn until_next(batch: &BatchRecord, now: DateTime<Utc>) -> Duration {
     let since = batch.in_progress_at.unwrap_or(batch.created_at);
     let taken = (now - since).to_std().unwrap_or_default();
-    (taken / 10).clamp(SHORTEST, LONGEST)
+    (taken / 10).clamp(MIN_PAUSE, MAX_PAUSE)
 }
 
-fn errors(told: &Value) -> Vec<BatchError> {
-    let data = told.pointer("/errors/data").and_then(Value::as_array).into_iter().flatten();
-    let errors = data.take(MOST_ERRORS).map(|one| {
+fn errors(reply: &Value) -> Vec<BatchError> {
+    let data = reply.pointer("/errors/data").and_then(Value::as_array).into_iter().flatten();
+    let errors = data.take(MAX_ERRORS).map(|one| {
         let text = |name: &str| one[name].as_str().map(|text| text.chars().take(1000).collect::<String>());
         BatchError {
             code: text("code").unwrap_or_else(|| "provider_error".into()),
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn what_the_provider_says_is_wrong_is_told() {
-        let told = json!({ "errors": { "data": [{ "code": "c", "message": "m", "param": null, "line": 3 }] } });
-        assert_eq!(errors(&told), [BatchError::new("c", "m").at(3)]);
+        let reply = json!({ "errors": { "data": [{ "code": "c", "message": "m", "param": null, "line": 3 }] } });
+        assert_eq!(errors(&reply), [BatchError::new("c", "m").at(3)]);
         assert_eq!(errors(&json!({}))[0].code, "provider_error");
     }
 }

@@ -43,7 +43,7 @@ pub struct StartTries {
 
 impl StartTries {
     pub fn noted(batch: &BatchRecord) -> Option<Self> {
-        batch.provider_batch.as_ref().and_then(|told| Self::deserialize(told).ok())
+        batch.provider_batch.as_ref().and_then(|reply| Self::deserialize(reply).ok())
     }
 
     fn again(batch: &BatchRecord, rows: u64, now: DateTime<Utc>) -> Self {
@@ -76,8 +76,8 @@ impl Engine {
             body.insert("model".into(), job.model.clone().into());
         }
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
-        let told = object(&self.ask_job(job, question).await?)?;
-        self.note_made(job, batch, told, sink).await
+        let reply = object(&self.ask_job(job, question).await?)?;
+        self.note_made(job, batch, reply, sink).await
     }
 
     /// Where rows come with the request itself.
@@ -98,8 +98,8 @@ impl Engine {
         // What is written for it takes the place of these.
         let body = Map::from_iter([("requests".to_owned(), json!([]))]);
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
-        let told = object(&self.send_job(job, question, length, pieces).await?)?;
-        self.note_made(job, batch, told, sink).await
+        let reply = object(&self.send_job(job, question, length, pieces).await?)?;
+        self.note_made(job, batch, reply, sink).await
     }
 
     /// Of a batch that is not wanted any more and that may have been started without anybody knowing: it is found, and stopped
@@ -127,11 +127,11 @@ impl Engine {
         &self,
         job: &JobTarget,
         batch: &mut BatchRecord,
-        told: Value,
+        reply: Value,
         sink: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
-        let made = id_of(&told)?;
-        let step = started(batch, told, sink).await;
+        let made = id_of(&reply)?;
+        let step = started(batch, reply, sink).await;
         if batch.provider_batch_id.as_ref() != Some(&made) {
             self.stop_stray(job, batch, &made).await;
         }
@@ -175,10 +175,10 @@ async fn note_try(batch: &mut BatchRecord, rows: u64, sink: &impl RowSink) -> Re
 }
 
 /// The first that is noted is the batch's for good; the record has its id afterwards. Fails when ours is over, or gone.
-async fn started(batch: &mut BatchRecord, told: Value, sink: &impl RowSink) -> Result<DayStep, Trouble> {
-    let id = id_of(&told)?;
+async fn started(batch: &mut BatchRecord, reply: Value, sink: &impl RowSink) -> Result<DayStep, Trouble> {
+    let id = id_of(&reply)?;
     batch.provider_batch_id = Some(id.clone());
-    batch.provider_batch = Some(told);
+    batch.provider_batch = Some(reply);
     let noted = sink.note_started(batch).await?;
     if noted.as_ref() != Some(&id) {
         // What is told of it is told when it is asked after.
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn tries_are_told_from_what_a_provider_tells() {
-        let noted = |told: Value| StartTries::deserialize(&told).ok();
+        let noted = |reply: Value| StartTries::deserialize(&reply).ok();
         let tries = StartTries { first: 7, last: 9, rows: 3 };
         assert_eq!(noted(serde_json::to_value(tries).unwrap()), Some(tries));
         assert_eq!(noted(json!({ "id": "b", "status": "in_progress" })), None);

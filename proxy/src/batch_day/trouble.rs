@@ -4,12 +4,12 @@
 use crate::files::FilesAway;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::runtime::small_pool::PostgresAway;
-use crate::walk::kept::KeptAnswer;
+use crate::walk::provider_objects::ObjectAnswer;
 use serde_json::Value;
 use shared::batches::BatchError;
 
 /// Of what a provider says.
-const LONGEST: usize = 1000;
+const MAX_MESSAGE: usize = 1000;
 
 #[derive(Debug)]
 pub enum Trouble {
@@ -28,11 +28,11 @@ impl Trouble {
     }
 
     /// What a provider answered in place of what was asked for.
-    pub fn told(status: u16, body: &[u8]) -> Self {
-        let told: Value = serde_json::from_slice(body).unwrap_or_default();
-        let text = |pointer: &str| told.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    pub fn from_reply(status: u16, body: &[u8]) -> Self {
+        let reply: Value = serde_json::from_slice(body).unwrap_or_default();
+        let text = |pointer: &str| reply.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let message = text("/error/message").or_else(|| text("/message")).unwrap_or("it gave no reason");
-        let message: String = message.chars().take(LONGEST).collect();
+        let message: String = message.chars().take(MAX_MESSAGE).collect();
         let error = BatchError::new("provider_error", format!("the provider answered {status}: {message}"));
         if passes(status) { Self::Passing(error) } else { Self::Refused(error) }
     }
@@ -44,9 +44,9 @@ fn passes(status: u16) -> bool {
 }
 
 /// An object that a provider was asked for.
-pub fn object(answer: &KeptAnswer) -> Result<Value, Trouble> {
+pub fn object(answer: &ObjectAnswer) -> Result<Value, Trouble> {
     if !(200..300).contains(&answer.status) {
-        return Err(Trouble::told(answer.status, &answer.body));
+        return Err(Trouble::from_reply(answer.status, &answer.body));
     }
     serde_json::from_slice(&answer.body)
         .map_err(|_| Trouble::Passing(BatchError::new("provider_error", "the provider's answer is no JSON")))
@@ -80,10 +80,10 @@ mod tests {
     #[test]
     fn what_passes_is_told_from_what_is_refused() {
         for (status, is_passing) in [(429, true), (500, true), (503, true), (408, true), (400, false), (401, false)] {
-            let told = Trouble::told(status, br#"{"error":{"message":"no"}}"#);
-            assert_eq!(matches!(told, Trouble::Passing(_)), is_passing, "{status}: {told:?}");
+            let reply = Trouble::from_reply(status, br#"{"error":{"message":"no"}}"#);
+            assert_eq!(matches!(reply, Trouble::Passing(_)), is_passing, "{status}: {reply:?}");
         }
-        let Trouble::Refused(error) = Trouble::told(400, b"<html>") else { panic!("it is refused") };
+        let Trouble::Refused(error) = Trouble::from_reply(400, b"<html>") else { panic!("it is refused") };
         assert!(error.message.contains("it gave no reason"), "{error:?}");
         assert!(matches!(Trouble::from(Refusal::upstream_unreachable("p", "dns")), Trouble::Passing(_)));
         assert!(matches!(Trouble::from(Refusal::missing_provider()), Trouble::Refused(_)));

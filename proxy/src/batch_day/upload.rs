@@ -68,8 +68,8 @@ impl Engine {
             file: Some(file),
             request_id: public_id(batch),
         };
-        let told = object(&self.send_job(job, question, length, &mut pieces).await?)?;
-        batch.provider_input_file_id = Some(id_of(&told)?);
+        let reply = object(&self.send_job(job, question, length, &mut pieces).await?)?;
+        batch.provider_input_file_id = Some(id_of(&reply)?);
         Ok(DayStep::Wait(AT_ONCE))
     }
 
@@ -94,7 +94,7 @@ impl Engine {
         let kind = format!("multipart/form-data; boundary={boundary}");
         let (status, body) = self.upload_job_file(job, &kind, length, &mut form).await?;
         if !(200..300).contains(&status) {
-            return Err(Trouble::told(status, &body));
+            return Err(Trouble::from_reply(status, &body));
         }
         id_of(&serde_json::from_slice(&body).unwrap_or_default())
     }
@@ -120,7 +120,7 @@ impl PieceSource for FormPieces<'_> {
     }
 }
 
-pub fn id_of(told: &Value) -> Result<String, Trouble> {
-    let id = told["id"].as_str().filter(|id| !id.is_empty() && id.len() <= 2048);
+pub fn id_of(reply: &Value) -> Result<String, Trouble> {
+    let id = reply["id"].as_str().filter(|id| !id.is_empty() && id.len() <= 2048);
     id.map(str::to_owned).ok_or_else(|| Trouble::lasting("provider_error", "the provider's answer has no id"))
 }

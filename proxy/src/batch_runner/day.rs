@@ -1,6 +1,6 @@
 //! A step of a batch that a provider runs: taken in its own module, and what it comes to is made of the batch here.
 
-use super::result_files::LONGEST_LINE;
+use super::result_files::MAX_LINE_BYTES;
 use super::{BatchRunner, StepFailure, output_line, persist};
 use crate::batch_day::{DayStep, RowResult, RowSink};
 use crate::batches::record::BatchRecord;
@@ -51,7 +51,7 @@ impl RowSink for DayRows<'_> {
 impl DayRows<'_> {
     /// A line that is too long for a file of results could never be written.
     fn bounded(&self, result: RowResult) -> RowResult {
-        if result.line.len() <= LONGEST_LINE {
+        if result.line.len() <= MAX_LINE_BYTES {
             return result;
         }
         let message = "the answer is longer than a line of an output file may be";

@@ -23,16 +23,16 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// Of one notice, over about a day.
-const MOST_TRIES: i32 = 12;
+const MAX_TRIES: i32 = 12;
 /// Notices at once, in all and to receivers of one workspace; an organisation has half of all.
-const MOST_AT_ONCE: usize = 16;
-const MOST_OF_ONE: usize = 4;
+const MAX_AT_ONCE: usize = 16;
+const MAX_OF_ONE: usize = 4;
 /// After the first try that failed; each further one waits twice as long, up to the second.
 const FIRST_WAIT_S: f64 = 10.0;
-const LONGEST_WAIT_S: f64 = 10_800.0;
+const MAX_WAIT_S: f64 = 10_800.0;
 
 pub(super) fn turns() -> Arc<Turns> {
-    Turns::new(MOST_AT_ONCE, MOST_OF_ONE)
+    Turns::new(MAX_AT_ONCE, MAX_OF_ONE)
 }
 
 impl BatchRunner {
@@ -143,9 +143,9 @@ async fn claim(pool: &SmallPool, turns: &Turns) -> Result<Vec<BatchRecord>, Post
     let lent = pool.lend_own().await?;
     let values: [&(dyn ToSql + Sync); 10] = [
         &left,
-        &MOST_TRIES,
+        &MAX_TRIES,
         &FIRST_WAIT_S,
-        &LONGEST_WAIT_S,
+        &MAX_WAIT_S,
         &of_workspace,
         &workspaces.ids,
         &workspaces.counts,

@@ -44,7 +44,7 @@ pub fn answered(custom_id: &str, request_id: &str, status: u16, body: &[u8], ask
         .filter(|json| json.get().contains(['\n', '\r']))
         .and_then(|json| RawValue::from_string(json.get().replace(['\n', '\r'], " ")).ok());
     let json = one_line.as_deref().or(parsed);
-    let told = (!(200..300).contains(&status)).then(|| told_error(json, status));
+    let error = (!(200..300).contains(&status)).then(|| error_of(json, status));
     let line = OutputLine {
         id: format!("batch_req_{request_id}"),
         custom_id,
@@ -53,15 +53,15 @@ pub fn answered(custom_id: &str, request_id: &str, status: u16, body: &[u8], ask
             request_id,
             body: json.map_or_else(|| Body::Text(String::from_utf8_lossy(body)), Body::Json),
         }),
-        error: told.as_ref().map(|(code, message)| RowError { code, message }),
+        error: error.as_ref().map(|(code, message)| RowError { code, message }),
         asked: (asked > 1).then_some(asked),
     };
     written(&line)
 }
 
 /// What a body says is wrong: a code, and a sentence.
-pub fn told(body: &[u8], status: u16) -> (String, String) {
-    told_error(serde_json::from_slice(body).ok(), status)
+pub fn error_of_body(body: &[u8], status: u16) -> (String, String) {
+    error_of(serde_json::from_slice(body).ok(), status)
 }
 
 /// Of a row without one. `id` tells it from others.
@@ -82,12 +82,13 @@ fn written(line: &OutputLine<'_>) -> Bytes {
 }
 
 /// What the body says is wrong, in the usual places.
-fn told_error(json: Option<&RawValue>, status: u16) -> (String, String) {
+fn error_of(json: Option<&RawValue>, status: u16) -> (String, String) {
     /// In characters: the whole stands in the body.
-    const LONGEST: usize = 1000;
+    const MAX_MESSAGE: usize = 1000;
     let value: serde_json::Value = json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
     let error = &value["error"];
-    let text = |value: &serde_json::Value| value.as_str().map(|text| text.chars().take(LONGEST).collect::<String>());
+    let text =
+        |value: &serde_json::Value| value.as_str().map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
     let code = text(&error["code"]).or_else(|| text(&error["type"])).unwrap_or_else(|| format!("http_{status}"));
     let message = text(&error["message"]).or_else(|| text(error)).or_else(|| text(&value["message"]));
     (code, message.unwrap_or_else(|| format!("the answer has the status {status}")))

@@ -23,7 +23,7 @@ use uuid::Uuid;
 const PAGE: i64 = 500;
 const PAGE_BYTES: i64 = 4 << 20;
 /// Of a line: an answer and what stands around it.
-pub const LONGEST_LINE: usize = MAX_LINE + (64 << 10);
+pub const MAX_LINE_BYTES: usize = MAX_LINE + (64 << 10);
 /// For a page, and for the last transaction.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -128,11 +128,11 @@ async fn write_row<'s>(
     let (line, file) = match (result, state) {
         (Some(result), ANSWERED) => {
             totals.answered += 1;
-            (unpack(result, LONGEST_LINE).map_err(StepFailure::because)?.into(), output)
+            (unpack(result, MAX_LINE_BYTES).map_err(StepFailure::because)?.into(), output)
         }
         (Some(result), _) => {
             totals.failed += 1;
-            (unpack(result, LONGEST_LINE).map_err(StepFailure::because)?.into(), errors)
+            (unpack(result, MAX_LINE_BYTES).map_err(StepFailure::because)?.into(), errors)
         }
         (None, _) => {
             totals.missing += 1;

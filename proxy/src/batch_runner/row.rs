@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// For the whole request; targets have shorter limits of their own.
-const LONGEST: Duration = Duration::from_secs(900);
+const MAX_REQUEST_TIME: Duration = Duration::from_secs(900);
 /// Before a row is read again that the store did not give.
 const READ_AGAIN: Duration = Duration::from_secs(5);
 
@@ -82,7 +82,7 @@ impl BatchRunner {
             return failed("invalid_json_line", "the input file is not what it was");
         };
         drop(line);
-        let deadline = Instant::now() + LONGEST;
+        let deadline = Instant::now() + MAX_REQUEST_TIME;
         let Some((client, _waiter)) = InMemoryClient::post(&context.batch.endpoint, body, MAX_LINE, Some(deadline))
         else {
             return failed("invalid_endpoint", "rows for this endpoint cannot be run");
@@ -117,7 +117,7 @@ impl BatchRunner {
         match judge(asked) {
             Verdict::Again(wait) => RowEnd::Back(back(wait, true), None),
             Verdict::HoldUp(wait) => {
-                let (code, message) = output_line::told(&body, status);
+                let (code, message) = output_line::error_of_body(&body, status);
                 RowEnd::Back(back(wait, false), Some(BatchError::new(&code, message)))
             }
             verdict => {

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use uuid::Uuid;
 
 /// Of input at once. What a row holds is some times as much: its body, what becomes of it, its answer.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// Of answers at once, which one answer may pass. They are held until they are stored, also while Postgres is away.
 const ANSWER_BYTES: usize = 8 << 20;
 
@@ -65,7 +65,7 @@ impl UnderWay {
     /// Rows and bytes that may be begun, of so many rows at once. One row may pass the bytes when nothing else runs.
     pub fn room(&self, most_rows: u32) -> Option<(u32, u64)> {
         let counts = self.counts.lock();
-        let (rows, bytes) = (most_rows.saturating_sub(counts.rows), MOST_BYTES.saturating_sub(counts.bytes));
+        let (rows, bytes) = (most_rows.saturating_sub(counts.rows), MAX_BYTES.saturating_sub(counts.bytes));
         (rows > 0 && bytes > 0).then_some((rows, bytes))
     }
 
@@ -157,10 +157,10 @@ mod tests {
         let metrics = Arc::new(Metrics::new(&[]).unwrap());
         let all = Arc::new(UnderWay::new(metrics.batches.clone()));
         let (one, two, home) = (Uuid::from_u128(1), Uuid::from_u128(2), Tenant::test(3, 4));
-        assert_eq!(all.room(2), Some((2, MOST_BYTES)));
+        assert_eq!(all.room(2), Some((2, MAX_BYTES)));
         let first = all.begin_row(one, home, 10, &metrics);
-        assert_eq!(all.room(2), Some((1, MOST_BYTES - 10)));
-        let large = all.begin_row(two, home, MOST_BYTES * 2, &metrics);
+        assert_eq!(all.room(2), Some((1, MAX_BYTES - 10)));
+        let large = all.begin_row(two, home, MAX_BYTES * 2, &metrics);
         assert_eq!((all.room(2), all.room(9)), (None, None));
         assert_eq!((all.rows_of(home), all.rows_of(Tenant::test(3, 5))), ((2, 2), (2, 0)));
         let step = all.hold_batch(one);
@@ -172,7 +172,7 @@ mod tests {
         assert!(large.cancelled().load(Relaxed) && !step.cancelled.load(Relaxed));
         assert!(all.begin_row(two, home, 1, &metrics).cancelled().load(Relaxed), "whatever is begun of it");
         drop((large, step));
-        assert_eq!((all.room(2), all.batches(), metrics.in_flight()), (Some((2, MOST_BYTES)), vec![], 0));
+        assert_eq!((all.room(2), all.batches(), metrics.in_flight()), (Some((2, MAX_BYTES)), vec![], 0));
         assert_eq!(all.rows_of(home), (0, 0));
     }
 }

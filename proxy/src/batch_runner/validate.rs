@@ -18,7 +18,7 @@ use uuid::Uuid;
 /// Rows of one `COPY`.
 const CHUNK: usize = 2000;
 /// For the whole, and for a connection.
-const LONGEST: Duration = Duration::from_secs(1800);
+const MAX_TIME: Duration = Duration::from_secs(1800);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const COPY: &str = "COPY batch_rows (batch_id, row_no, organisation_id, workspace_id, custom_id, at, bytes)
@@ -60,7 +60,7 @@ pub async fn validate(
         let tx = client.transaction().await?;
         copy_rows(tx, files, &file, batch, endpoint, lease).await
     };
-    tokio::time::timeout(LONGEST, work).await.map_err(StepFailure::because)?
+    tokio::time::timeout(MAX_TIME, work).await.map_err(StepFailure::because)?
 }
 
 async fn copy_rows(

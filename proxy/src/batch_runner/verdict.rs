@@ -13,7 +13,7 @@ const RETRIES: i16 = 3;
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 /// Where nobody says how long to wait for room.
 const USUAL_WAIT: Duration = Duration::from_secs(5);
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Between two looks at a budget or a key.
 pub const PAUSE: Duration = Duration::from_secs(15);
 
@@ -46,7 +46,7 @@ pub fn judge(row: AskedRow) -> Verdict {
     if (200..300).contains(&row.status) {
         return Verdict::Answered;
     }
-    let wait = row.retry_after.unwrap_or(USUAL_WAIT).clamp(Duration::from_secs(1), LONGEST_WAIT);
+    let wait = row.retry_after.unwrap_or(USUAL_WAIT).clamp(Duration::from_secs(1), MAX_WAIT);
     match (row.code, row.status) {
         (Some(Code::BudgetExhausted | Code::InvalidApiKey | Code::ExpiredApiKey | Code::InsufficientScope), _) => {
             Verdict::HoldUp(PAUSE)
@@ -57,7 +57,7 @@ pub fn judge(row: AskedRow) -> Verdict {
         (None, 429) => Verdict::HoldUp(wait),
         (_, 0 | 408 | 499 | 500..) if row.retries < RETRIES && !row.is_retried => {
             let times = 1_u32 << row.retries.clamp(0, 10);
-            Verdict::Again((FIRST_RETRY * times).max(row.retry_after.unwrap_or_default()).min(LONGEST_WAIT))
+            Verdict::Again((FIRST_RETRY * times).max(row.retry_after.unwrap_or_default()).min(MAX_WAIT))
         }
         _ => Verdict::Failed,
     }

@@ -12,8 +12,8 @@ use shared::batches::{BatchEndpoint, check_metadata};
 use uuid::Uuid;
 
 /// Of the whole body.
-pub const LONGEST_BODY: usize = 64 << 10;
-const LONGEST_MODEL: usize = 512;
+pub const MAX_BODY: usize = 64 << 10;
+const MAX_MODEL: usize = 512;
 
 #[derive(Debug)]
 pub struct AskedBatch {
@@ -47,9 +47,7 @@ impl AskedBatch {
         }
         let model = match body.get("model") {
             None | Some(Value::Null) => None,
-            Some(Value::String(model))
-                if !model.is_empty() && model.len() <= LONGEST_MODEL && !model.contains('\0') =>
-            {
+            Some(Value::String(model)) if !model.is_empty() && model.len() <= MAX_MODEL && !model.contains('\0') => {
                 Some(model.clone())
             }
             Some(_) => return Err(wrong("model", "model must be the name of a model")),
@@ -148,7 +146,7 @@ mod tests {
             ("metadata", json!({ "k": 1 }), 400),
             ("metadata", json!({ "k": "\0" }), 400),
             ("model", json!(7), 400),
-            ("model", json!("m".repeat(LONGEST_MODEL + 1)), 400),
+            ("model", json!("m".repeat(MAX_MODEL + 1)), 400),
             ("provider_options", json!([]), 400),
             ("gateway_options", json!("x"), 400),
         ] {

@@ -14,10 +14,10 @@ use shared::seal::SealedPlace;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-const MOST_OPTIONS: usize = 64;
+const MAX_OPTIONS: usize = 64;
 /// Of one value: a config may be written out.
-const LONGEST_VALUE: usize = 16 << 10;
-const LONGEST_URL: usize = 2048;
+const MAX_VALUE: usize = 16 << 10;
+const MAX_URL: usize = 2048;
 const SECRET_LENGTH: std::ops::RangeInclusive<usize> = 16..=256;
 const MASK: &str = "*****";
 
@@ -93,7 +93,7 @@ pub struct BatchOptions {
 
 impl BatchOptions {
     /// What the request's own headers say, and `gateway_options` in its body, which win.
-    pub fn read(head: &RequestHeader, said: Option<&Value>, aliases: &Aliases) -> Result<Self, Refusal> {
+    pub fn read(head: &RequestHeader, sent: Option<&Value>, aliases: &Aliases) -> Result<Self, Refusal> {
         let mut options = Self::default();
         for (name, value) in &head.headers {
             let Some((suffix, _)) = aliases.suffix(name.as_str()) else { continue };
@@ -112,20 +112,20 @@ impl BatchOptions {
         {
             options.put(header::AUTHORIZATION.as_str(), text)?;
         }
-        match said {
+        match sent {
             None | Some(Value::Null) => {}
-            Some(Value::Object(said)) => options.read_body(said, aliases)?,
+            Some(Value::Object(sent)) => options.read_body(sent, aliases)?,
             Some(_) => return Err(wrong("it must be an object of headers")),
         }
         options.finish()
     }
 
-    fn read_body(&mut self, said: &Map<String, Value>, aliases: &Aliases) -> Result<(), Refusal> {
-        for (name, value) in said {
+    fn read_body(&mut self, sent: &Map<String, Value>, aliases: &Aliases) -> Result<(), Refusal> {
+        for (name, value) in sent {
             let lower = name.to_ascii_lowercase();
             match (lower.as_str(), value) {
                 (_, Value::Null) => {}
-                ("completion_url", Value::String(url)) if url.len() <= LONGEST_URL => {
+                ("completion_url", Value::String(url)) if url.len() <= MAX_URL => {
                     self.completion_url = Some(url.clone());
                 }
                 ("completion_url", _) => return Err(wrong("completion_url must be a URL of 2048 bytes at most")),
@@ -150,7 +150,7 @@ impl BatchOptions {
             "authorization" => suffix.to_owned(),
             suffix => [PREFIX, suffix].concat(),
         };
-        if text.len() > LONGEST_VALUE || HeaderValue::from_bytes(text.as_bytes()).is_err() {
+        if text.len() > MAX_VALUE || HeaderValue::from_bytes(text.as_bytes()).is_err() {
             return Err(wrong(&format!("the value of {name} is too long, or no header could have it")));
         }
         // A config that is written out may hold keys.
@@ -169,7 +169,7 @@ impl BatchOptions {
     }
 
     fn finish(self) -> Result<Self, Refusal> {
-        if self.shown.len() > MOST_OPTIONS {
+        if self.shown.len() > MAX_OPTIONS {
             return Err(wrong("it may have 64 headers at most"));
         }
         match (&self.completion_url, &self.sealed.completion_secret) {
@@ -260,8 +260,8 @@ mod tests {
         head
     }
 
-    fn read(pairs: &[(&'static str, &str)], said: Value) -> Result<BatchOptions, Refusal> {
-        BatchOptions::read(&head(pairs), Some(&said), &Aliases::default())
+    fn read(pairs: &[(&'static str, &str)], sent: Value) -> Result<BatchOptions, Refusal> {
+        BatchOptions::read(&head(pairs), Some(&sent), &Aliases::default())
     }
 
     #[test]
@@ -272,9 +272,9 @@ mod tests {
             ("authorization", "Bearer sk-theirs"),
             ("x-gateway-trace-id", "t-1"),
         ];
-        let said = json!({ "x-gateway-provider": "@main", "X-Gateway-Metadata": { "team": "a" },
+        let sent = json!({ "x-gateway-provider": "@main", "X-Gateway-Metadata": { "team": "a" },
             "x-gateway-config": { "api_key": "sk-inline" }, "x-gateway-aws-secret-access-key": "aws" });
-        let options = read(&headers, said).unwrap();
+        let options = read(&headers, sent).unwrap();
         assert_eq!(
             Value::Object(options.shown.clone()),
             json!({ "x-gateway-provider": "@main", "x-gateway-metadata": "{\"team\":\"a\"}", "x-gateway-trace-id": "t-1",
@@ -298,21 +298,21 @@ mod tests {
 
     #[test]
     fn what_no_batch_can_be_run_with_is_refused() {
-        for said in [
+        for sent in [
             json!([]),
             json!({ "x-gateway-api-key": "k" }),
             json!({ "x-gateway-metdata": "{}" }),
             json!({ "host": "h" }),
             json!({ "x-gateway-config": ["a"] }),
-            json!({ "x-gateway-config": "x".repeat(LONGEST_VALUE + 1) }),
+            json!({ "x-gateway-config": "x".repeat(MAX_VALUE + 1) }),
             json!({ "x-gateway-trace-id": "a\nb" }),
             json!({ "completion_url": "https://a.example" }),
             json!({ "completion_secret": "0123456789abcdef" }),
             json!({ "completion_url": "https://a.example", "completion_secret": "short" }),
             json!({ "completion_url": 7 }),
         ] {
-            let refusal = read(&[], said.clone()).unwrap_err();
-            assert_eq!((refusal.status, refusal.param.as_deref()), (400, Some("gateway_options")), "{said}");
+            let refusal = read(&[], sent.clone()).unwrap_err();
+            assert_eq!((refusal.status, refusal.param.as_deref()), (400, Some("gateway_options")), "{sent}");
         }
         let told = read(&[], json!({ "x-gateway-metdata": "{}" })).unwrap_err();
         assert!(told.message.contains("did you mean x-gateway-metadata?"), "{}", told.message);

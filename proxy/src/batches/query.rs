@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use uuid::Uuid;
 
 const USUAL: i64 = 20;
-const MOST: i64 = 100;
+const MAX_PAGE: i64 = 100;
 
 /// What stands after `/batches`. An id is a batch's, or nobody's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl BatchQuery {
         let mut asked = Self { limit: USUAL, after: None, with_provider_details: false };
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "limit" => asked.limit = asked_limit(&value, MOST)?,
+                "limit" => asked.limit = asked_limit(&value, MAX_PAGE)?,
                 "after" => asked.after = Some(asked_after(PREFIX, &value)?),
                 "include_provider_details" => {
                     asked.with_provider_details = match &*value {

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// Seconds. What is shorter is raised, what is longer lowered.
-const SHORTEST_AGE: u64 = 60;
-const LONGEST_AGE: u64 = 7_776_000;
+const MIN_AGE: u64 = 60;
+const MAX_AGE: u64 = 7_776_000;
 const USUAL_AGE: u64 = 604_800;
 /// Of a namespace, in bytes.
-const LONGEST_NAMESPACE: usize = 512;
+const MAX_NAMESPACE: usize = 512;
 
 /// What the headers of a request say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,20 +62,20 @@ pub fn caching(config: Option<Cache>, headers: Option<&CacheHeaders>, facts: Cac
         (asked, most) => asked.or(most).unwrap_or(USUAL_AGE),
     };
     // Purges are remembered for as long as anything is kept, so nothing is kept for longer.
-    let age = age.clamp(SHORTEST_AGE, LONGEST_AGE);
+    let age = age.clamp(MIN_AGE, MAX_AGE);
     let asked = headers.and_then(|headers| headers.cache).and_then(|cache| cache.similarity);
-    let said = config.and_then(|config| config.similarity);
+    let configured = config.and_then(|config| config.similarity);
     // A config may lower what the operator says, and a request raise what its config does.
-    let similarity = match (asked, said) {
-        (Some(asked), Some(said)) => Some(asked.max(said)),
-        (asked, said) => asked.or(said),
+    let similarity = match (asked, configured) {
+        (Some(asked), Some(configured)) => Some(asked.max(configured)),
+        (asked, configured) => asked.or(configured),
     };
     Some(Caching {
         mode: cache.mode,
         max_age: Duration::from_secs(age),
         coalesces: cache.coalesces,
         similarity,
-        is_clients_similarity: similarity.is_some() && (said.is_none() || facts.is_clients_config),
+        is_clients_similarity: similarity.is_some() && (configured.is_none() || facts.is_clients_config),
         is_refresh: headers.is_some_and(|headers| headers.is_refresh),
     })
 }
@@ -114,7 +114,7 @@ pub fn parse_cache(text: &str) -> Result<Cache, &'static str> {
 pub fn parse_namespace(text: &str) -> Result<Box<str>, &'static str> {
     match text.trim() {
         "" => Err("must not be empty"),
-        long if long.len() > LONGEST_NAMESPACE => Err("must not be longer than 512 bytes"),
+        long if long.len() > MAX_NAMESPACE => Err("must not be longer than 512 bytes"),
         name => Ok(name.into()),
     }
 }
@@ -204,15 +204,15 @@ mod tests {
         assert_eq!(seconds(caching(Some(config), None, FACTS)), Some(3_600));
         let found = caching(Some(config), Some(&header), FACTS).unwrap();
         assert_eq!((found.mode, found.max_age.as_secs()), (CacheMode::Semantic, USUAL_AGE));
-        for (asked, taken) in [(1, 60), (60, 60), (u64::MAX, LONGEST_AGE)] {
+        for (asked, taken) in [(1, 60), (60, 60), (u64::MAX, MAX_AGE)] {
             assert_eq!(seconds(caching(Some(cache(CacheMode::Simple, Some(asked))), None, FACTS)), Some(taken));
         }
         for (asked, organisation, taken) in [
             (None, 3_600, 3_600),
             (Some(60), 3_600, 60),
             (Some(7_200), 3_600, 3_600),
-            (None, 25_923_000, LONGEST_AGE),
-            (None, 1, SHORTEST_AGE),
+            (None, 25_923_000, MAX_AGE),
+            (None, 1, MIN_AGE),
         ] {
             let facts = CacheFacts { organisation_age: Some(organisation), ..FACTS };
             let found = seconds(caching(Some(cache(CacheMode::Simple, asked)), None, facts));

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// What may be kept of an answer that is about to leave.
 #[derive(Debug, Clone)]
-pub enum KeptBody {
+pub enum CachedBody {
     /// What the client gets.
     Passed,
     /// The client gets more than its answer.
@@ -44,7 +44,7 @@ pub struct AnswerForm {
 }
 
 /// What is known of an answer before it comes.
-pub struct KeptAs {
+pub struct StoreTerms {
     pub organisation: OrganisationId,
     pub key: CacheKey,
     pub tags: Tags,
@@ -56,7 +56,7 @@ pub struct KeptAs {
 
 pub struct Keeper {
     cache: Arc<Cache>,
-    kept: KeptAs,
+    terms: StoreTerms,
     /// Others wait for it.
     flight: Option<Flight>,
     /// It may answer requests in other words.
@@ -96,7 +96,7 @@ struct KeeperRoom {
 }
 
 /// A stream takes many times the bytes of its text.
-const MOST_EVENTS: usize = 16;
+const MAX_EVENTS: usize = 16;
 /// Of the bytes of events one in so many is taken to stay behind in what is not a text.
 const EVENTS_PER_HELD: usize = 8;
 /// Up to here what is gathered is not counted, and beyond it in steps of this.
@@ -105,10 +105,10 @@ const UNCOUNTED: usize = 64 << 10;
 const COOKIES_OF_NETWORKS: &[&[u8]] = &[b"__cf_bm=", b"_cfuvid=", b"__cflb=", b"AWSALB", b"GCLB="];
 
 impl Keeper {
-    pub fn new(cache: Arc<Cache>, kept: KeptAs, flight: Option<Flight>) -> Self {
+    pub fn new(cache: Arc<Cache>, terms: StoreTerms, flight: Option<Flight>) -> Self {
         Self {
             cache,
-            kept,
+            terms,
             flight,
             learnt: None,
             content_type: String::new(),
@@ -138,7 +138,7 @@ impl Keeper {
         if status != 200 || is_encoded || is_personal(head) {
             return false;
         }
-        self.gathered = match (kind.starts_with("text/event-stream"), self.kept.form.provider) {
+        self.gathered = match (kind.starts_with("text/event-stream"), self.terms.form.provider) {
             (false, _) if !self.may_be(kind) => return false,
             (false, _) => Gathered::Plain(Vec::with_capacity(announced(head))),
             (true, None) => return false,
@@ -153,7 +153,7 @@ impl Keeper {
 
     /// Pages of whatever stands before a provider come with a success too.
     fn may_be(&self, kind: &str) -> bool {
-        is_json(kind) || (self.kept.form.is_speech && !kind.starts_with("text/"))
+        is_json(kind) || (self.terms.form.is_speech && !kind.starts_with("text/"))
     }
 
     /// A piece of a plain answer. Copied: pieces are parts of larger buffers.
@@ -185,7 +185,7 @@ impl Keeper {
             (Gathered::Plain(..), None) => Some(passed.clone()),
             (Gathered::Plain(..), instead) => instead,
             (Gathered::Stream(_), _) => {
-                let answer = self.kept.form.provider.and_then(|codec| codec.read_answer(read).ok());
+                let answer = self.terms.form.provider.and_then(|codec| codec.read_answer(read).ok());
                 answer.and_then(|answer| self.written(&answer))
             }
             (Gathered::Nothing | Gathered::Spoilt, _) => None,
@@ -221,7 +221,7 @@ impl Keeper {
                 body.shrink_to_fit();
                 Some(Bytes::from(body)).filter(|body| self.is_answer(body))
             }
-            Gathered::Stream(assembly) => match assembly.finish(self.kept.form.client) {
+            Gathered::Stream(assembly) => match assembly.finish(self.terms.form.client) {
                 Some(Whole::Answer(answer)) => self.written(&answer),
                 Some(Whole::Body(body)) => Some(body),
                 None => None,
@@ -230,14 +230,14 @@ impl Keeper {
         };
         let Some(body) = body.filter(|body| self.is_whole(body)) else { return };
         let now = now_ms();
-        let age = i64::try_from(self.kept.max_age.as_millis()).unwrap_or(i64::MAX);
-        let is_told = !self.usage.is_empty() || self.kept.form.client.is_none();
+        let age = i64::try_from(self.terms.max_age.as_millis()).unwrap_or(i64::MAX);
+        let is_reported = !self.usage.is_empty() || self.terms.form.client.is_none();
         let entry = Entry {
             stored_at_ms: now,
             expires_at_ms: now.saturating_add(age),
-            tags: self.kept.tags,
+            tags: self.terms.tags,
             content_type: self.content_type,
-            estimate: (!is_told).then(|| (rough_tokens(&self.kept.asked), rough_tokens(&body))),
+            estimate: (!is_reported).then(|| (rough_tokens(&self.terms.asked), rough_tokens(&body))),
             body,
             usage: self.usage,
             model: self.model,
@@ -245,28 +245,28 @@ impl Keeper {
         };
         let shared = self.flight.as_ref().map(|_| Arc::new(entry.clone()));
         if let Some(learnt) = self.learnt {
-            for key in learnt.replaced().iter().filter(|key| **key != self.kept.key) {
-                self.cache.store(self.kept.organisation, *key, entry.clone());
+            for key in learnt.replaced().iter().filter(|key| **key != self.terms.key) {
+                self.cache.store(self.terms.organisation, *key, entry.clone());
             }
-            learnt.remember(self.kept.key, entry.expires_at_ms);
+            learnt.remember(self.terms.key, entry.expires_at_ms);
         }
-        self.cache.store(self.kept.organisation, self.kept.key, entry);
+        self.cache.store(self.terms.organisation, self.terms.key, entry);
         if let (Some(flight), Some(entry)) = (self.flight, shared) {
             flight.land(entry);
         }
     }
 
     fn written(&self, answer: &Answer) -> Option<Bytes> {
-        let client = self.kept.form.client?;
+        let client = self.terms.form.client?;
         let mut out = Vec::new();
-        client.write_answer(answer, &self.kept.form.options, &mut out);
+        client.write_answer(answer, &self.terms.form.options, &mut out);
         out.shrink_to_fit();
         Some(Bytes::from(out))
     }
 
     /// Whether somebody says something in it: not all JSON with a success is an answer. What is large is no notice.
     fn is_answer(&self, body: &[u8]) -> bool {
-        let Some(codec) = self.kept.form.client.filter(|_| body.len() <= SMALL) else { return true };
+        let Some(codec) = self.terms.form.client.filter(|_| body.len() <= SMALL) else { return true };
         match codec.format() {
             WireFormat::Chat => has_message(body),
             _ => codec.read_answer(body).is_ok_and(|answer| !answer.choices.is_empty()),
@@ -280,7 +280,7 @@ impl Keeper {
             return false;
         }
         // One that is worked on in the background is no answer yet.
-        let is_response = self.kept.form.client.is_some_and(|codec| codec.format() == WireFormat::Responses);
+        let is_response = self.terms.form.client.is_some_and(|codec| codec.format() == WireFormat::Responses);
         !is_response || field(body, "status").is_some_and(|status| matches!(status, "\"completed\"" | "\"incomplete\""))
     }
 }
@@ -298,7 +298,7 @@ impl Assembly {
     /// How much it holds; none once it can no longer be assembled to an answer of at most so many bytes.
     fn push(&mut self, whole: &[u8], most: usize) -> Option<usize> {
         self.length = self.length.saturating_add(whole.len());
-        if self.length > most.saturating_mul(MOST_EVENTS) {
+        if self.length > most.saturating_mul(MAX_EVENTS) {
             return None;
         }
         let whole = sse::with_blank_line(Bytes::copy_from_slice(whole));

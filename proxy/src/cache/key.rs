@@ -23,7 +23,7 @@ const OF_DELIVERY: &[&str] = &["stream", "stream_options"];
 const VERSION: &[u8] = b"v2";
 
 /// A longer body is not looked up: the time to spell it anew is better spent on its answer.
-pub const LONGEST_BODY: usize = 16 << 20;
+pub const MAX_BODY: usize = 16 << 20;
 
 /// A body in its one spelling, as a digest of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

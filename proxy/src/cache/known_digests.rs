@@ -10,7 +10,7 @@ use std::hash::BuildHasher as _;
 
 const PLACES: usize = 256;
 /// Of a text, in bytes.
-const LONGEST: usize = 4 << 10;
+const MAX_TEXT: usize = 4 << 10;
 
 pub struct KnownDigests<D> {
     /// Each text has one place, and gives it up to the next.
@@ -53,7 +53,7 @@ impl<D: Copy> KnownDigests<D> {
     }
 
     fn place(&self, text: &[u8]) -> Option<(u64, &Mutex<Option<KnownDigest<D>>>)> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT {
             return None;
         }
         let hash = self.spread.hash_one(text);
@@ -90,7 +90,7 @@ mod tests {
         bodies.iter().for_each(|body| known.remember(body.as_bytes(), digest(body)));
         let found = bodies.iter().filter(|body| known.find(body.as_bytes()).is_some());
         assert!(found.inspect(|body| assert_eq!(known.find(body.as_bytes()), Some(digest(body)))).count() <= PLACES);
-        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(LONGEST));
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_TEXT));
         known.remember(long.as_bytes(), digest(&long));
         assert_eq!(known.find(long.as_bytes()), None);
     }

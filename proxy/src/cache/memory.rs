@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// A shard is at least this large, so that small bounds still hold entries of some size.
-const LEAST_SHARD: usize = 8 << 20;
-const MOST_SHARDS: usize = 16;
+const MIN_SHARD: usize = 8 << 20;
+const MAX_SHARDS: usize = 16;
 /// The largest entry is this part of the bound, so that a few large answers do not empty it; within these limits.
 const PART_OF_ALL: usize = 64;
-const SMALLEST_LARGE: usize = 256 << 10;
-const LARGEST_ENTRY: usize = 8 << 20;
+const MIN_LARGE: usize = 256 << 10;
+const MAX_ENTRY: usize = 8 << 20;
 
 type Digest = [u8; 32];
 
@@ -31,10 +31,10 @@ pub struct Memory {
 
 impl Memory {
     pub fn new(max_bytes: usize) -> Self {
-        let count = (max_bytes / LEAST_SHARD).clamp(1, MOST_SHARDS);
+        let count = (max_bytes / MIN_SHARD).clamp(1, MAX_SHARDS);
         let bound = max_bytes / count;
         let shards = (0..count).map(|_| RwLock::new(Shard { bound, ..Shard::default() })).collect();
-        let largest = (max_bytes / PART_OF_ALL).clamp(SMALLEST_LARGE, LARGEST_ENTRY).min(bound / 4);
+        let largest = (max_bytes / PART_OF_ALL).clamp(MIN_LARGE, MAX_ENTRY).min(bound / 4);
         Self { shards, largest, evicted: AtomicU64::new(0) }
     }
 
@@ -210,9 +210,9 @@ impl Shard {
         for (tenant, room) in &mut self.rooms {
             let before = room.bytes;
             room.slots.retain(|_, slot| {
-                let is_kept = keep(tenant.workspace, &slot.entry);
-                room.bytes -= if is_kept { 0 } else { slot.weight };
-                is_kept
+                let stays = keep(tenant.workspace, &slot.entry);
+                room.bytes -= if stays { 0 } else { slot.weight };
+                stays
             });
             if room.bytes != before {
                 room.order.retain(|digest| room.slots.contains_key(digest));

@@ -32,10 +32,10 @@ use uuid::Uuid;
 use writes::{PendingWrite, QueuedWrite, WriteQueue};
 
 /// A longer entry is not stored, and none is unpacked to more.
-pub const LARGEST: usize = 4 << 20;
+pub const MAX_SIZE: usize = 4 << 20;
 /// Packed and sealed. All reads share a connection and have little time, so what takes long to come would come for nobody and
 /// hold up the rest: a longer one is not stored, and of a longer value nothing beyond this is read.
-const LARGEST_STORED: usize = 512 << 10;
+const MAX_STORED: usize = 512 << 10;
 /// How long a connection is tried, and a write waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Writes under way at the same time.
@@ -101,7 +101,7 @@ impl RemoteStore {
         };
         // Not GET: whatever lies there, no more than this is read. Nothing and an empty value are the same.
         let mut command = redis::cmd("GETRANGE");
-        command.arg(name(key)).arg(0).arg(LARGEST_STORED);
+        command.arg(name(key)).arg(0).arg(MAX_STORED);
         let began = Instant::now();
         let asked = tokio::time::timeout(self.wait, link.query::<Vec<u8>>(&command)).await;
         self.meters.seconds.observe(began.elapsed().as_secs_f64());
@@ -146,7 +146,7 @@ impl RemoteStore {
     /// Never waits. What does not fit into the queue is not stored, and counted. In the place of what is too large nothing is
     /// stored, so that nobody is given what it replaces.
     pub fn put(&self, organisation: Uuid, key: CacheKey, mut encoded: Vec<u8>, ttl: Duration) {
-        if encoded.len() > LARGEST {
+        if encoded.len() > MAX_SIZE {
             self.meters.too_large.inc();
             encoded = Vec::new();
         }
@@ -200,7 +200,7 @@ impl RemoteStore {
             return Some(Vec::new());
         }
         let stored = self.sealed.seal(write.organisation, &write.key, &write.encoded)?;
-        if stored.len() <= LARGEST_STORED {
+        if stored.len() <= MAX_STORED {
             return Some(stored);
         }
         self.meters.too_large.inc();
@@ -224,14 +224,16 @@ impl RemoteStore {
 
     /// Tries until it is there; from then on the connection mends itself.
     async fn reached(&self) -> RedisLink {
-        let mut is_told = false;
+        let mut was_warned = false;
         loop {
             match RedisLink::connect(&self.url, PATIENCE).await {
                 Ok(link) => return link,
-                Err(error) if !is_told => tracing::warn!(%error, "Redis cannot be reached; answers are kept in memory"),
+                Err(error) if !was_warned => {
+                    tracing::warn!(%error, "Redis cannot be reached; answers are kept in memory")
+                }
                 Err(_) => {}
             }
-            is_told = true;
+            was_warned = true;
             tokio::time::sleep(PATIENCE).await;
         }
     }

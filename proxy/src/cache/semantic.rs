@@ -38,11 +38,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Of the answers that a search names: the nearest may be gone meanwhile.
-const MOST_FOUND: usize = 4;
+const MAX_FOUND: usize = 4;
 /// Longer texts are read beside the threads that carry requests.
 const SHORT_TEXT: usize = 2 << 10;
 /// Of those that a refresh replaces.
-const MOST_REPLACED: usize = 32;
+const MAX_REPLACED: usize = 32;
 
 /// What a request asks, apart from what must be equal.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl Semantic {
         };
         let marks = marks_of(&question.text).await.ok_or(NotSearched::Unfit)?;
         let asked = searched.asked.insert(AskedVector { partition: question.partition, values, marks });
-        let most = if is_refresh { MOST_REPLACED } else { MOST_FOUND };
+        let most = if is_refresh { MAX_REPLACED } else { MAX_FOUND };
         let nearness = Nearness { threshold: searched.threshold, guard: self.embedder.guard(), now_ms, most };
         searched.near = self.index.near(asked, nearness).await.map_err(NotSearched::Failed)?;
         Ok(())

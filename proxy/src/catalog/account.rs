@@ -86,8 +86,8 @@ fn account(
 
 /// Whether nothing is said of how to authenticate, at a provider that takes plain keys too.
 fn is_silent(provider: &Provider, fields: &dyn AccountFields, key: Option<&str>) -> bool {
-    let is_said = |name: &&str| fields.text(name).is_some() || fields.object(name).is_some();
-    key.is_none() && provider.row.auth != Auth::Signed && !SAYING.iter().any(is_said)
+    let is_set = |name: &&str| fields.text(name).is_some() || fields.object(name).is_some();
+    key.is_none() && provider.row.auth != Auth::Signed && !SAYING.iter().any(is_set)
 }
 
 static SAYING: [&str; 8] = [

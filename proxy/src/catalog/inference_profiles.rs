@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-const MOST: usize = 4096;
-const KEPT: Duration = Duration::from_secs(3600);
+const MAX_PROFILES: usize = 4096;
+const CACHE_LIFETIME: Duration = Duration::from_secs(3600);
 const UNKNOWN: Duration = Duration::from_secs(60);
 /// AWS allows as many letters of an ARN.
-const LONGEST: usize = 2048;
+const MAX_ARN: usize = 2048;
 
 /// Filled by whoever comes first; all others wait for it. Without a model if that cannot be told.
 pub type ProfileModel = Arc<OnceCell<Option<Box<str>>>>;
@@ -45,7 +45,7 @@ impl ProfileKey {
     /// None where the target's model is no such profile, or its model is known already.
     pub fn new(workspace: Uuid, target: &Target, model: Option<&str>) -> Option<Self> {
         target.provider.row.inference_profiles.as_ref().filter(|_| target.called.is_none())?;
-        let name = model.filter(|name| name.len() <= LONGEST && is_account_profile(name))?;
+        let name = model.filter(|name| name.len() <= MAX_ARN && is_account_profile(name))?;
         let account = match &target.credential {
             Credential::Stored(stored) => Some(stored.integration.id),
             Credential::Given(_) => None,
@@ -70,7 +70,7 @@ impl InferenceProfiles {
         if let Some(entry) = entries.get(&key).filter(|entry| entry.is_fresh(now)) {
             return entry.model.clone();
         }
-        if entries.len() >= MOST {
+        if entries.len() >= MAX_PROFILES {
             make_room(&mut entries, now);
         }
         let model = ProfileModel::default();
@@ -85,7 +85,7 @@ impl ProfileEntry {
         match self.model.get() {
             // A fetch is under way, or whoever comes next begins another.
             None => true,
-            Some(Some(_)) => age < KEPT,
+            Some(Some(_)) => age < CACHE_LIFETIME,
             Some(None) => age < UNKNOWN,
         }
     }
@@ -94,12 +94,12 @@ impl ProfileEntry {
 /// What is over goes, and else the oldest.
 fn make_room(entries: &mut HashMap<ProfileKey, ProfileEntry>, now: Instant) {
     entries.retain(|_, entry| entry.is_fresh(now));
-    if entries.len() < MOST {
+    if entries.len() < MAX_PROFILES {
         return;
     }
     let mut ages: Vec<Instant> = entries.values().map(|entry| entry.began).collect();
     ages.sort_unstable();
-    if let Some(oldest) = ages.get(MOST / 16) {
+    if let Some(oldest) = ages.get(MAX_PROFILES / 16) {
         entries.retain(|_, entry| entry.began > *oldest);
     }
 }
@@ -137,12 +137,12 @@ mod tests {
     #[test]
     fn no_more_are_kept_than_there_is_room_for() {
         let (profiles, start) = (InferenceProfiles::default(), Instant::now());
-        for number in 0..MOST as u64 * 2 {
+        for number in 0..MAX_PROFILES as u64 * 2 {
             let model = profiles.model(key(&number.to_string()), start + Duration::from_millis(number));
             model.set(Some("m".into())).unwrap();
-            assert!(profiles.0.lock().len() <= MOST);
+            assert!(profiles.0.lock().len() <= MAX_PROFILES);
         }
-        let last = key(&(MOST * 2 - 1).to_string());
+        let last = key(&(MAX_PROFILES * 2 - 1).to_string());
         assert!(profiles.known(&last, start + Duration::from_secs(10)).is_some(), "the newest stay");
     }
 }

@@ -109,8 +109,8 @@ pub(crate) fn available(
     let mut models: Vec<Model> = of_workspace
         .filter_map(|provider| workspace_provider::find(snapshot, workspace, &provider.slug, now).ok())
         .flat_map(|entry| {
-            let said = snapshot.models_of(&entry.integration.id);
-            models_of_provider(&entry, said.as_deref().unwrap_or_default())
+            let listed = snapshot.models_of(&entry.integration.id);
+            models_of_provider(&entry, listed.as_deref().unwrap_or_default())
         })
         .collect();
     models.sort_by(|one, other| one.id.cmp(&other.id));
@@ -118,13 +118,13 @@ pub(crate) fn available(
 }
 
 /// What an integration says about a model wins; of the rest all or none are allowed.
-fn models_of_provider(entry: &WorkspaceProvider, said: &[Arc<IntegrationModel>]) -> Vec<Model> {
+fn models_of_provider(entry: &WorkspaceProvider, listed: &[Arc<IntegrationModel>]) -> Vec<Model> {
     let integration = &entry.integration;
-    let is_spoken_of: HashSet<&str> = said.iter().map(|model| model.slug.as_str()).collect();
+    let is_spoken_of: HashSet<&str> = listed.iter().map(|model| model.slug.as_str()).collect();
     let bundled = bundled_names(&integration.ai_provider_id).iter();
     let rest = bundled.filter(|name| integration.allow_all_models && !is_spoken_of.contains(name.as_str()));
     let rest = rest.map(|name| (name.as_str(), name.as_str()));
-    let own = said.iter().filter(|model| model.enabled);
+    let own = listed.iter().filter(|model| model.enabled);
     let own = own.map(|model| (model.slug.as_str(), model.base_model_slug.as_deref().unwrap_or(&model.slug)));
     let slug = &entry.provider.slug;
     let listed = rest.chain(own).map(|(name, base)| Model {

@@ -49,12 +49,12 @@ impl<'p> PlacementFields<'p> {
 
     /// The model of the deployment that answers in place of the one that was asked for: what is called, and paid for.
     pub fn fallback_model(&self) -> Option<&'p str> {
-        let is_said = |name: &&str| {
+        let is_set = |name: &&str| {
             let in_config = self.config.is_some_and(|config| config.text(name).is_some());
             let in_account = self.account.is_some_and(|account| text(account, name).is_some());
             in_config || in_account || self.headers.is_some_and(|headers| headers.placement(name).is_some())
         };
-        if ["azure_deployment_id", "deployment_id"].iter().any(is_said) {
+        if ["azure_deployment_id", "deployment_id"].iter().any(is_set) {
             return None;
         }
         let in_config = self.config.and_then(|config| config.get(DEPLOYMENTS));

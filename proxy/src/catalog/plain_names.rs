@@ -12,11 +12,11 @@ use shared::prices::listed_release;
 use std::sync::Arc;
 
 /// No model has a longer name.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// Names that begin like the one that was sent, and so many of them, are compared with it.
 const SAME_BEGINNING: usize = 3;
-const MOST_COMPARED: usize = 512;
+const MAX_COMPARED: usize = 512;
 
 /// How well a provider's catalogue knows a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub fn provider_of(
     model: &str,
     now: DateTime<Utc>,
 ) -> Option<Arc<Provider>> {
-    if model.is_empty() || model.len() > LONGEST_NAME {
+    if model.is_empty() || model.len() > MAX_NAME {
         return None;
     }
     let mut of_release = None;
@@ -80,9 +80,9 @@ pub fn nearest_offered(
         let own = own.iter().flat_map(|list| list.iter()).filter(|one| one.enabled).map(|one| one.slug.as_str());
         let bundled = bundled_names(&entry.integration.ai_provider_id).iter().map(String::as_str);
         let alike = own.chain(bundled).filter(is_alike).filter(|name| entry.model(snapshot, name).is_ok());
-        let room = MOST_COMPARED - offered.len();
+        let room = MAX_COMPARED - offered.len();
         offered.extend(alike.take(room).map(|name| (entry.provider.clone(), name.to_owned())));
-        if offered.len() >= MOST_COMPARED {
+        if offered.len() >= MAX_COMPARED {
             break;
         }
     }

@@ -97,8 +97,8 @@ impl TargetResolver<'_> {
         }
         let is_placing = |suffix: &str| PLACING.iter().any(|field| *field == suffix.replace('-', "_"));
         for (suffix, value) in headers.placement.iter().filter(|(suffix, _)| is_placing(suffix)) {
-            let said = value.to_str().ok();
-            if said.is_none() || leaf.placement.text(&suffix.replace('-', "_")) != said {
+            let sent = value.to_str().ok();
+            if sent.is_none() || leaf.placement.text(&suffix.replace('-', "_")) != sent {
                 return Err(why.refusal(Inline::ProviderUrl(suffix)));
             }
         }
@@ -182,12 +182,12 @@ impl TargetResolver<'_> {
         let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
         let key = key.or_else(|| own_credential(headers, name));
-        let said = PlacementFields { config: Some(&*placement), ..place };
-        complete_project(&mut placed, &provider, || service_project(&said));
-        let account = described_account(&provider, &said, key.as_ref()).map(|account| account.map(Arc::new));
+        let fields = PlacementFields { config: Some(&*placement), ..place };
+        complete_project(&mut placed, &provider, || service_project(&fields));
+        let account = described_account(&provider, &fields, key.as_ref()).map(|account| account.map(Arc::new));
         let credential = Credential::Given(key);
-        let said_model = place.get("azure_model_name").filter(|_| provider.name == "azure-openai");
-        let called = place.fallback_model().or(said_model).map(str::to_owned);
+        let named_model = place.get("azure_model_name").filter(|_| provider.name == "azure-openai");
+        let called = place.fallback_model().or(named_model).map(str::to_owned);
         // Hardly any request has such headers, and there are many fields.
         let placing = place.headers.filter(|headers| !headers.placement.is_empty());
         let in_header = |field: &str| placing.filter(|_| is_meant_for(&provider.name, field))?.placement(field);

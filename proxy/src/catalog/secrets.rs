@@ -153,8 +153,8 @@ impl Secrets {
         let is_there = |id: &Uuid| self.snapshot.secret_reference(id).is_some();
         if !self.known.load().keys().all(is_there) {
             self.known.rcu(|all| {
-                let kept = all.iter().filter(|(id, _)| is_there(id));
-                kept.map(|(id, known)| (*id, known.clone())).collect::<HashMap<_, _>>()
+                let present = all.iter().filter(|(id, _)| is_there(id));
+                present.map(|(id, known)| (*id, known.clone())).collect::<HashMap<_, _>>()
             });
         }
         let fetch = async |row: Arc<SecretReference>| {

@@ -3,7 +3,7 @@
 use crate::conversation::{NativeValue, ProviderError, WireFormat};
 
 /// Of the type of a tool, which a caller chooses.
-const LONGEST_KIND: usize = 64;
+const MAX_KIND: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CodecError {
@@ -29,7 +29,7 @@ impl CodecError {
     }
 
     pub fn unsupported_tool(index: usize, tool: &NativeValue, format: WireFormat) -> Self {
-        let kind: String = tool.kind().chars().take(LONGEST_KIND).collect();
+        let kind: String = tool.kind().chars().take(MAX_KIND).collect();
         Self::unsupported(format!("tools[{index}] ({kind})"), format)
     }
 

@@ -239,8 +239,8 @@ fn what_a_writer_streams_its_reader_understands() {
                 let written = write_stream(*target, &deltas, OPTIONS);
                 let (again, ended) = read_stream(*target, &[&written]);
                 differences.compare(ended, Ok(()), &place(&path, *target));
-                let told = |deltas: &[Delta]| essence::of_answer(&assembled(deltas)).told_to(target.name());
-                differences.compare(told(&again), told(&deltas), &place(&path, *target));
+                let reply = |deltas: &[Delta]| essence::of_answer(&assembled(deltas)).told_to(target.name());
+                differences.compare(reply(&again), reply(&deltas), &place(&path, *target));
             }
         }
     }
@@ -272,10 +272,10 @@ fn a_request_that_stays_in_its_format_loses_nothing() {
             let again = codec.read_request(&out).unwrap();
             let names: Vec<&str> = dropped.names().collect();
             let is_without = essence::tells_other_tools(&request, codec.name());
-            let told = |request: &Request| {
+            let reply = |request: &Request| {
                 essence::of_request(request).without(&names).without_tools(is_without).told_to(codec.name())
             };
-            differences.compare(told(&again), told(&request), &place(&path, *codec));
+            differences.compare(reply(&again), reply(&request), &place(&path, *codec));
             if !names.is_empty() {
                 continue;
             }
@@ -300,10 +300,10 @@ fn a_request_comes_back_from_every_format_it_was_sent_to() {
                 let there = target.read_request(&out).unwrap();
                 let names: Vec<&str> = dropped.names().collect();
                 let is_without = essence::tells_other_tools(&request, target.name());
-                let told = |request: &Request| {
+                let reply = |request: &Request| {
                     essence::of_request(request).without(&names).without_tools(is_without).told_to(target.name())
                 };
-                differences.compare(told(&there), told(&request), &place(&path, *target));
+                differences.compare(reply(&there), reply(&request), &place(&path, *target));
             }
         }
     }
@@ -320,8 +320,8 @@ fn an_answer_comes_back_from_every_format_it_was_sent_to() {
                 let mut out = Vec::new();
                 target.write_answer(&answer, &OPTIONS, &mut out);
                 let there = target.read_answer(&out).unwrap();
-                let told = |answer: &Answer| essence::of_answer(answer).told_to(target.name());
-                differences.compare(told(&there), told(&answer), &place(&path, *target));
+                let reply = |answer: &Answer| essence::of_answer(answer).told_to(target.name());
+                differences.compare(reply(&there), reply(&answer), &place(&path, *target));
             }
         }
     }

@@ -14,7 +14,7 @@ mod openai;
 mod storage;
 mod vertex;
 
-pub use batch_rows::{BatchRow, LONGEST_LINE, MOST_LINES, failed as failed_row};
+pub use batch_rows::{BatchRow, MAX_LINE_BYTES, MAX_LINES, failed as failed_row};
 
 use super::error::CodecError;
 use bytes::Bytes;
@@ -24,14 +24,14 @@ use serde_json::{Map, Value};
 use shared::providers::Family;
 
 /// Of an object or a list of them. Only files are longer, and these are read line by line.
-pub const LONGEST_OBJECT: usize = 4 << 20;
+pub const MAX_OBJECT: usize = 4 << 20;
 
 pub trait JobCodec: Sync {
     fn name(&self) -> &'static str;
     /// The first question.
     fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError>;
     /// What a good answer to the question of this number means.
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError>;
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError>;
 
     /// Of batches: a row in the provider's form. Who writes them one by one needs not hold them all.
     fn input_row(&self, _row: &BatchRow, _model: &str) -> Result<Value, CodecError> {
@@ -49,8 +49,8 @@ pub trait JobCodec: Sync {
     }
 
     /// A line of that file as OpenAI's have it.
-    fn output_row(&self, _asked: &AskedJob, _number: usize, told: &Value) -> Value {
-        told.clone()
+    fn output_row(&self, _asked: &AskedJob, _number: usize, reply: &Value) -> Value {
+        reply.clone()
     }
 }
 
@@ -261,7 +261,7 @@ impl JobCall {
 
 impl JobReply {
     fn json(&self) -> Result<Value, CodecError> {
-        if self.body.len() > LONGEST_OBJECT {
+        if self.body.len() > MAX_OBJECT {
             return Err(CodecError::field("answer", "is too long"));
         }
         serde_json::from_slice(&self.body).map_err(|error| CodecError::Malformed(error.to_string()))

@@ -46,7 +46,7 @@ pub fn from_bytes(bytes: &[u8]) -> Value {
 }
 
 /// Without the fields that nobody said.
-fn said(fields: Value) -> Value {
+fn without_nulls(fields: Value) -> Value {
     match fields {
         Value::Object(fields) => Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect()),
         other => other,

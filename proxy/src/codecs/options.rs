@@ -96,8 +96,8 @@ pub struct AnswerOptions<'a> {
 impl AnswerOptions<'_> {
     /// An id for a call whose vendor gave none: the same for each piece of it, another for each call and answer.
     pub fn tool_id(&self, choice: u32, part: u32) -> String {
-        let kept: String = self.id.chars().filter(char::is_ascii_alphanumeric).collect();
-        format!("call_{}_{choice}_{part}", &kept[kept.len().saturating_sub(24)..])
+        let letters: String = self.id.chars().filter(char::is_ascii_alphanumeric).collect();
+        format!("call_{}_{choice}_{part}", &letters[letters.len().saturating_sub(24)..])
     }
 }
 
@@ -105,8 +105,8 @@ impl AnswerOptions<'_> {
 static INDISPENSABLE: &[&str] = &["previous_response_id", "conversation", "prompt", "background", "cachedContent"];
 
 /// More names than these, and letters of one, nobody reads.
-pub const MOST_DROPPED: usize = 32;
-const LONGEST_NAME: usize = 64;
+pub const MAX_DROPPED: usize = 32;
+const MAX_NAME: usize = 64;
 
 /// Names of parameters that a format could not say, in the caller's words, each once and the first of them alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,12 +114,12 @@ pub struct Dropped(Vec<Cow<'static, str>>);
 
 impl Dropped {
     pub fn note(&mut self, name: impl Into<Cow<'static, str>>) {
-        if self.0.len() >= MOST_DROPPED {
+        if self.0.len() >= MAX_DROPPED {
             return;
         }
         let name: Cow<'static, str> = name.into();
         let name = match name {
-            long if long.len() > LONGEST_NAME => Cow::Owned(long.chars().take(LONGEST_NAME).collect()),
+            long if long.len() > MAX_NAME => Cow::Owned(long.chars().take(MAX_NAME).collect()),
             name => name,
         };
         if !self.0.contains(&name) {
@@ -135,7 +135,7 @@ impl Dropped {
 
     /// Those of the named settings that the caller made.
     pub fn note_settings(&mut self, settings: &Settings, names: &[&'static str]) {
-        names.iter().filter(|name| settings.is_said(name)).for_each(|name| self.note(*name));
+        names.iter().filter(|name| settings.is_set(name)).for_each(|name| self.note(*name));
     }
 
     /// What only another format can say: noted, or refused where the answer would be to another question.
@@ -144,7 +144,7 @@ impl Dropped {
     }
 
     /// The same, some fields having been written after all.
-    pub fn note_extra_but(&mut self, request: &Request, format: WireFormat, kept: &[&str]) -> Result<(), CodecError> {
+    pub fn note_extra_but(&mut self, request: &Request, format: WireFormat, taken: &[&str]) -> Result<(), CodecError> {
         if let Some(block) = request.foreign_user_block(format) {
             let kind = block.get("type").and_then(Value::as_str);
             let key = || block.as_object().and_then(|map| map.keys().next()).map(String::as_str);
@@ -154,7 +154,7 @@ impl Dropped {
         if let Some(kind) = request.foreign_file_id(format) {
             return Err(CodecError::unsupported(["messages.", kind, ".file_id"].concat(), format));
         }
-        for name in request.extra.names_lost_in(format).filter(|name| !kept.contains(name)) {
+        for name in request.extra.names_lost_in(format).filter(|name| !taken.contains(name)) {
             if INDISPENSABLE.contains(&name) {
                 return Err(CodecError::unsupported(name, format));
             }
@@ -178,8 +178,8 @@ mod tests {
         for number in 0..100 {
             dropped.note(format!("{number:02}{}", "ö".repeat(1000)));
         }
-        assert_eq!(dropped.names().count(), MOST_DROPPED);
-        assert!(dropped.names().all(|name| name.chars().count() == LONGEST_NAME));
+        assert_eq!(dropped.names().count(), MAX_DROPPED);
+        assert!(dropped.names().all(|name| name.chars().count() == MAX_NAME));
         let mut once = Dropped::default();
         once.note("seed");
         once.note("seed");

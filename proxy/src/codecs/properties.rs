@@ -126,12 +126,12 @@ proptest! {
                 let mut out = Vec::new();
                 first.write_request(&there, &RequestOptions::default(), &mut out).unwrap();
                 let back = first.read_request(&out).unwrap();
-                let told = |request: &Request| {
+                let reply = |request: &Request| {
                     let is_without = [first.name(), second.name()].contains(&"cohere");
-                    let told = essence::of_request(request).without_tools(is_without);
-                    told.told_to(first.name()).told_to(second.name())
+                    let reply = essence::of_request(request).without_tools(is_without);
+                    reply.told_to(first.name()).told_to(second.name())
                 };
-                prop_assert_eq!(told(&back), told(&request), "{} to {}", first.name(), second.name());
+                prop_assert_eq!(reply(&back), reply(&request), "{} to {}", first.name(), second.name());
             }
         }
     }
@@ -158,8 +158,8 @@ proptest! {
             prop_assert_eq!(ended, Ok(()));
             let mut assembler = Assembler::default();
             again.into_iter().for_each(|delta| assembler.push(delta).unwrap());
-            let told = |answer: &Answer| essence::of_answer(answer).told_to(codec.name());
-            prop_assert_eq!(told(&assembler.finish().unwrap()), told(&answer), "{}", codec.name());
+            let reply = |answer: &Answer| essence::of_answer(answer).told_to(codec.name());
+            prop_assert_eq!(reply(&assembler.finish().unwrap()), reply(&answer), "{}", codec.name());
         }
     }
 

@@ -5,7 +5,7 @@ use super::json_reader::Fields;
 use crate::conversation::{Effort, Reasoning};
 
 /// Anthropic's least budget.
-pub const LEAST_BUDGET: u64 = 1024;
+pub const MIN_BUDGET: u64 = 1024;
 
 /// 7.3: low 1024, medium 8192, high 16384, xhigh 32768; 7.12: `minimal` is low, `max` the highest.
 static ANTHROPIC_BUDGETS: &[(Effort, u64)] = &[

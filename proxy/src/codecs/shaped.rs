@@ -30,7 +30,7 @@ trait ChatShape: Sync {
     /// What the provider is sent. What it takes out of `body` it has said; the rest is dropped.
     fn request(&self, body: &mut Map<String, Value>, options: &RequestOptions<'_>) -> Result<Value, CodecError>;
     /// The answer in the shape of the base.
-    fn answer(&self, told: Value) -> Result<Value, CodecError>;
+    fn answer(&self, reply: Value) -> Result<Value, CodecError>;
     /// An event of a stream in the shape of the base; none where providers are never asked for one.
     fn chunk(&self, _event: Value) -> Option<Value> {
         None
@@ -93,8 +93,8 @@ impl Codec for Shaped {
     }
 
     fn read_answer(&self, body: &[u8]) -> Result<Answer, CodecError> {
-        let told = serde_json::from_slice(body).map_err(|error| CodecError::Malformed(error.to_string()))?;
-        self.0.base().read_answer(self.0.answer(told)?.to_string().as_bytes())
+        let reply = serde_json::from_slice(body).map_err(|error| CodecError::Malformed(error.to_string()))?;
+        self.0.base().read_answer(self.0.answer(reply)?.to_string().as_bytes())
     }
 
     fn write_answer(&self, answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<u8>) {
@@ -127,9 +127,9 @@ struct ShapedReader {
 impl StreamReader for ShapedReader {
     fn push(&mut self, event: &WireEvent<'_>, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {
         self.has_begun = true;
-        let Ok(told) = serde_json::from_slice::<Value>(event.data) else { return self.base.push(event, deltas) };
+        let Ok(reply) = serde_json::from_slice::<Value>(event.data) else { return self.base.push(event, deltas) };
         // A failure is told in the words that everybody has for it, or in a text.
-        match told.get("error") {
+        match reply.get("error") {
             None | Some(Value::Null) => {}
             Some(Value::String(message)) => {
                 let error = json!({ "error": { "message": message } }).to_string();
@@ -137,7 +137,7 @@ impl StreamReader for ShapedReader {
             }
             Some(_) => return self.base.push(event, deltas),
         }
-        match self.shape.chunk(told) {
+        match self.shape.chunk(reply) {
             Some(chunk) => self.base.push(&WireEvent { name: None, data: chunk.to_string().as_bytes() }, deltas),
             None => Ok(()),
         }
@@ -209,8 +209,8 @@ fn take(value: &mut Value, name: &str) -> Value {
 }
 
 /// The field of an answer without which it is none.
-fn required(told: &mut Value, place: &'static str) -> Result<Value, CodecError> {
-    let found = told.pointer_mut(place).map(Value::take).filter(|value| !value.is_null());
+fn required(reply: &mut Value, place: &'static str) -> Result<Value, CodecError> {
+    let found = reply.pointer_mut(place).map(Value::take).filter(|value| !value.is_null());
     found.ok_or_else(|| CodecError::field(place.trim_start_matches('/'), "is missing in the answer"))
 }
 

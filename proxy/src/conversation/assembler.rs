@@ -136,12 +136,12 @@ impl Assembler {
 /// What a part takes before anything is added to it.
 fn begun_size(start: &PartStart) -> usize {
     const PART: usize = 256;
-    let said = match start {
+    let length = match start {
         PartStart::ToolUse { id, name, .. } => id.len() + name.len(),
         PartStart::Whole(part) => whole_size(part),
         PartStart::Text | PartStart::Refusal | PartStart::Thinking { .. } | PartStart::Audio { .. } => 0,
     };
-    PART.saturating_add(said)
+    PART.saturating_add(length)
 }
 
 fn whole_size(part: &Part) -> usize {

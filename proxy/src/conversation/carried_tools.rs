@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 pub const INPUT: &str = "input";
 
 /// Longer names no vendor takes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 const DIGEST_LETTERS: usize = 8;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,11 +44,11 @@ pub fn function_name(namespace: Option<&str>, name: &str) -> String {
     let joint = if namespace.ends_with('_') || name.starts_with('_') { "" } else { "__" };
     let whole = [namespace, joint, name].concat();
     let plain: String = whole.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
-    if plain.len() <= LONGEST_NAME {
+    if plain.len() <= MAX_NAME {
         return plain;
     }
     let digest = hex::encode(Sha256::digest(whole.as_bytes()));
-    [&plain[..LONGEST_NAME - DIGEST_LETTERS - 1], "_", &digest[..DIGEST_LETTERS]].concat()
+    [&plain[..MAX_NAME - DIGEST_LETTERS - 1], "_", &digest[..DIGEST_LETTERS]].concat()
 }
 
 fn is_plain(letter: char) -> bool {

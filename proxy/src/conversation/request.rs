@@ -160,29 +160,31 @@ impl Request {
     /// that take bytes and addresses only.
     pub fn foreign_file_id(&self, format: WireFormat) -> Option<&'static str> {
         use WireFormat::{Chat, Cohere, Completions, Converse, Gemini};
-        let said = self.turns.iter().filter(|turn| turn.role == Role::User).flat_map(|turn| &turn.parts);
+        let parts = self.turns.iter().filter(|turn| turn.role == Role::User).flat_map(|turn| &turn.parts);
         let is_id = |media: &Media| matches!(media.source, MediaSource::FileId(_));
-        said.filter(|part| match (part, format) {
-            (Part::Image(media), Chat | Gemini | Converse | Cohere | Completions) => is_id(media),
-            (Part::File(media), Gemini | Converse | Cohere | Completions) => is_id(media),
-            _ => false,
-        })
-        .map(Part::kind)
-        .next()
+        parts
+            .filter(|part| match (part, format) {
+                (Part::Image(media), Chat | Gemini | Converse | Cohere | Completions) => is_id(media),
+                (Part::File(media), Gemini | Converse | Cohere | Completions) => is_id(media),
+                _ => false,
+            })
+            .map(Part::kind)
+            .next()
     }
 
     /// Something the user or a tool said that `format` has no word for. The model's own blocks may be left out of a
     /// history; these may not.
     pub fn foreign_user_block(&self, format: WireFormat) -> Option<&Value> {
-        let said = self.turns.iter().filter(|turn| turn.role == Role::User).flat_map(|turn| &turn.parts);
-        said.flat_map(|part| match part {
-            Part::ToolResult(result) => result.parts.as_slice(),
-            other => std::slice::from_ref(other),
-        })
-        .find_map(|part| match part {
-            Part::Native(native) if native.format != format => Some(&native.value),
-            _ => None,
-        })
+        let parts = self.turns.iter().filter(|turn| turn.role == Role::User).flat_map(|turn| &turn.parts);
+        parts
+            .flat_map(|part| match part {
+                Part::ToolResult(result) => result.parts.as_slice(),
+                other => std::slice::from_ref(other),
+            })
+            .find_map(|part| match part {
+                Part::Native(native) if native.format != format => Some(&native.value),
+                _ => None,
+            })
     }
 
     /// The name of the function that a call with this id named.

@@ -37,7 +37,7 @@ pub struct Settings {
 
 impl Settings {
     /// Whether the caller set it, by the name it has in chat. Formats list what they cannot say in these names.
-    pub fn is_said(&self, name: &str) -> bool {
+    pub fn is_set(&self, name: &str) -> bool {
         match name {
             "top_k" => self.top_k.is_some(),
             "seed" => self.seed.is_some(),

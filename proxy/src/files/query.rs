@@ -6,9 +6,9 @@ use crate::refusal::Refusal;
 use uuid::Uuid;
 
 const USUAL: i64 = 1_000;
-const MOST: i64 = 10_000;
+const MAX_PAGE: i64 = 10_000;
 /// As the column has it.
-const LONGEST_PURPOSE: usize = 64;
+const MAX_PURPOSE: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
@@ -24,7 +24,7 @@ impl ListQuery {
         let mut asked = Self { limit: USUAL, after: None, purpose: None, is_ascending: false };
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "limit" => asked.limit = asked_limit(&value, MOST)?,
+                "limit" => asked.limit = asked_limit(&value, MAX_PAGE)?,
                 "after" => asked.after = Some(asked_after(PREFIX, &value)?),
                 "order" => {
                     asked.is_ascending = match &*value {
@@ -33,7 +33,7 @@ impl ListQuery {
                         _ => return Err(Refusal::invalid_query("order", "asc or desc")),
                     }
                 }
-                "purpose" if value.len() > LONGEST_PURPOSE || value.contains('\0') => {
+                "purpose" if value.len() > MAX_PURPOSE || value.contains('\0') => {
                     return Err(Refusal::invalid_query("purpose", "a purpose of files"));
                 }
                 "purpose" => asked.purpose = Some(value.into_owned()),
@@ -56,7 +56,7 @@ mod tests {
         let asked = format!("limit=2&after=gwf-{id}&order=asc&purpose=batch&other=1");
         let expected = ListQuery { limit: 2, after: Some(id), purpose: Some("batch".into()), is_ascending: true };
         assert_eq!(ListQuery::parse(&asked).unwrap(), expected);
-        let long = format!("purpose={}", "p".repeat(LONGEST_PURPOSE + 1));
+        let long = format!("purpose={}", "p".repeat(MAX_PURPOSE + 1));
         for bad in ["limit=0", "limit=10001", "limit=x", "after=file-1", "order=up", "purpose=%00", &*long] {
             assert_eq!(ListQuery::parse(bad).unwrap_err().status, 400, "{bad}");
         }

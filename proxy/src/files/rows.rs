@@ -14,12 +14,12 @@ use uuid::Uuid;
 /// Connections at once.
 pub(crate) const CONNECTIONS: usize = 4;
 /// Uploads of a workspace at once.
-const MOST_UPLOADS: i64 = 32;
+const MAX_UPLOADS: i64 = 32;
 /// Files of a workspace.
-const MOST_FILES: i64 = 100_000;
+const MAX_FILES: i64 = 100_000;
 
 const COLUMNS: &str = "id, filename, purpose, bytes, part_bytes, created_at, expires_at";
-const IS_KEPT: &str = "organisation_id = $1 AND workspace_id = $2 AND status = 'processed'
+const IS_LIVE: &str = "organisation_id = $1 AND workspace_id = $2 AND status = 'processed'
     AND (expires_at IS NULL OR expires_at > now())";
 
 /// Uploads of a workspace begin, grow and end one after the other, so that they cannot pass its quota together.
@@ -72,8 +72,8 @@ impl FileRows {
                 &id,
                 &key,
                 &(PART_BYTES as i64),
-                &MOST_UPLOADS,
-                &MOST_FILES,
+                &MAX_UPLOADS,
+                &MAX_FILES,
                 &announced,
                 &quota,
             ];
@@ -159,7 +159,7 @@ impl FileRows {
     }
 
     pub async fn find(&self, owner: FileOwner, id: Uuid) -> Result<Option<ManagedFile>, FilesAway> {
-        let find = format!("SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND id = $3");
+        let find = format!("SELECT {COLUMNS} FROM managed_files WHERE {IS_LIVE} AND id = $3");
         let lent = self.pool.lend(owner.tenant()).await?;
         let row = bounded(lent.client.query_opt(&find, &[&owner.organisation, &owner.workspace, &id])).await?;
         lent.give_back();
@@ -170,7 +170,7 @@ impl FileRows {
     pub async fn list(&self, owner: FileOwner, query: &ListQuery) -> Result<(Vec<ManagedFile>, bool), FilesAway> {
         let (beyond, order) = if query.is_ascending { (">", "ASC") } else { ("<", "DESC") };
         let list = format!(
-            "SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND ($3::uuid IS NULL OR id {beyond} $3)
+            "SELECT {COLUMNS} FROM managed_files WHERE {IS_LIVE} AND ($3::uuid IS NULL OR id {beyond} $3)
              AND ($4::text IS NULL OR purpose = $4) ORDER BY id {order} LIMIT $5"
         );
         let lent = self.pool.lend(owner.tenant()).await?;

@@ -10,8 +10,8 @@ use http::{HeaderMap, header};
 use std::io::{self, Write};
 
 /// What one piece, and a whole answer, may become.
-const MOST_OF_PIECE: usize = 8 << 20;
-const MOST: usize = 256 << 20;
+const MAX_PIECE: usize = 8 << 20;
+const MAX_ANSWER: usize = 256 << 20;
 const BROTLI_BUFFER: usize = 4 << 10;
 /// 8 MiB, which is what RFC 8878 asks of whoever decodes.
 const ZSTD_WINDOW: u32 = 23;
@@ -92,7 +92,7 @@ impl Decoder {
         let plain = std::mem::take(&mut inflater.plain().0);
         self.total += plain.len();
         self.size.set(self.total.min(self.encoding.window())).map_err(io::Error::other)?;
-        if self.total > MOST { Err(too_large()) } else { Ok(Bytes::from(plain)) }
+        if self.total > MAX_ANSWER { Err(too_large()) } else { Ok(Bytes::from(plain)) }
     }
 }
 
@@ -191,7 +191,7 @@ struct PlainText(Vec<u8>);
 
 impl Write for PlainText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_OF_PIECE {
+        if self.0.len() + bytes.len() > MAX_PIECE {
             return Err(too_large());
         }
         self.0.extend_from_slice(bytes);

@@ -8,13 +8,13 @@ use crate::runtime::memory::{HeldBytes, MemoryOwner, NoRoom};
 use bytes::{Buf as _, Bytes};
 
 /// A frame larger than this is no event of a model's; AWS itself allows as much.
-pub(super) const LARGEST: usize = 16 << 20;
+pub(super) const MAX_SIZE: usize = 16 << 20;
 pub(super) const PRELUDE: usize = 12;
 pub(super) const CHECKSUM: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    #[error("a frame larger than {LARGEST} bytes")]
+    #[error("a frame larger than {MAX_SIZE} bytes")]
     TooLarge,
     #[error("a frame whose lengths contradict each other")]
     Lengths,
@@ -85,7 +85,7 @@ impl EventStream {
         if crc32fast::hash(&self.held[..PRELUDE - CHECKSUM]) != prelude.get_u32() {
             return Err(BadFrame::Checksum);
         }
-        if length > LARGEST {
+        if length > MAX_SIZE {
             return Err(BadFrame::TooLarge);
         }
         if length < PRELUDE + CHECKSUM || headers > length - PRELUDE - CHECKSUM {

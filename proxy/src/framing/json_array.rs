@@ -1,7 +1,7 @@
 //! A stream that is one JSON list, as Google sends it where nobody asks for server-sent events: each object of the list
 //! becomes an event. A body that is one object and no list is one event.
 
-use super::event_stream::{BadFrame, LARGEST};
+use super::event_stream::{BadFrame, MAX_SIZE};
 use crate::runtime::memory::{HeldSize, MemoryOwner, SMALL};
 use bytes::Bytes;
 
@@ -62,7 +62,7 @@ impl JsonArray {
         if self.depth == 0 {
             return self.between(byte);
         }
-        if self.object.len() >= LARGEST {
+        if self.object.len() >= MAX_SIZE {
             return Err(BadFrame::TooLarge);
         }
         // A line break ends a line of an event; between the tokens of JSON a blank says the same.

@@ -15,10 +15,10 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// A longer body is not put together with its head: to copy it costs more than to write it apart.
-const LARGEST_WHOLE: usize = 32 << 10;
+const MAX_WHOLE: usize = 32 << 10;
 
 /// For the last words of a request whose deadline has passed.
-const FAREWELL: Duration = Duration::from_secs(2);
+const MAX_CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
 pub struct Client<'s> {
@@ -63,7 +63,7 @@ async fn by<T, E>(
         (Poll::Ready(written), _) => written,
         (Poll::Pending, None) => write.await,
         (Poll::Pending, Some(deadline)) => {
-            let limit = deadline.max(Instant::now() + FAREWELL);
+            let limit = deadline.max(Instant::now() + MAX_CLOSE_WAIT);
             tokio::time::timeout_at(limit.into(), write).await.map_err(|_| ClientGone)?
         }
     };
@@ -143,7 +143,7 @@ impl Downstream for Client<'_> {
         let is_plain = asked.version == Version::HTTP_11
             && !asked.headers.contains_key(header::EXPECT)
             && !asked.headers.contains_key(header::UPGRADE);
-        if !is_plain || body.len() > LARGEST_WHOLE || !ClientConnection::can_put(session.stream()) {
+        if !is_plain || body.len() > MAX_WHOLE || !ClientConnection::can_put(session.stream()) {
             return self.write_beginning(lines.head(body.len()), body, true).await;
         }
         let answer = lines.into_answer(&get_cached_date(), session.get_keepalive().is_some(), &body);

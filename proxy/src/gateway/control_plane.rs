@@ -25,7 +25,7 @@ impl ControlPlane {
         let addresses = AdminAddresses::new(addresses)?;
         let mut admins: LoadBalancer<RoundRobin> = LoadBalancer::from_backends(Backends::new(Box::new(addresses)));
         let mut check = TcpHealthCheck::new();
-        check.health_changed_callback = Some(Box::new(Told));
+        check.health_changed_callback = Some(Box::new(HealthLogger));
         admins.set_health_check(check);
         admins.health_check_frequency = Some(CHECK_EVERY);
         admins.update_frequency = Some(RESOLVE_EVERY);
@@ -48,10 +48,10 @@ impl ControlPlane {
 }
 
 /// One line for each change; the library's own is a page of its peer's options.
-struct Told;
+struct HealthLogger;
 
 #[async_trait]
-impl HealthObserve for Told {
+impl HealthObserve for HealthLogger {
     async fn observe(&self, target: &Backend, healthy: bool) {
         let address = target.addr.to_string();
         match healthy {

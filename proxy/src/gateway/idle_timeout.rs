@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep_until};
 
 /// Nobody waits longer, whatever is set.
-pub const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(365 * 86_400);
 
 #[derive(Debug)]
 pub struct IdleTimeout {
@@ -31,7 +31,7 @@ impl IdleTimeout {
     /// Of a connection that was just opened: its first request is waited for already.
     pub fn new(limit: Duration, head_limit: Duration) -> Self {
         let (since, has_heard) = (AtomicU64::new(1), AtomicBool::new(false));
-        let (limit, head_limit) = (limit.min(LONGEST), head_limit.min(LONGEST));
+        let (limit, head_limit) = (limit.min(MAX_TIMEOUT), head_limit.min(MAX_TIMEOUT));
         Self { limit, head_limit, opened: Instant::now(), since, has_heard, head_over: None, timer: None }
     }
 

@@ -12,7 +12,7 @@ use proxy::metrics::Outcome;
 use proxy::refusal::Refusal;
 use proxy::request::receive::NotReceived;
 use proxy::visit::Visit;
-use proxy::walk::{Delivered, Departed, Departure, MOST_READ_AHEAD, Passage};
+use proxy::walk::{Delivered, Departed, Departure, MAX_READ_AHEAD, Passage};
 
 impl Gateway {
     /// What is read of the body before its target is chosen, Pingora sends again.
@@ -26,7 +26,7 @@ impl Gateway {
             Ok(Departed::Answered(Delivered::ClientGone)) => Err(Error::new_down(ErrorType::ConnectionClosed)),
             // It ended while its model was looked for, and is longer than what can be sent again.
             Ok(_) if is_lost => {
-                let why = format!("it does not stand in the first {MOST_READ_AHEAD} bytes of the body");
+                let why = format!("it does not stand in the first {MAX_READ_AHEAD} bytes of the body");
                 self.refuse(session, ctx, &Refusal::unknown_model(&why)).await
             }
             Ok(Departed::Passage(passage)) => {

@@ -29,17 +29,17 @@ impl Gateway {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
             Ok(NextStep::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
             Ok(NextStep::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
-            Ok(NextStep::Engine(mut errand)) => {
+            Ok(NextStep::Engine(mut request)) => {
                 let mut client = Client::new(session);
-                match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut errand)).await {
+                match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut request)).await {
                     Delivered::Answered => Ok(true),
                     Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
-            Ok(NextStep::Kept(mut kept)) => {
+            Ok(NextStep::ProviderObject(mut object)) => {
                 let mut client = Client::new(session);
-                match Box::pin(self.engine.run_kept(&mut client, &mut ctx.visit, &mut kept)).await {
+                match Box::pin(self.engine.run_provider_object(&mut client, &mut ctx.visit, &mut object)).await {
                     Delivered::Answered => Ok(true),
                     _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }

@@ -4,7 +4,7 @@
 //!
 //! Where somebody waits for what the request holds, a client that takes nothing has `MAX_UNREAD_CONTENDED` alone.
 
-use crate::gateway::idle_timeout::LONGEST;
+use crate::gateway::idle_timeout::MAX_TIMEOUT;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use proxy::net::downstream::{Contention, MAX_UNREAD_CONTENDED};
@@ -38,7 +38,7 @@ impl fmt::Debug for WriteStall {
 
 impl WriteStall {
     pub fn new(limit: Duration) -> Self {
-        let limit = limit.min(LONGEST);
+        let limit = limit.min(MAX_TIMEOUT);
         Self { limit, left: limit, since: None, timer: None, contention: Mutex::default(), contended: Mutex::default() }
     }
 

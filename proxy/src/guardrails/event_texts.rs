@@ -124,17 +124,17 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, 
                 for name in ["reasoning_content", "reasoning"] {
                     push(&mut found, event, format!("{UNSPOKEN}.{name}{index}"), format!("{delta}/{name}"));
                 }
-                for (detail, said) in items(choice.pointer("/delta/reasoning_details")) {
+                for (detail, value) in items(choice.pointer("/delta/reasoning_details")) {
                     for name in ["text", "summary"] {
-                        let channel = format!("{UNSPOKEN}.{name}{index}.{}", number(said, "index"));
+                        let channel = format!("{UNSPOKEN}.{name}{index}.{}", number(value, "index"));
                         push(&mut found, event, channel, format!("{delta}/reasoning_details/{detail}/{name}"));
                     }
                 }
                 push(&mut found, event, format!("transcript{index}"), format!("{delta}/audio/transcript"));
                 parts(&mut found, event, index, &format!("{delta}/content"))?;
                 push(&mut found, event, format!("function{index}"), format!("{delta}/function_call/arguments"));
-                for (call, said) in items(choice.pointer("/delta/tool_calls")) {
-                    let channel = format!("call{index}.{}", number(said, "index"));
+                for (call, value) in items(choice.pointer("/delta/tool_calls")) {
+                    let channel = format!("call{index}.{}", number(value, "index"));
                     for text in ["function/arguments", "custom/input"] {
                         push(&mut found, event, channel.clone(), format!("{delta}/tool_calls/{call}/{text}"));
                     }

@@ -5,7 +5,7 @@ use super::text_hook::TextHook;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
-use shared::guardrails::{Check, MOST_CHECKS, Scope, Subject, Verdict, check, compile, fails_on_error};
+use shared::guardrails::{Check, MAX_CHECKS, Scope, Subject, Verdict, check, compile, fails_on_error};
 use shared::model::guardrail::GuardrailActions;
 use shared::telemetry::{Brief, LogLimit};
 use std::fmt;
@@ -90,7 +90,7 @@ impl CompiledHook {
 
     fn new(id: &str, kind: HookKind, actions: GuardrailActions, checks: &[Value]) -> Self {
         let is_enabled = |check: &&Value| check.get("is_enabled").and_then(Value::as_bool) != Some(false);
-        let compiled = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
+        let compiled = checks.iter().filter(is_enabled).take(MAX_CHECKS).map(CompiledCheck::new).collect();
         Self::with_checks(id, kind, actions, checks, compiled)
     }
 
@@ -152,8 +152,8 @@ impl CompiledCheck {
         let none = Value::Object(Map::new());
         let id = written.get("id").and_then(Value::as_str).unwrap_or_default();
         let parameters = written.get("parameters").filter(|value| value.is_object()).unwrap_or(&none);
-        let said = parameters.get("failOnError").and_then(Value::as_bool);
-        let fails_on_error = said.unwrap_or_else(|| fails_on_error(id));
+        let setting = parameters.get("failOnError").and_then(Value::as_bool);
+        let fails_on_error = setting.unwrap_or_else(|| fails_on_error(id));
         let known = check(id).map_or(UNKNOWN, |spec| spec.id);
         let check = compile(id, parameters).unwrap_or_else(|fault| {
             static BROKEN: LogLimit = LogLimit::new();

@@ -20,7 +20,7 @@ pub struct GuardMeters {
 struct CheckMeters {
     numbers: Numbers,
     /// Of each check, by what it said.
-    said: Vec<StripedCounter>,
+    verdicts: Vec<StripedCounter>,
     seconds: Vec<Times>,
 }
 
@@ -60,9 +60,9 @@ impl GuardMeters {
     pub fn new(registry: &Registry) -> anyhow::Result<Self> {
         let names = || ids().chain([UNKNOWN]);
         let mut draft = Draft::default();
-        let said = draft.counters(
+        let verdicts = draft.counters(
             ("gateway_guardrail_checks_total", "Checks of guardrails, by check and what they said."),
-            names().flat_map(|id| CheckOutcome::ALL.map(|(_, said)| vec![("check", id), ("verdict", said)])),
+            names().flat_map(|id| CheckOutcome::ALL.map(|(_, verdict)| vec![("check", id), ("verdict", verdict)])),
         )?;
         draft.show_when_counted(1);
         let seconds = draft.times(
@@ -73,7 +73,7 @@ impl GuardMeters {
         draft.show_when_counted(1);
         let numbers = draft.begin();
         registry.register(Box::new(numbers.clone()))?;
-        let meters = Self { checks: Some(CheckMeters { numbers, said, seconds }), ..Self::unregistered() };
+        let meters = Self { checks: Some(CheckMeters { numbers, verdicts, seconds }), ..Self::unregistered() };
         registry.register(Box::new(meters.denied.clone()))?;
         Ok(meters)
     }
@@ -86,11 +86,11 @@ impl GuardMeters {
         Self { checks: None, denied }
     }
 
-    pub fn checked(&self, check: CheckNumber, said: CheckOutcome, took: Duration) {
-        let Some(CheckMeters { numbers, said: counters, seconds }) = &self.checks else { return };
+    pub fn checked(&self, check: CheckNumber, outcome: CheckOutcome, took: Duration) {
+        let Some(CheckMeters { numbers, verdicts: counters, seconds }) = &self.checks else { return };
         // The last place is that of the unknown.
         let known = check.0.min(seconds.len() - 1);
-        numbers.inc(counters[known * CheckOutcome::ALL.len() + said as usize]);
+        numbers.inc(counters[known * CheckOutcome::ALL.len() + outcome as usize]);
         numbers.observe(seconds[known], took);
     }
 
@@ -108,14 +108,14 @@ mod tests {
     fn a_check_is_counted_by_its_id_and_what_it_said_and_others_are_not_shown() {
         let registry = Registry::new();
         let meters = GuardMeters::new(&registry).unwrap();
-        for (id, said, took) in [
+        for (id, verdicts, took) in [
             ("default.contains", CheckOutcome::Pass, 10),
             ("default.contains", CheckOutcome::Pass, 60),
             ("default.contains", CheckOutcome::Fail, 10),
             ("default.regexMatch", CheckOutcome::Error, 20_000_000),
             ("no.such", CheckOutcome::Error, 10),
         ] {
-            meters.checked(CheckNumber::from_id(id), said, Duration::from_micros(took));
+            meters.checked(CheckNumber::from_id(id), verdicts, Duration::from_micros(took));
         }
         let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
         for line in [

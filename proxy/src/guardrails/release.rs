@@ -179,16 +179,16 @@ impl HeldBack {
                 Err(_) => Vec::new(),
             };
             for text in texts {
-                let said = read.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
+                let piece = read.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
                 if text.channel.is_empty() {
                     // What was not said before, in pieces or whole, is judged by itself.
-                    let is_new = !text.is_repeated || !self.channels.iter().any(|channel| channel.text == said);
-                    if self.is_enforced && (is_new || self.window.is_some()) && !self.passes(said, false, inputs) {
+                    let is_new = !text.is_repeated || !self.channels.iter().any(|channel| channel.text == piece);
+                    if self.is_enforced && (is_new || self.window.is_some()) && !self.passes(piece, false, inputs) {
                         return self.deny(inputs, meters);
                     }
                     if is_new {
-                        self.length += said.len() + 1;
-                        if self.length > MAX_HELD_BYTES || !self.keep_whole(said, text.is_repeated) {
+                        self.length += piece.len() + 1;
+                        if self.length > MAX_HELD_BYTES || !self.keep_whole(piece, text.is_repeated) {
                             match self.is_enforced {
                                 true => return Release::TooLong,
                                 false => break,
@@ -197,9 +197,9 @@ impl HeldBack {
                     }
                     continue;
                 }
-                self.length += said.len();
+                self.length += piece.len();
                 // Whoever only reports has seen enough.
-                let grown = if self.length > MAX_HELD_BYTES { None } else { self.grow(&text.channel, said) };
+                let grown = if self.length > MAX_HELD_BYTES { None } else { self.grow(&text.channel, piece) };
                 let Some(channel) = grown else {
                     match self.is_enforced {
                         true => return Release::TooLong,
@@ -212,7 +212,7 @@ impl HeldBack {
                 {
                     let window = self.channels[channel].window(window);
                     let text = &self.channels[channel].text;
-                    let from = floor(text, text.len().saturating_sub(said.len() + 2 * window + 8));
+                    let from = floor(text, text.len().saturating_sub(piece.len() + 2 * window + 8));
                     let recent = text[from..].to_owned();
                     if !self.passes(&recent, true, inputs) {
                         return self.deny(inputs, meters);
@@ -286,7 +286,7 @@ impl HeldBack {
     fn judged_text(&self, inputs: GuardInputs<'_>) -> String {
         let thoughts = self.joined(|channel| channel.is_unspoken());
         if thoughts.is_empty() {
-            return self.said();
+            return self.whole_text();
         }
         let checks = self.hooks.iter().flat_map(|hook| hook.checks.iter().map(move |check| (hook, check)));
         let is_clean = checks.filter(|(hook, check)| hook.scope(check) == Scope::All).all(|(_, check)| {
@@ -294,14 +294,14 @@ impl HeldBack {
             check.check.remote().is_none()
                 && check.check.run(&subject(inputs, &Value::Null, 0, Scope::All)).passes(false)
         });
-        if is_clean { self.joined(|channel| !channel.is_unspoken()) } else { self.said() }
+        if is_clean { self.joined(|channel| !channel.is_unspoken()) } else { self.whole_text() }
     }
 
     fn deny(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters) -> Release {
         self.is_over = true;
         self.waiting.clear();
         self.waiting_bytes = 0;
-        let text = self.said();
+        let text = self.whole_text();
         let mut side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
         side.is_failed = true;
         Release::Denied(Box::new(side))
@@ -342,7 +342,7 @@ impl HeldBack {
         }
     }
 
-    fn grow(&mut self, name: &str, said: &str) -> Option<usize> {
+    fn grow(&mut self, name: &str, piece: &str) -> Option<usize> {
         let known = self.channels.iter().position(|channel| channel.name == name);
         let at = match known {
             Some(at) => at,
@@ -352,24 +352,24 @@ impl HeldBack {
                 self.channels.len() - 1
             }
         };
-        self.channels[at].text.push_str(said);
-        self.channels[at].has_escapes |= said.contains('\\');
+        self.channels[at].text.push_str(piece);
+        self.channels[at].has_escapes |= piece.contains('\\');
         Some(at)
     }
 
     /// A text that came whole. One that may be repeated stands alone, so that it is known again.
-    fn keep_whole(&mut self, said: &str, is_repeated: bool) -> bool {
+    fn keep_whole(&mut self, piece: &str, is_repeated: bool) -> bool {
         match is_repeated {
             true => {
                 let name = format!("whole{}", self.channels.len());
-                self.grow(&name, said).is_some()
+                self.grow(&name, piece).is_some()
             }
-            false => self.grow("whole", said).and_then(|_| self.grow("whole", "\n")).is_some(),
+            false => self.grow("whole", piece).and_then(|_| self.grow("whole", "\n")).is_some(),
         }
     }
 
     /// All that was said so far, and thought.
-    pub fn said(&self) -> String {
+    pub fn whole_text(&self) -> String {
         self.joined(|_| true)
     }
 

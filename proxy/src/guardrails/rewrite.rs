@@ -8,7 +8,7 @@ use shared::guardrails::{Placeholders, Replaced};
 use std::sync::Arc;
 
 /// A text that must be seen whole is held up to this length.
-const LONGEST: usize = 16 << 20;
+const MAX_HELD_TEXT: usize = 16 << 20;
 
 pub struct Rewriting {
     shape: StreamShape,
@@ -71,10 +71,10 @@ impl Rewriting {
         let mut rewritten = event.clone();
         let mut is_empty = true;
         for text in &texts {
-            let said = event.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
+            let piece = event.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
             let passed = match text.channel.is_empty() {
-                true => self.whole(said),
-                false => self.through(&text.channel, said, is_end, (name, event, &text.place))?,
+                true => self.whole(piece),
+                false => self.through(&text.channel, piece, is_end, (name, event, &text.place))?,
             };
             is_empty &= passed.is_empty();
             set_text(&mut rewritten, &text.place, passed);
@@ -117,7 +117,7 @@ impl Rewriting {
     fn through(
         &mut self,
         channel: &str,
-        said: &str,
+        piece: &str,
         is_end: bool,
         (name, event, place): (Option<&str>, &Value, &str),
     ) -> Result<String, TooLong> {
@@ -131,10 +131,10 @@ impl Rewriting {
             }
         };
         let pipe = &mut self.pipes[at];
-        let mut passing = said.to_owned();
+        let mut passing = piece.to_owned();
         for (stage, held) in self.stages.iter().zip(&mut pipe.held) {
             held.push_str(&passing);
-            if held.len() > LONGEST {
+            if held.len() > MAX_HELD_TEXT {
                 return Err(TooLong);
             }
             let replaced = stage.replace(held, is_end);

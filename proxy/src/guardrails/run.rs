@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest that the checks of one side compute. Each is bounded by itself; together they could take many times that.
-const LONGEST_RUN: Duration = Duration::from_secs(5);
+const MAX_RUN: Duration = Duration::from_secs(5);
 
 /// What checks may know besides the body.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ pub struct SideResult {
 
 impl SideResult {
     /// As `hook_results` tells it, a list: those that could change the answer.
-    pub fn told(&self) -> String {
+    pub fn to_json(&self) -> String {
         list(self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| Cow::Borrowed(hook.json.as_str())))
     }
 
@@ -95,9 +95,9 @@ impl SideResult {
 
 /// What the hooks of both sides said, as the log tells it: `both_sides` of what is `logged` of them.
 pub fn both_sides_logged(before: &SideResult, after: Option<&SideResult>) -> String {
-    const BESIDE: usize = 96;
+    const ENVELOPE: usize = 96;
     let size = before.size() + after.map_or(0, SideResult::size);
-    let mut out = String::with_capacity(size + BESIDE);
+    let mut out = String::with_capacity(size + ENVELOPE);
     out.push_str("{\"before_request_hooks\":[");
     before.put_logged(&mut out);
     out.push_str("],\"after_request_hooks\":[");
@@ -129,7 +129,7 @@ pub fn run_side_with(
 ) -> SideResult {
     let mut side = SideResult { hooks: Vec::with_capacity(hooks.len()), ..SideResult::default() };
     let begun = Began { instant: Instant::now(), moment: Moment::now() };
-    answers.begin(begun.instant + LONGEST_RUN);
+    answers.begin(begun.instant + MAX_RUN);
     // The clock is asked once for each check: when it ends, the next begins.
     let mut now = begun.instant;
     let text = inputs.text.map(JudgedText::new);
@@ -195,19 +195,19 @@ fn run_hook(
         let asked = Place { hook: place, check: index, is_again: false };
         let time = began.moment.seconds();
         let scope = hook.scope(check);
-        let mut said = remote::ask(check, &subject(inputs, seen, time, scope), answers, asked, check_began);
+        let mut answer = remote::ask(check, &subject(inputs, seen, time, scope), answers, asked, check_began);
         if !in_order
-            && said.verdict.transformed.is_some()
+            && answer.verdict.transformed.is_some()
             && let Some(latest) = &side.transformed
         {
             let again = Place { is_again: true, ..asked };
-            said = remote::ask(check, &subject(inputs, latest, time, scope), answers, again, Instant::now());
+            answer = remote::ask(check, &subject(inputs, latest, time, scope), answers, again, Instant::now());
         }
         if answers.is_waiting() {
             break;
         }
-        waited = if in_order { waited + said.took } else { waited.max(said.took) };
-        let mut verdict = said.verdict;
+        waited = if in_order { waited + answer.took } else { waited.max(answer.took) };
+        let mut verdict = answer.verdict;
         if hook.kind == HookKind::Mutator && !verdict.is_bound() {
             verdict.verdict = true;
         }
@@ -219,7 +219,7 @@ fn run_hook(
             side.placeholders.join(std::mem::take(&mut verdict.placeholders));
         }
         now = Instant::now();
-        let took = now - check_began + said.took;
+        let took = now - check_began + answer.took;
         if answers.counts(place, index) {
             meters.checked(check.number, (&verdict).into(), took);
         }
@@ -337,8 +337,8 @@ mod tests {
         let after = run(json!([hook("c")]), &chat("y"));
         assert!(before.logged().contains("\"audit\":true"), "{}", before.logged());
         for (before, after) in [(&before, Some(&after)), (&after, None), (&SideResult::default(), Some(&before))] {
-            let told = both_sides(&before.logged(), after.map(SideResult::logged).as_deref().unwrap_or("[]"));
-            assert_eq!(both_sides_logged(before, after), told);
+            let to_json = both_sides(&before.logged(), after.map(SideResult::logged).as_deref().unwrap_or("[]"));
+            assert_eq!(both_sides_logged(before, after), to_json);
         }
     }
 
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!((side.transformed, side.is_failed, side.denied_by), (Some(chat("px")), false, None));
         let side = run(json!([{ "id": "a", "async": true, "checks": [prefix] }]), &chat("x"));
         assert_eq!((side.tells(), side.logged_each().len(), side.transformed.is_none()), (false, 1, true));
-        assert_eq!(side.told(), "[]");
+        assert_eq!(side.to_json(), "[]");
     }
 
     #[test]
@@ -426,7 +426,7 @@ mod tests {
             headers: &headers,
             text: None,
         };
-        for (left, passes) in [(LONGEST_RUN, true), (Duration::ZERO, false)] {
+        for (left, passes) in [(MAX_RUN, true), (Duration::ZERO, false)] {
             let mut answers = RemoteAnswers::default();
             answers.begin(Instant::now() + left);
             for (index, check) in hook.checks.iter().enumerate() {

@@ -42,11 +42,11 @@ impl SpokenAnswer {
 
     fn push_known(&mut self, shape: StreamShape, event: &Value) -> Result<(), TooManyChannels> {
         for text in event_texts(shape, event).map_err(|_| TooManyChannels)? {
-            let said = event.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
+            let piece = event.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
             if !text.channel.is_empty() {
-                self.grow(text.channel, said)?;
-            } else if !text.is_repeated || !self.channels.iter().any(|channel| channel == said) {
-                self.grow(format!("whole{}", self.channels.len()), said)?;
+                self.grow(text.channel, piece)?;
+            } else if !text.is_repeated || !self.channels.iter().any(|channel| channel == piece) {
+                self.grow(format!("whole{}", self.channels.len()), piece)?;
             }
         }
         Ok(())
@@ -58,29 +58,29 @@ impl SpokenAnswer {
             return Err(TooManyChannels);
         }
         for place in places.pointers() {
-            let said = event.pointer(place).and_then(Value::as_str).unwrap_or_default();
-            self.grow(place.to_owned(), said)?;
-            self.put_apart(said);
+            let piece = event.pointer(place).and_then(Value::as_str).unwrap_or_default();
+            self.grow(place.to_owned(), piece)?;
+            self.put_apart(piece);
         }
         places.names().for_each(|name| self.put_apart(name));
         Ok(())
     }
 
-    fn grow(&mut self, channel: String, said: &str) -> Result<(), TooManyChannels> {
+    fn grow(&mut self, channel: String, piece: &str) -> Result<(), TooManyChannels> {
         let next = self.channels.len();
         let at = *self.places.entry(channel).or_insert(next);
         if at == MAX_CHANNELS {
             return Err(TooManyChannels);
         }
         match self.channels.get_mut(at) {
-            Some(text) => text.push_str(said),
-            None => self.channels.push(said.to_owned()),
+            Some(text) => text.push_str(piece),
+            None => self.channels.push(piece.to_owned()),
         }
         Ok(())
     }
 
-    fn put_apart(&mut self, said: &str) {
-        self.apart.push_str(said);
+    fn put_apart(&mut self, piece: &str) {
+        self.apart.push_str(piece);
         self.apart.push('\n');
     }
 
@@ -120,7 +120,7 @@ fn is_known(shape: StreamShape, event: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn said(shape: Shape, events: &[Value]) -> Value {
+    fn piece(shape: Shape, events: &[Value]) -> Value {
         let mut answer = SpokenAnswer::new(shape);
         events.iter().for_each(|event| answer.push(event).unwrap());
         answer.into_answer()["choices"][0]["message"].take()
@@ -145,19 +145,19 @@ mod tests {
             (Shape::Responses, [other("forb"), other("idden")]),
             (Shape::Converse, [other("forb"), other("idden")]),
         ] {
-            assert_eq!(said(shape, &events)["content"], "forbidden", "{shape:?} {events:?}");
+            assert_eq!(piece(shape, &events)["content"], "forbidden", "{shape:?} {events:?}");
         }
     }
 
     #[test]
     fn thoughts_stand_apart_and_what_is_said_again_is_said_once() {
         let event = |delta: Value| json!({ "choices": [{ "index": 0, "delta": delta }] });
-        let message = said(
+        let message = piece(
             Shape::Chat,
             &[event(json!({ "reasoning_content": "hm" })), event(json!({ "content": "a" })), event(json!({}))],
         );
         assert_eq!((&message["content"], &message["reasoning_content"]), (&json!("a"), &json!("hm")));
-        let again = said(
+        let again = piece(
             Shape::Responses,
             &[
                 json!({ "type": "response.output_text.delta", "delta": "a b" }),
@@ -166,7 +166,7 @@ mod tests {
             ],
         );
         assert_eq!(again["content"], "a b\nc");
-        let words = said(Shape::Other, &[json!({ "text": "one" }), json!({ "text": "two" })]);
+        let words = piece(Shape::Other, &[json!({ "text": "one" }), json!({ "text": "two" })]);
         assert_eq!((&words["content"], &words["apart"]), (&json!("onetwo"), &json!("one\ntwo\n")));
     }
 

@@ -78,7 +78,7 @@ impl TextHook {
             let at = began.moment.after(check_began);
             let from = json.len() + usize::from(index > 0);
             json.push_str(&CHECK_HEAD[usize::from(index == 0)..]);
-            let said = match answers.is_late(now) {
+            let answer = match answers.is_late(now) {
                 true => Err(too_costly(check)),
                 false => {
                     match check.check.judge(if hook.scope(check) == Scope::All { searched } else { text }, &mut json) {
@@ -92,7 +92,7 @@ impl TextHook {
             now = Instant::now();
             elapsed = now - began.instant;
             let took = elapsed.saturating_sub(check_began);
-            let outcome = match said {
+            let outcome = match answer {
                 Ok(verdict) => {
                     if !verdict {
                         json.replace_range(from..from + PASSED.len(), FAILED);
@@ -140,7 +140,7 @@ mod tests {
     use shared::guardrails::{Hook, Shape};
     use std::sync::Arc;
 
-    fn said(hook: CompiledHook, text: &str) -> (Value, bool, bool, bool) {
+    fn answer(hook: CompiledHook, text: &str) -> (Value, bool, bool, bool) {
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: Shape::Chat,
@@ -194,7 +194,7 @@ mod tests {
                     let [quick, mut slow] = [(); 2].map(|()| CompiledHook::from_hook(&fields));
                     assert!(quick.on_text.is_some());
                     slow.on_text = None;
-                    assert_eq!(said(quick, text), said(slow, text), "{fields:?} {text}");
+                    assert_eq!(answer(quick, text), answer(slow, text), "{fields:?} {text}");
                 }
             }
         }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
 /// Longest value of metadata, in characters; the rest of a longer header is left out.
-const LONGEST_VALUE: usize = 128;
+const MAX_VALUE: usize = 128;
 
 /// Headers whose values are nobody's to keep.
 const SECRET: [&str; 7] = [
@@ -39,8 +39,8 @@ impl HeadersToMetadata {
             bail!("HEADERS_TO_METADATA: `{header}` may hold a credential");
         }
         let name = name.trim().to_ascii_lowercase();
-        if name.is_empty() || name.len() > LONGEST_VALUE {
-            bail!("HEADERS_TO_METADATA: `{entry}` needs a name of 1 to {LONGEST_VALUE} characters");
+        if name.is_empty() || name.len() > MAX_VALUE {
+            bail!("HEADERS_TO_METADATA: `{entry}` needs a name of 1 to {MAX_VALUE} characters");
         }
         Ok((header, name))
     }
@@ -48,7 +48,7 @@ impl HeadersToMetadata {
     pub fn collect(&self, head: &HeaderMap) -> Map<String, Value> {
         let found = self.0.iter().filter_map(|(header, name)| {
             let text = head.get(header)?.to_str().ok()?.trim();
-            let text: String = text.chars().take(LONGEST_VALUE).collect();
+            let text: String = text.chars().take(MAX_VALUE).collect();
             (!text.is_empty()).then(|| (name.clone(), Value::String(text)))
         });
         found.collect()

@@ -13,17 +13,17 @@ use serde_json::{Map, Value};
 
 /// Read once at compile time.
 static BAGGAGE: HeaderName = HeaderName::from_static("baggage");
-const LONGEST_TRACE_ID: usize = 128;
-const LONGEST_METADATA_NAME: usize = 128;
-const LONGEST_METADATA_VALUE: usize = 128;
+const MAX_TRACE_ID: usize = 128;
+const MAX_METADATA_NAME: usize = 128;
+const MAX_METADATA_VALUE: usize = 128;
 /// Pairs of a request's own; as many come with its baggage.
-const MOST_METADATA: usize = 64;
-const MOST_BAGGAGE: usize = 64;
+const MAX_METADATA_PAIRS: usize = 64;
+const MAX_BAGGAGE: usize = 64;
 
 /// The given id, else the one in `traceparent`; `None` when a new one is to be made.
 pub fn trace_id(headers: &GatewayHeaders<'_>) -> Result<Option<HeaderValue>, Refusal> {
     if let Some(given) = headers.trace_id {
-        let fits = !given.is_empty() && given.len() <= LONGEST_TRACE_ID && given.to_str().is_ok();
+        let fits = !given.is_empty() && given.len() <= MAX_TRACE_ID && given.to_str().is_ok();
         return match fits {
             true => Ok(Some(given.clone())),
             false => Err(Refusal::invalid_header("x-gateway-trace-id", "1 to 128 printable characters")),
@@ -82,7 +82,7 @@ pub fn add_user(metadata: &mut Map<String, Value>, fields: &Fields<'_>) {
         return;
     }
     if let Some(user) = fields.text("user").filter(|user| !user.is_empty()) {
-        let user: String = user.chars().take(LONGEST_METADATA_VALUE).collect();
+        let user: String = user.chars().take(MAX_METADATA_VALUE).collect();
         metadata.insert("_user".to_owned(), Value::from(user));
     }
 }
@@ -91,12 +91,11 @@ pub fn add_user(metadata: &mut Map<String, Value>, fields: &Fields<'_>) {
 /// recommendation asks.
 fn baggage(head: &HeaderMap) -> Map<String, Value> {
     let texts = head.get_all(&BAGGAGE).iter().filter_map(|value| value.to_str().ok());
-    let entries = texts.flat_map(|text| text.split(',')).take(MOST_BAGGAGE).filter_map(|entry| {
+    let entries = texts.flat_map(|text| text.split(',')).take(MAX_BAGGAGE).filter_map(|entry| {
         let (name, value) = entry.split(';').next()?.split_once('=')?;
         let decode = |text: &str| percent_decode_str(text.trim()).decode_utf8().ok().map(|text| text.into_owned());
         let (name, value) = (decode(name)?, decode(value)?);
-        let fits =
-            !name.is_empty() && is_within(&name, LONGEST_METADATA_NAME) && is_within(&value, LONGEST_METADATA_VALUE);
+        let fits = !name.is_empty() && is_within(&name, MAX_METADATA_NAME) && is_within(&value, MAX_METADATA_VALUE);
         fits.then(|| (name, Value::from(value)))
     });
     entries.collect()
@@ -114,12 +113,12 @@ fn own_metadata(value: Option<&HeaderValue>) -> Result<Map<String, Value>, Refus
     let Value::Object(fields) = parsed else {
         return Err(Refusal::invalid_metadata("it must be a JSON object"));
     };
-    if fields.len() > MOST_METADATA {
-        return Err(Refusal::invalid_metadata(&format!("it has more than {MOST_METADATA} pairs")));
+    if fields.len() > MAX_METADATA_PAIRS {
+        return Err(Refusal::invalid_metadata(&format!("it has more than {MAX_METADATA_PAIRS} pairs")));
     }
     let mut texts = Map::with_capacity(fields.len());
     for (name, value) in fields {
-        if !is_within(&name, LONGEST_METADATA_NAME) {
+        if !is_within(&name, MAX_METADATA_NAME) {
             let begins = cut(&name, 32);
             return Err(Refusal::invalid_metadata(&format!("the name `{begins}…` is longer than 128 characters")));
         }
@@ -127,7 +126,7 @@ fn own_metadata(value: Option<&HeaderValue>) -> Result<Map<String, Value>, Refus
             Value::Array(_) | Value::Object(_) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` must be a string, number or boolean")));
             }
-            Value::String(text) if !is_within(text, LONGEST_METADATA_VALUE) => {
+            Value::String(text) if !is_within(text, MAX_METADATA_VALUE) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` is longer than 128 characters")));
             }
             // `null` is the same as no value.
@@ -180,7 +179,7 @@ mod tests {
         assert_eq!(found, serde_json::json!({ "user id": "a,b", "tier": "pro", "more": "1" }));
         let many: Vec<String> = (0..1000).map(|number| format!("k{number}=v")).collect();
         head.insert("baggage", HeaderValue::from_str(&many.join(",")).unwrap());
-        assert_eq!(baggage(&head).len(), MOST_BAGGAGE);
+        assert_eq!(baggage(&head).len(), MAX_BAGGAGE);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct StoredBodies<'b> {
 /// As much of a body as was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredText<'b> {
-    pub kept: &'b [u8],
+    pub bytes: &'b [u8],
     pub length: u64,
     pub is_text: bool,
 }
@@ -60,9 +60,9 @@ impl<'a> Parts<'a> {
             self.asked_end as u64,
             self.sent_end as u64,
             self.heads.len() as u64,
-            self.request.kept() as u64,
+            self.request.stored_length() as u64,
             self.sent.len() as u64,
-            self.response.kept() as u64,
+            self.response.stored_length() as u64,
             self.request.length,
             self.response.length,
         ];
@@ -100,11 +100,11 @@ impl<'b> StoredBodies<'b> {
             asked_head: heads.get(..asked_end)?,
             sent_head: heads.get(asked_end..sent_end)?,
             answered_head: heads.get(sent_end..)?,
-            request: StoredText { kept: request, length: request_length, is_text: is_set(REQUEST_IS_TEXT) },
+            request: StoredText { bytes: request, length: request_length, is_text: is_set(REQUEST_IS_TEXT) },
             sent,
             asks_usage: is_set(ASKS_USAGE),
             is_debug: is_set(IS_DEBUG),
-            response: StoredText { kept: response, length: response_length, is_text: is_set(RESPONSE_IS_TEXT) },
+            response: StoredText { bytes: response, length: response_length, is_text: is_set(RESPONSE_IS_TEXT) },
         })
     }
 }
@@ -139,11 +139,11 @@ mod tests {
             asked_head: b"a",
             sent_head: b"bc",
             answered_head: b"def",
-            request: StoredText { kept: b"req", length: 9, is_text: true },
+            request: StoredText { bytes: b"req", length: 9, is_text: true },
             sent: b"sent",
             asks_usage: true,
             is_debug: false,
-            response: StoredText { kept: b"resp", length: 4, is_text: false },
+            response: StoredText { bytes: b"resp", length: 4, is_text: false },
         };
         assert_eq!(StoredBodies::decode(&bytes), Some(expected));
     }

@@ -14,9 +14,9 @@ pub const HEAD: usize = 9;
 
 /// No record comes near this. The writer refuses a longer one, and the reader takes it for damage: what stands behind
 /// it could not be found any more.
-pub const LONGEST_RECORD: usize = 1 << 20;
+pub const MAX_RECORD: usize = 1 << 20;
 /// Three bodies of the longest that the settings allow, and their heads. Kinds that a later version adds keep within it.
-pub const LONGEST_BODY: usize = 64 << 20;
+pub const MAX_BODY: usize = 64 << 20;
 
 /// A frame that no reader would take; nothing was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ fn push_whole(out: &mut Vec<u8>, code: u8, write: impl FnOnce(&mut Vec<u8>)) -> 
     out.extend_from_slice(&[code, 0, 0, 0, 0, 0, 0, 0, 0]);
     write(out);
     let body = &out[start + HEAD..];
-    let Some(length) = written_length(body.len(), LONGEST_RECORD) else {
+    let Some(length) = written_length(body.len(), MAX_RECORD) else {
         out.truncate(start);
         return Err(TooLong);
     };
@@ -62,7 +62,7 @@ pub fn push_body(out: &mut Vec<u8>, parts: &Parts<'_>) -> Result<(), TooLong> {
         sum.update(slice);
         length += slice.len();
     }
-    let Some(length) = written_length(length, LONGEST_BODY) else {
+    let Some(length) = written_length(length, MAX_BODY) else {
         out.truncate(start);
         return Err(TooLong);
     };
@@ -131,8 +131,8 @@ impl FrameHead {
         let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let length = number(1) as usize;
         let longest = match kind {
-            Some(FrameKind::Record | FrameKind::Intent) => LONGEST_RECORD,
-            Some(FrameKind::Body) | None => LONGEST_BODY,
+            Some(FrameKind::Record | FrameKind::Intent) => MAX_RECORD,
+            Some(FrameKind::Body) | None => MAX_BODY,
         };
         match (HEAD + length) as u64 {
             _ if length > longest => Err(Tail::Damaged),
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_no_reader_would_take_is_not_written() {
-        for (length, is_taken) in [(LONGEST_RECORD, true), (LONGEST_RECORD + 1, false)] {
+        for (length, is_taken) in [(MAX_RECORD, true), (MAX_RECORD + 1, false)] {
             let mut out = b"before".to_vec();
             let pushed = push(&mut out, |out| out.resize(out.len() + length, b'x'));
             assert_eq!((pushed.is_ok(), out.len() > b"before".len()), (is_taken, is_taken), "{length}");

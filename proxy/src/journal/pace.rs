@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 /// A file that is older than this when it is sent is late.
 const LATE: Duration = Duration::from_secs(5);
-const LONGEST_REST: Duration = Duration::from_millis(50);
+const MAX_REST: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShipPace {
@@ -31,7 +31,7 @@ impl ShipPace {
     pub async fn rest(self, took: Duration) {
         match self.is_full {
             true => tokio::task::yield_now().await,
-            false => tokio::time::sleep(took.min(LONGEST_REST)).await,
+            false => tokio::time::sleep(took.min(MAX_REST)).await,
         }
     }
 }

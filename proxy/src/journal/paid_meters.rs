@@ -16,7 +16,7 @@ const MAX_PATH_DEPTH: usize = 6;
 const MAX_WORD_LENGTH: usize = 24;
 
 pub struct PaidMeters {
-    untold: IntCounterVec,
+    unreported: IntCounterVec,
     unpriced: IntCounterVec,
     known: Mutex<HashSet<(String, String)>>,
 }
@@ -29,7 +29,7 @@ impl PaidMeters {
             Ok(counter)
         };
         Ok(Self {
-            untold: counter(
+            unreported: counter(
                 "gateway_usage_missing_total",
                 "Calls answered on a paid route without a word of what they used, which was estimated, by provider and path.",
             )?,
@@ -42,8 +42,8 @@ impl PaidMeters {
     }
 
     /// `route` is from a closed set.
-    pub fn count_untold(&self, provider: &str, route: &str) {
-        self.untold.with_label_values(&[provider, route]).inc();
+    pub fn count_unreported(&self, provider: &str, route: &str) {
+        self.unreported.with_label_values(&[provider, route]).inc();
     }
 
     pub fn count_unpriced(&self, provider: &str, path: &str) {

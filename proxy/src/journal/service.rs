@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const MAX_OPEN: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(15);
 /// A leaving process tries this long to send the last of its logs. What is left waits on disk for the next one.
-const FAREWELL: Duration = Duration::from_secs(5);
+const MAX_SHIPPING_WAIT: Duration = Duration::from_secs(5);
 /// Files of a leaving process wait so long for hooks of their calls.
 const LEAVING_FILE_WAIT: Duration = Duration::from_secs(2);
 /// The longest that a shipment waits for tokens to be counted.
@@ -85,9 +85,9 @@ impl Journal {
         let count = self.closed.lock().len();
         for _ in 0..count {
             let Some(mut shipping) = self.take_ready() else { break };
-            self.count_untold().await;
+            self.count_tokens().await;
             let Some(held) = &mut shipping.file else { break };
-            match shipper.ship(held, &self.untold, &self.late).await {
+            match shipper.ship(held, &self.uncounted, &self.late).await {
                 Ok(shipped) => {
                     let Some(mut held) = shipping.file.take() else { break };
                     let name = held.name();
@@ -185,10 +185,10 @@ impl Journal {
 
     /// A long text takes milliseconds; this thread has other things to do. Where it takes too long, the rough figures of
     /// the records count.
-    async fn count_untold(&self) {
-        if self.untold.has_texts() {
-            let untold = self.untold.clone();
-            let _ = tokio::time::timeout(MAX_COUNT_WAIT, compute(move || untold.count())).await;
+    async fn count_tokens(&self) {
+        if self.uncounted.has_texts() {
+            let uncounted = self.uncounted.clone();
+            let _ = tokio::time::timeout(MAX_COUNT_WAIT, compute(move || uncounted.count())).await;
         }
     }
 
@@ -247,7 +247,7 @@ impl Journal {
     }
 
     /// Sends what there is before the process ends, if Postgres takes it soon. True when everything was sent.
-    pub async fn farewell(&self) -> bool {
+    pub async fn ship_the_rest(&self) -> bool {
         let mut is_empty: watch::Receiver<bool> = self.is_empty.subscribe();
         self.is_empty.send_replace(false);
         self.is_leaving.store(true, Relaxed);
@@ -261,7 +261,7 @@ impl Journal {
                 }
             }
         };
-        let is_sent = tokio::time::timeout(FAREWELL, sent).await.is_ok();
+        let is_sent = tokio::time::timeout(MAX_SHIPPING_WAIT, sent).await.is_ok();
         if !is_sent {
             tracing::warn!("some logs or bodies could not be sent; they wait on disk for the next process");
         }

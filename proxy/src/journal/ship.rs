@@ -45,7 +45,7 @@ const BATCH_BYTES: usize = 4 << 20;
 /// A question about what was erased.
 const MAX_QUERY: Duration = Duration::from_secs(15);
 /// A transaction that takes longer is given up and tried anew, on a new connection.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_TRANSACTION_TIME: Duration = Duration::from_secs(60);
 
 pub struct Shipper {
     database: settings::Database,
@@ -111,7 +111,7 @@ impl Shipper {
     pub(super) async fn ship(
         &mut self,
         held: &mut ClosedSegment,
-        untold: &UncountedCalls,
+        uncounted: &UncountedCalls,
         late: &LateWorks,
     ) -> Result<Shipped, Unshipped> {
         let unread = |error: io::Error| Unshipped { error: error.to_string() };
@@ -124,7 +124,7 @@ impl Shipper {
             let began = Instant::now();
             let records = reader.records(pace.piece(BATCH), BATCH_BYTES).map_err(unread)?;
             if !records.is_empty() {
-                if self.send(&name, &records, untold, late).await? == ShipOutcome::UpToNewer {
+                if self.send(&name, &records, uncounted, late).await? == ShipOutcome::UpToNewer {
                     return Ok(Shipped::UpToNewer);
                 }
                 pace.rest(began.elapsed()).await;
@@ -158,7 +158,7 @@ impl Shipper {
         &mut self,
         segment: &str,
         records: &Records,
-        untold: &UncountedCalls,
+        uncounted: &UncountedCalls,
         late: &LateWorks,
     ) -> Result<ShipOutcome, Unshipped> {
         // A promise that a later version wrote is noted by one that can read it, before anything behind it is.
@@ -176,7 +176,7 @@ impl Shipper {
                 }
                 Ok(mut record) => {
                     if record.estimate.is_some() {
-                        record.estimate = untold.tokens(record.id).or(record.estimate);
+                        record.estimate = uncounted.tokens(record.id).or(record.estimate);
                         estimated.push(record.id);
                     }
                     let priced = self.pricer.price(&record).await;
@@ -201,7 +201,7 @@ impl Shipper {
             self.client = None;
         }
         if stored.is_ok() {
-            estimated.into_iter().for_each(|id| untold.forget(id));
+            estimated.into_iter().for_each(|id| uncounted.forget(id));
             joined_ids.into_iter().for_each(|id| late.forget(id));
             spent.iter().for_each(|spent| self.meters.spend.count(spent, &mut self.labels));
         }
@@ -260,7 +260,7 @@ impl Shipper {
         }
         self.connected().await?;
         let Some(client) = &self.client else { return Err(Unshipped { error: "there is no connection".into() }) };
-        match tokio::time::timeout(LONGEST, intents::note(client, found, over)).await {
+        match tokio::time::timeout(MAX_TRANSACTION_TIME, intents::note(client, found, over)).await {
             Ok(noted) => noted.map(drop).map_err(|error| Unshipped { error: db::explain(&error) }),
             Err(_) => Err(Unshipped::no_answer()),
         }
@@ -283,7 +283,7 @@ impl Shipper {
         let (mut parts, mut rejected) = (vec![rows], Vec::new());
         while let Some(part) = parts.pop() {
             let stored = store::store(client, part.iter().map(|(row, _)| row));
-            match tokio::time::timeout(LONGEST, stored).await {
+            match tokio::time::timeout(MAX_TRANSACTION_TIME, stored).await {
                 Ok(Ok(stored)) => {
                     self.meters.shipped.inc_by(stored);
                     settle(client, part).await?;
@@ -312,7 +312,7 @@ impl Shipper {
         let Some(mut client) = self.client.take() else {
             return Err(Unshipped { error: "there is no connection".into() });
         };
-        match tokio::time::timeout(LONGEST, limits::release(&mut client, boot)).await {
+        match tokio::time::timeout(MAX_TRANSACTION_TIME, limits::release(&mut client, boot)).await {
             Ok(Ok(())) => {
                 self.client = Some(client);
                 Ok(())
@@ -339,7 +339,7 @@ impl Shipper {
     async fn connected(&mut self) -> Result<(), Unshipped> {
         if self.client.as_ref().is_none_or(Client::is_closed) {
             self.client = None;
-            let made = tokio::time::timeout(LONGEST, self.connect()).await;
+            let made = tokio::time::timeout(MAX_TRANSACTION_TIME, self.connect()).await;
             self.client = Some(made.unwrap_or_else(|_| Err(Unshipped::no_answer()))?);
         }
         Ok(())
@@ -361,7 +361,7 @@ impl Unshipped {
 
 /// Takes away what was promised to calls whose records are stored.
 async fn settle(client: &Client, part: &[(LogRow<'_>, &[u8])]) -> Result<(), Unshipped> {
-    match tokio::time::timeout(LONGEST, intents::settle(client, part.iter().map(|(row, _)| row))).await {
+    match tokio::time::timeout(MAX_TRANSACTION_TIME, intents::settle(client, part.iter().map(|(row, _)| row))).await {
         Ok(settled) => settled.map_err(|error| Unshipped { error: db::explain(&error) }),
         Err(_) => Err(Unshipped::no_answer()),
     }
@@ -375,7 +375,7 @@ async fn reject(
     frame: &[u8],
     reason: &str,
 ) -> Result<(), Unshipped> {
-    let rejected = tokio::time::timeout(LONGEST, rejected::reject(client, segment, frame, reason)).await;
+    let rejected = tokio::time::timeout(MAX_TRANSACTION_TIME, rejected::reject(client, segment, frame, reason)).await;
     let is_new = rejected.map_err(|_| Unshipped::no_answer())?.map_err(|error| Unshipped { error })?;
     if is_new {
         meters.rejected.inc();

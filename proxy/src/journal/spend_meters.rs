@@ -15,7 +15,7 @@ use uuid::Uuid;
 const MODELS: usize = 500;
 const OTHER: &str = "other";
 /// Of one call. Providers, and whoever pretends to be one, choose the number.
-const MOST_TOKENS: u64 = 1 << 32;
+const MAX_TOKENS: u64 = 1 << 32;
 
 pub struct SpendMeters {
     tokens: IntCounterVec,
@@ -93,7 +93,7 @@ impl SpendMeters {
         let model = labels.model(spent.provider, spent.model.as_deref());
         for (kind, tokens) in [("prompt", spent.prompt), ("cached", spent.cached), ("completion", spent.completion)] {
             if tokens > 0 {
-                self.tokens.with_label_values(&[spent.provider, model, kind]).inc_by(tokens.min(MOST_TOKENS));
+                self.tokens.with_label_values(&[spent.provider, model, kind]).inc_by(tokens.min(MAX_TOKENS));
             }
         }
         if spent.cents > 0.0 {
@@ -129,7 +129,7 @@ impl<'r> Spent<'r> {
 
 impl Spent<'_> {
     fn tokens(&self) -> u64 {
-        self.prompt.min(MOST_TOKENS) + self.completion.min(MOST_TOKENS)
+        self.prompt.min(MAX_TOKENS) + self.completion.min(MAX_TOKENS)
     }
 }
 

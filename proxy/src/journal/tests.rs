@@ -89,7 +89,7 @@ fn a_record_that_no_reader_would_take_is_counted_and_costs_no_other() {
     let folder = TempDir::new().unwrap();
     let journal = open(settings(folder.path()));
     journal.append(&record(1));
-    let url = "/".repeat(frame::LONGEST_RECORD);
+    let url = "/".repeat(frame::MAX_RECORD);
     journal.append(&Record { url: &url, ..record(2) });
     journal.append(&record(3));
     journal.harvest(Duration::ZERO);

@@ -24,7 +24,7 @@ use tokio::sync::mpsc::{self, Sender};
 /// Spans of one request to the collector.
 const BATCH: usize = 500;
 /// Requests to it that may wait.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 pub struct Traces {
     service: String,
@@ -52,7 +52,7 @@ impl Traces {
         let Some(endpoint) = &settings.otel_exporter_otlp_endpoint else { return Ok(None) };
         let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
         let named = |rule| anyhow::anyhow!("OTEL_EXPORTER_OTLP_ENDPOINT: {rule}");
-        let (queue, batches) = mpsc::channel(MOST_WAITING);
+        let (queue, batches) = mpsc::channel(MAX_WAITING);
         let collector = Collector {
             batches: tokio::sync::Mutex::new(batches),
             origin: dialer.known_host(endpoint).map_err(named)?,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// Calls that wait for their record to be stored, and bytes of their texts. Of what is beyond, the rough figure counts.
-const MOST: usize = 50_000;
-const MOST_BYTES: usize = 16 << 20;
+const MAX_CALLS: usize = 50_000;
+const MAX_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub struct UncountedCalls {
@@ -29,7 +29,7 @@ impl UncountedCalls {
     pub fn put(&self, id: Uuid, spoken: UncountedCall) {
         let size = spoken.size();
         let mut waiting = self.waiting.lock();
-        if waiting.texts.len() < MOST && waiting.bytes + size <= MOST_BYTES {
+        if waiting.texts.len() < MAX_CALLS && waiting.bytes + size <= MAX_BYTES {
             waiting.bytes += size;
             waiting.texts.insert(id, Arc::new(spoken));
         }
@@ -48,7 +48,7 @@ impl UncountedCalls {
             waiting.texts.remove(&id);
             waiting.bytes = waiting.bytes.saturating_sub(spoken.size());
             waiting.counted.insert(id, tokens);
-            if waiting.counted.len() > MOST {
+            if waiting.counted.len() > MAX_CALLS {
                 waiting.counted.pop_first();
             }
         }
@@ -78,22 +78,22 @@ mod tests {
 
     #[test]
     fn texts_become_figures_and_are_gone() {
-        let (untold, id) = (UncountedCalls::default(), Uuid::from_u128(1));
-        untold.put(id, said(" one two"));
-        assert_eq!((untold.tokens(id), untold.has_texts()), (None, true));
-        untold.count();
-        assert_eq!((untold.tokens(id), untold.has_texts()), (Some((0, 2)), false));
-        untold.forget(id);
-        assert_eq!((untold.tokens(id), untold.waiting.lock().bytes), (None, 0));
+        let (uncounted, id) = (UncountedCalls::default(), Uuid::from_u128(1));
+        uncounted.put(id, said(" one two"));
+        assert_eq!((uncounted.tokens(id), uncounted.has_texts()), (None, true));
+        uncounted.count();
+        assert_eq!((uncounted.tokens(id), uncounted.has_texts()), (Some((0, 2)), false));
+        uncounted.forget(id);
+        assert_eq!((uncounted.tokens(id), uncounted.waiting.lock().bytes), (None, 0));
     }
 
     #[test]
     fn what_waits_is_bounded() {
-        let (untold, text) = (UncountedCalls::default(), "a ".repeat(1 << 20));
+        let (uncounted, text) = (UncountedCalls::default(), "a ".repeat(1 << 20));
         for id in 0..20 {
-            untold.put(Uuid::from_u128(id), said(&text));
+            uncounted.put(Uuid::from_u128(id), said(&text));
         }
-        let waiting = untold.waiting.lock();
-        assert!(waiting.bytes <= MOST_BYTES && (4..=8).contains(&waiting.texts.len()), "{}", waiting.texts.len());
+        let waiting = uncounted.waiting.lock();
+        assert!(waiting.bytes <= MAX_BYTES && (4..=8).contains(&waiting.texts.len()), "{}", waiting.texts.len());
     }
 }

@@ -42,7 +42,7 @@ const TO_FOLDER: usize = 2;
 /// How often a set is packed anew because rows were erased meanwhile.
 const TRIES: usize = 3;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 pub struct Uploader {
     pub store: LogStore,
@@ -114,7 +114,7 @@ impl Journal {
         loop {
             let wait = match failures {
                 0 => LOOK_EVERY,
-                _ => (LOOK_EVERY * 2_u32.saturating_pow(failures.min(6) - 1)).min(LONGEST_WAIT),
+                _ => (LOOK_EVERY * 2_u32.saturating_pow(failures.min(6) - 1)).min(MAX_WAIT),
             };
             let Some(group) = self.take_due(uploader) else {
                 let _ = tokio::time::timeout(wait, self.bodies_wake.notified()).await;

@@ -56,7 +56,7 @@ const MAX_USAGE_LENGTH: usize = 8 << 10;
 /// Usage objects that are read in one event, which has one or two: each one costs a search for its end.
 const MAX_REPORTS: usize = 64;
 /// What is kept of the text of a stream, for the case that it never says how long it was.
-const MOST_TEXT: usize = 256 << 10;
+const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Gathers what one answer says.
 #[derive(Debug, Default)]
@@ -333,7 +333,7 @@ impl UsageReader {
     }
 
     fn says(&mut self, text: &[u8]) {
-        let room = MOST_TEXT - self.text.len();
+        let room = MAX_TEXT_BYTES - self.text.len();
         self.text.extend_from_slice(&text[..text.len().min(room)]);
         self.text_length += text.len() as u64;
     }
@@ -396,10 +396,10 @@ impl UsageReader {
     }
 
     /// What was used, as far as the answer says.
-    pub fn told(&self) -> Option<Usage> {
+    pub fn reported_usage(&self) -> Option<Usage> {
         match &self.usage[..] {
             [whole] if self.is_counted => Usage::counted(&self.counts, whole),
-            pieces => Usage::told(pieces),
+            pieces => Usage::from_reported(pieces),
         }
     }
 }

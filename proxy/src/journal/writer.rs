@@ -12,7 +12,7 @@ use std::io::{self, IoSlice};
 use std::time::{Duration, Instant};
 
 /// Bytes of records that wait in memory while the disk refuses them.
-const KEPT: usize = 4 << 20;
+const MAX_WAITING: usize = 4 << 20;
 
 #[derive(Debug, Default)]
 pub struct JournalWriter {
@@ -55,8 +55,8 @@ impl JournalWriter {
             return Written::TooLong;
         }
         let record_end = self.buffer.len();
-        let kept = body.filter(|parts| frame::push_body(&mut self.buffer, parts).is_ok());
-        let (is_alone, body) = (body.is_some() && kept.is_none(), kept);
+        let framed = body.filter(|parts| frame::push_body(&mut self.buffer, parts).is_ok());
+        let (is_alone, body) = (body.is_some() && framed.is_none(), framed);
         let buffer = std::mem::take(&mut self.buffer);
         let [request, more, sent, answer, rest] = body.map(Parts::slices).unwrap_or_default();
         let mut slices = [&buffer[..], request, more, sent, answer, rest].map(IoSlice::new);
@@ -68,7 +68,7 @@ impl JournalWriter {
         let written = match written {
             Ok(()) if is_alone => Written::OnDiskAlone,
             Ok(()) => Written::OnDisk,
-            Err(error) if self.waiting.len() + record_end <= KEPT => {
+            Err(error) if self.waiting.len() + record_end <= MAX_WAITING => {
                 self.waiting.extend_from_slice(&buffer[..record_end]);
                 self.waiting_records += 1;
                 self.waiting_since.get_or_insert_with(Instant::now);

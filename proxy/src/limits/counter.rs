@@ -15,7 +15,7 @@ pub type Micros = i64;
 pub const SECOND: Micros = 1_000_000;
 
 /// Longer ids are exchanged for their hash: values of metadata come from clients, and end in keys of tables.
-pub const LONGEST_ID: usize = 256;
+pub const MAX_ID: usize = 256;
 
 /// What is counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -109,7 +109,7 @@ impl Counter {
             LimitKind::Budget { .. } => None,
         };
         let mut scope_id = scope_id.into();
-        if scope_id.len() > LONGEST_ID || scope_id.contains('\0') {
+        if scope_id.len() > MAX_ID || scope_id.contains('\0') {
             scope_id = shortened(&scope_id);
         }
         // Copied, not shrunk: that would keep what it has more than it needs, a hundred thousand times.
@@ -224,7 +224,7 @@ impl Unit {
 /// Its beginning, for people, and its hash, for telling it from others.
 fn shortened(id: &str) -> String {
     let clean = id.replace('\0', "");
-    let end = clean.floor_char_boundary(LONGEST_ID - 65);
+    let end = clean.floor_char_boundary(MAX_ID - 65);
     format!("{}#{}", &clean[..end], hex::encode(Sha256::digest(id)))
 }
 
@@ -267,7 +267,7 @@ mod tests {
         let (one, other) = ("é".repeat(5000) + "1", "é".repeat(5000) + "2");
         for id in [&one, &other, "a\0b"] {
             let counter = counter(id, kind);
-            assert!(counter.scope_id().len() <= LONGEST_ID && !counter.scope_id().contains('\0'));
+            assert!(counter.scope_id().len() <= MAX_ID && !counter.scope_id().contains('\0'));
         }
         assert_ne!(counter(&one, kind), counter(&other, kind));
         assert_ne!(counter("a\0b", kind), counter("ab", kind));

@@ -235,7 +235,8 @@ async fn granted(
         LeaseAnswer { granted, left, others }
     });
     let answers: Vec<LeaseAnswer> = answers.collect();
-    let amounts: Vec<i64> = answers.iter().map(|answer| answer.granted.min(super::share::MOST).cast_signed()).collect();
+    let amounts: Vec<i64> =
+        answers.iter().map(|answer| answer.granted.min(super::share::MAX_AMOUNT).cast_signed()).collect();
     transaction
         .execute(LEASED, &[organisations, scopes, scope_ids, units, periods, starts, leases, ends, &boot, &amounts])
         .await?;
@@ -254,7 +255,8 @@ async fn given_back(client: &mut Client, shrinks: &[Shrink], released: &[Uuid]) 
         FROM unnest($1::uuid[], $2::bigint[]) AS k (id, amount) WHERE l.id = k.id";
     let transaction = client.transaction().await?;
     let leases: Vec<Uuid> = shrinks.iter().map(|shrink| shrink.lease).collect();
-    let amounts: Vec<i64> = shrinks.iter().map(|shrink| shrink.amount.min(super::share::MOST).cast_signed()).collect();
+    let amounts: Vec<i64> =
+        shrinks.iter().map(|shrink| shrink.amount.min(super::share::MAX_AMOUNT).cast_signed()).collect();
     lock(&transaction, leases.iter().chain(released).copied().collect()).await?;
     transaction.execute(SHRINK, &[&leases, &amounts]).await?;
     transaction.execute("DELETE FROM limit_leases WHERE id = ANY ($1)", &[&released]).await?;

@@ -47,7 +47,7 @@ const CORRECTED_AT_ONCE: usize = 500;
 const CORRECTIONS_AT_ONCE: usize = 16;
 
 /// A window is kept a little longer than it lasts, because clocks differ.
-const KEPT: Micros = 60 * SECOND;
+const EXTRA_LIFETIME: Micros = 60 * SECOND;
 
 pub struct Redis {
     link: RedisLink,
@@ -75,16 +75,16 @@ impl Redis {
     pub async fn take(&self, now: Micros, asks: &[(&Limit, u64)]) -> Result<Taken, RedisError> {
         let mut script = TAKE.prepare_invoke();
         for (limit, amount) in asks {
-            let lasts = limit.kind.ends_at(now).map_or(0, |end| end - now) + KEPT;
+            let lasts = limit.kind.ends_at(now).map_or(0, |end| end - now) + EXTRA_LIFETIME;
             script.key(key(&limit.counter, limit.kind.starts_at(now)));
             script.arg(*amount).arg(limit.cap).arg(lasts / 1000).arg(u8::from(limit.dry_run));
         }
-        let said: Vec<i64> = match self.link.clone() {
+        let reply: Vec<i64> = match self.link.clone() {
             RedisLink::Single(mut link) => script.invoke_async(&mut link).await?,
             RedisLink::Cluster(mut link) => script.invoke_async(&mut link).await?,
         };
-        let amount = |said: &i64| said.max(&0).unsigned_abs();
-        Ok(match said.split_first() {
+        let amount = |reply: &i64| reply.max(&0).unsigned_abs();
+        Ok(match reply.split_first() {
             Some((0, used)) => Taken::All(used.iter().map(amount).collect()),
             Some((index, used)) => {
                 Taken::Refused { index: usize::try_from(index - 1).unwrap_or(0), used: used.first().map_or(0, amount) }
@@ -95,7 +95,8 @@ impl Redis {
 
     /// What a call did not use, or used beyond what it had taken. Nobody waits for it.
     pub fn correct(&self, counter: &Counter, starts_at: Micros, taken: u64, spent: u64) {
-        let more = spent.min(super::share::MOST).cast_signed() - taken.min(super::share::MOST).cast_signed();
+        let more =
+            spent.min(super::share::MAX_AMOUNT).cast_signed() - taken.min(super::share::MAX_AMOUNT).cast_signed();
         if more != 0 {
             self.corrections.add(counter.organisation().uuid(), key(counter, starts_at), more);
         }

@@ -21,14 +21,14 @@ const SHORT: Micros = SECOND / 2;
 const LONG: Micros = 4 * SECOND;
 /// Nothing is put off for longer than this. What is, was noted by a clock that has been set back since, or is seen by who
 /// looks by a time of a moment ago, as one does who waited.
-const LONGEST_PAUSE: Micros = 2 * SECOND;
+const MAX_PAUSE: Micros = 2 * SECOND;
 /// What is put off for so long was noted by a clock that was far ahead, and says nothing any more.
 const FAR_AHEAD: Micros = 10 * SECOND;
 /// A request may come so late that the next window has begun meanwhile. One that is further ahead was noted by a clock that
 /// has been set back since.
 const LATEST: Micros = 2 * SECOND;
 /// No amount is larger: sums of a few cannot overflow.
-pub const MOST: u64 = 1 << 60;
+pub const MAX_AMOUNT: u64 = 1 << 60;
 
 #[derive(Debug, Clone)]
 pub struct Share {
@@ -155,7 +155,7 @@ impl Share {
     }
 
     fn forget_pauses_of_a_clock_ahead(&mut self, now: Micros) {
-        let (latest, far) = (now.saturating_add(LONGEST_PAUSE), now.saturating_add(FAR_AHEAD));
+        let (latest, far) = (now.saturating_add(MAX_PAUSE), now.saturating_add(FAR_AHEAD));
         self.away_until = if self.away_until > far { 0 } else { self.away_until.min(latest) };
         if self.ends_at.is_none() {
             let dry = self.dry.filter(|dry| dry.until <= far || dry.until == Micros::MAX);
@@ -169,7 +169,7 @@ impl Share {
         let (cap, starts_at) = (self.cap, self.starts_at);
         self.cap = 0;
         self.turn(now, limit);
-        let (whole, before) = (limit.cap.min(MOST).cast_signed(), cap.min(MOST).cast_signed());
+        let (whole, before) = (limit.cap.min(MAX_AMOUNT).cast_signed(), cap.min(MAX_AMOUNT).cast_signed());
         let more = (starts_at == self.starts_at).then_some(whole - before);
         self.leases.alone(now, self.starts_at, whole, more);
         self.elsewhere = 0;
@@ -183,7 +183,7 @@ impl Share {
         }
         let balance = self.balance(now, trusted_until);
         let is_there = match limit.kind.is_exact() {
-            true => balance >= amount.min(MOST).cast_signed(),
+            true => balance >= amount.min(MAX_AMOUNT).cast_signed(),
             false => balance > 0,
         };
         match self.dry {
@@ -206,7 +206,7 @@ impl Share {
     pub fn wait(&mut self, now: Micros, kind: LimitKind, amount: u64, trusted_until: Micros) -> bool {
         let balance = self.balance(now, trusted_until);
         self.need = self.need.max(lacking(kind, amount, balance));
-        self.demand = self.demand.saturating_add(amount.min(MOST)).min(MOST);
+        self.demand = self.demand.saturating_add(amount.min(MAX_AMOUNT)).min(MAX_AMOUNT);
         self.queue()
     }
 
@@ -246,7 +246,7 @@ impl Share {
             }
             return self.need > 0 && self.queue();
         }
-        let granted = answer.granted.min(MOST).cast_signed();
+        let granted = answer.granted.min(MAX_AMOUNT).cast_signed();
         self.leases.grant(now, question.lease, self.starts_at, granted, self.ends_at.is_some());
         let lasted = now - self.renewed_at;
         self.renewed_at = now;
@@ -372,7 +372,7 @@ impl Share {
 
 /// What a request needs beyond what is there.
 fn lacking(kind: LimitKind, amount: u64, balance: i64) -> u64 {
-    let needed = if kind.is_exact() { amount.min(MOST).cast_signed() } else { 1 };
+    let needed = if kind.is_exact() { amount.min(MAX_AMOUNT).cast_signed() } else { 1 };
     needed.saturating_sub(balance).max(0).cast_unsigned()
 }
 

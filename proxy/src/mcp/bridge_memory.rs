@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 pub(crate) const MAX_BYTES: usize = 256 << 20;
 /// No less than the longest answer.
-const MAX_OF_SESSION: usize = super::LONGEST_ANSWER + (1 << 20);
+const MAX_OF_SESSION: usize = super::MAX_ANSWER + (1 << 20);
 
 #[derive(Debug)]
 pub struct BridgeMemory(Arc<TenantShare>);

@@ -20,9 +20,9 @@ use uuid::Uuid;
 pub(crate) const MAX_SESSIONS: usize = 2048;
 const MAX_OF_WORKSPACE: usize = 128;
 /// Requests of one session that wait for their answers.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 /// Messages that wait for a client which does not read; beyond it they are dropped.
-const MOST_UNREAD: usize = 256;
+const MAX_UNREAD: usize = 256;
 
 /// The process of a younger session probably still runs, and the request was balanced to the wrong one; that of an older
 /// session has probably gone.
@@ -158,17 +158,17 @@ impl Bridge {
         let mut hearers = self.hearers.lock();
         hearers.waiting.retain(|(_, sender)| !sender.is_closed());
         let is_taken = hearers.waiting.iter().any(|(taken, _)| *taken == id);
-        if is_taken || hearers.is_over || hearers.waiting.len() >= MOST_WAITING {
+        if is_taken || hearers.is_over || hearers.waiting.len() >= MAX_WAITING {
             return None;
         }
-        let (sender, receiver) = mpsc::channel(MOST_UNREAD);
+        let (sender, receiver) = mpsc::channel(MAX_UNREAD);
         hearers.waiting.push((id, sender));
         Some(receiver)
     }
 
     /// Hears what answers nothing. Whoever listened before does no more.
     pub fn listen(&self) -> mpsc::Receiver<HeldMessage> {
-        let (sender, receiver) = mpsc::channel(MOST_UNREAD);
+        let (sender, receiver) = mpsc::channel(MAX_UNREAD);
         let mut hearers = self.hearers.lock();
         hearers.listener = Some(sender).filter(|_| !hearers.is_over);
         receiver
@@ -178,11 +178,11 @@ impl Bridge {
     /// else to the request that came last. One that there is no room for is dropped; a request whose answer it would have
     /// been hears that there is none.
     pub fn dispatch(&self, message: &Bytes) {
-        let Ok(said) = serde_json::from_slice::<Value>(message) else { return };
+        let Ok(parsed) = serde_json::from_slice::<Value>(message) else { return };
         let held = self.memory.hold(message.len()).map(|held| HeldMessage { bytes: message.clone(), _held: held });
         let mut hearers = self.hearers.lock();
         hearers.waiting.retain(|(_, sender)| !sender.is_closed());
-        let answered = said.get("id").filter(|_| said.get("method").is_none());
+        let answered = parsed.get("id").filter(|_| parsed.get("method").is_none());
         if let Some(place) = answered.and_then(|id| hearers.waiting.iter().position(|(waiting, _)| waiting == id)) {
             let (_, sender) = hearers.waiting.remove(place);
             let _ = held.map(|held| sender.try_send(held));
@@ -198,7 +198,7 @@ impl Bridge {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LONGEST_ANSWER;
+    use super::super::MAX_ANSWER;
     use super::*;
     use crate::net::dial::lab;
 
@@ -288,7 +288,7 @@ mod tests {
         let bridge = bridges.open(Tenant::test(1, 1), endpoint()).unwrap();
         let mut listener = bridge.listen();
         let mut waiting = bridge.await_answer("1").unwrap();
-        let long = "x".repeat(LONGEST_ANSWER / 2);
+        let long = "x".repeat(MAX_ANSWER / 2);
         let notification = Bytes::from(format!(r#"{{"method":"notifications/x","params":"{long}"}}"#));
         for _ in 0..10 {
             bridge.dispatch(&notification);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 /// A server that tells everybody something else is asked no more often for it.
 const PAUSE: Duration = Duration::from_secs(60);
 /// Integrations that are remembered; beyond it all are forgotten.
-const MOST: usize = 4096;
+const MAX_INTEGRATIONS: usize = 4096;
 
 #[derive(Debug, Default)]
 pub struct ChangedLists {
@@ -28,26 +28,26 @@ pub struct ChangedLists {
 struct NotedChange {
     at: Instant,
     /// What was told otherwise, as far as it could be read, until it is reported.
-    told: Option<Vec<Capability>>,
+    listed: Option<Vec<Capability>>,
 }
 
 impl ChangedLists {
-    pub fn note(&self, integration: Uuid, told: Vec<Capability>, now: Instant) {
+    pub fn note(&self, integration: Uuid, listed: Vec<Capability>, now: Instant) {
         let mut noted = self.noted.lock();
         if noted.get(&integration).is_some_and(|known| now.saturating_duration_since(known.at) < PAUSE) {
             return;
         }
-        if noted.len() >= MOST {
+        if noted.len() >= MAX_INTEGRATIONS {
             noted.clear();
         }
-        noted.insert(integration, NotedChange { at: now, told: Some(told) });
+        noted.insert(integration, NotedChange { at: now, listed: Some(listed) });
         drop(noted);
         self.arrived.notify_one();
     }
 
     fn take(&self) -> Vec<(Uuid, Vec<Capability>)> {
         let mut noted = self.noted.lock();
-        noted.iter_mut().filter_map(|(id, change)| Some((*id, change.told.take()?))).collect()
+        noted.iter_mut().filter_map(|(id, change)| Some((*id, change.listed.take()?))).collect()
     }
 
     /// Until told to stop. What is lost then is noticed again.
@@ -74,8 +74,8 @@ async fn report(database: &settings::Database, changed: &[(Uuid, Vec<Capability>
     let client = db::connect(database).await?;
     let ids: Vec<Uuid> = changed.iter().map(|(id, _)| *id).collect();
     client.execute(DUE, &[&ids]).await?;
-    for (integration, told) in changed {
-        for one in told {
+    for (integration, listed) in changed {
+        for one in listed {
             disable(&client, *integration, one).await?;
         }
     }
@@ -83,7 +83,7 @@ async fn report(database: &settings::Database, changed: &[(Uuid, Vec<Capability>
 }
 
 /// Of a server that knows people. What was approved a moment ago stays so.
-async fn disable(client: &Client, integration: Uuid, told: &Capability) -> Result<(), tokio_postgres::Error> {
+async fn disable(client: &Client, integration: Uuid, listed: &Capability) -> Result<(), tokio_postgres::Error> {
     const DISABLE: &str = "WITH held AS (
             SELECT c.id, c.pinned_hash FROM mcp_capabilities c JOIN mcp_integrations i ON i.id = c.integration_id
             WHERE c.integration_id = $1 AND c.type = $2 AND c.name = $3 AND c.vanished_at IS NULL
@@ -103,10 +103,10 @@ async fn disable(client: &Client, integration: Uuid, told: &Capability) -> Resul
             jsonb_build_object('total', 1, 'capabilities', jsonb_build_array(jsonb_build_object('type', $2::text,
                 'name', $3::text, 'definition_hash', encode($5::bytea, 'hex'), 'pin_state', 'changed')))
         FROM changed";
-    let (hash, plain, definition) = (told.hash(), told.plain_hash(), Value::Object(told.definition.clone()));
-    let kind = told.kind.as_str();
+    let (hash, plain, definition) = (listed.hash(), listed.plain_hash(), Value::Object(listed.definition.clone()));
+    let kind = listed.kind.as_str();
     client
-        .execute(DISABLE, &[&integration, &kind, &told.name, &definition, &hash.as_slice(), &plain.as_slice()])
+        .execute(DISABLE, &[&integration, &kind, &listed.name, &definition, &hash.as_slice(), &plain.as_slice()])
         .await
         .map(|_| ())
 }
@@ -120,13 +120,13 @@ mod tests {
     #[test]
     fn a_change_is_told_once_a_minute() {
         let (lists, id, now) = (ChangedLists::default(), Uuid::from_u128(1), Instant::now());
-        let told = || vec![Capability::from_entry(Kind::Tool, json!({ "name": "pay" })).unwrap()];
-        lists.note(id, told(), now);
-        lists.note(id, told(), now);
-        assert_eq!(lists.take(), [(id, told())]);
-        lists.note(id, told(), now + PAUSE / 2);
+        let listed = || vec![Capability::from_entry(Kind::Tool, json!({ "name": "pay" })).unwrap()];
+        lists.note(id, listed(), now);
+        lists.note(id, listed(), now);
+        assert_eq!(lists.take(), [(id, listed())]);
+        lists.note(id, listed(), now + PAUSE / 2);
         assert!(lists.take().is_empty());
-        lists.note(id, told(), now + PAUSE);
-        assert_eq!(lists.take(), [(id, told())]);
+        lists.note(id, listed(), now + PAUSE);
+        assert_eq!(lists.take(), [(id, listed())]);
     }
 }

@@ -14,9 +14,9 @@ use shared::mcp::Kind;
 use std::collections::HashSet;
 
 /// Messages of one batch.
-const MOST: usize = 64;
-const LONGEST_ID: usize = 256;
-const LONGEST_NAME: usize = 2048;
+const MAX_MESSAGES: usize = 64;
+const MAX_ID: usize = 256;
+const MAX_NAME: usize = 2048;
 const PARAMS: [&str; 4] = ["name", "uri", "ref", "arguments"];
 const REFERENCE: [&str; 3] = ["type", "name", "uri"];
 
@@ -103,8 +103,8 @@ pub fn parse(body: &Bytes, may_batch: bool) -> Result<Incoming, Fault> {
         return Err(invalid("this revision of the protocol has no batches"));
     }
     let parts: Vec<&RawValue> = serde_json::from_str(whole.get()).map_err(|_| invalid("the batch cannot be read"))?;
-    if parts.is_empty() || parts.len() > MOST {
-        return Err(invalid(&format!("a batch has 1 to {MOST} messages")));
+    if parts.is_empty() || parts.len() > MAX_MESSAGES {
+        return Err(invalid(&format!("a batch has 1 to {MAX_MESSAGES} messages")));
     }
     let messages = parts.into_iter().map(|part| message(part, body)).collect::<Result<Vec<_>, _>>()?;
     let mut ids = HashSet::new();
@@ -136,8 +136,7 @@ fn message(raw: &RawValue, body: &Bytes) -> Result<ClientMessage, Fault> {
 }
 
 fn checked_id(id: &str) -> Result<String, Fault> {
-    let is_valid =
-        id.len() <= LONGEST_ID && (id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()));
+    let is_valid = id.len() <= MAX_ID && (id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()));
     is_valid.then(|| id.to_owned()).ok_or_else(|| invalid("the id is neither a short text nor a number"))
 }
 
@@ -189,7 +188,7 @@ fn invalid(why: &str) -> Fault {
 }
 
 fn name_in(members: &Members<'_>, field: &str, method: &str) -> Result<String, String> {
-    let name = members.text(field).filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
+    let name = members.text(field).filter(|name| (1..=MAX_NAME).contains(&name.len()));
     name.ok_or_else(|| format!("{method} needs the parameter {field}"))
 }
 

@@ -13,7 +13,7 @@ use shared::seal::{Sealed, SealedPlace, Sealer};
 use std::sync::Arc;
 
 /// Headers of a client's, or of an integration's own, that are read.
-const MOST: usize = 64;
+const MAX_HEADERS: usize = 64;
 
 /// Never shown: its values may be credentials.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl CredentialSource {
                 headers.put(name, value.clone());
             }
         }
-        for (name, value) in kept(configurations) {
+        for (name, value) in own_headers(configurations) {
             headers.put(name, value);
         }
         if let Some(token) = self.token(target, asker)? {
@@ -119,9 +119,9 @@ impl CredentialSource {
 }
 
 /// Headers that the integration keeps.
-fn kept(configurations: &Map<String, Value>) -> Vec<(HeaderName, HeaderValue)> {
+fn own_headers(configurations: &Map<String, Value>) -> Vec<(HeaderName, HeaderValue)> {
     let maps = ["headers", "custom_headers"].into_iter().filter_map(|name| configurations.get(name)?.as_object());
-    let pairs = maps.flatten().take(MOST).filter_map(|(name, value)| {
+    let pairs = maps.flatten().take(MAX_HEADERS).filter_map(|(name, value)| {
         let name = HeaderName::try_from(name.as_str()).ok().filter(may_pass)?;
         Some((name, HeaderValue::try_from(value.as_str()?).ok()?))
     });
@@ -143,7 +143,7 @@ fn wanted(configurations: &Map<String, Value>) -> Vec<HeaderName> {
             _ => {}
         }
     }
-    names.into_iter().take(MOST).filter_map(|name| HeaderName::try_from(name).ok()).collect()
+    names.into_iter().take(MAX_HEADERS).filter_map(|name| HeaderName::try_from(name).ok()).collect()
 }
 
 fn is_allowing(rule: &Map<String, Value>) -> bool {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn headers_that_are_kept_cannot_replace_those_of_the_protocol() {
-        let found = kept(
+        let found = own_headers(
             json!({ "custom_headers": { "x-key": "s", "mcp-session-id": "1", "bad name": "2" } }).as_object().unwrap(),
         );
         assert_eq!(found, [(HeaderName::from_static("x-key"), HeaderValue::from_static("s"))]);

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The longest value of a header of the protocol that is passed on, and how many are.
-const LONGEST_VALUE: usize = 1024;
-const MOST: usize = 32;
+const MAX_VALUE: usize = 1024;
+const MAX_HEADERS: usize = 32;
 
 /// Where a server is.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl UpstreamCall {
     /// server's own id of it.
     pub fn new(method: Method, client: &HeaderMap, session: Option<&[u8]>, own: &UpstreamHeaders, body: Bytes) -> Self {
         let mut headers = Vec::with_capacity(12);
-        let accept = client.get(header::ACCEPT).filter(|value| value.len() <= LONGEST_VALUE).cloned();
+        let accept = client.get(header::ACCEPT).filter(|value| value.len() <= MAX_VALUE).cloned();
         let both = || HeaderValue::from_static("application/json, text/event-stream");
         headers.push((header::ACCEPT, accept.unwrap_or_else(both)));
         headers.push((header::USER_AGENT, HeaderValue::from_static("portcullis")));
@@ -68,8 +68,8 @@ impl UpstreamCall {
             let is_ours = [&SESSION_ID, &METHOD, &NAME].contains(&name);
             (name.as_str().starts_with("mcp-") && !is_ours) || *name == LAST_EVENT_ID
         };
-        let passed = client.iter().filter(|(name, value)| is_of_protocol(name) && value.len() <= LONGEST_VALUE);
-        headers.extend(passed.take(MOST).map(|(name, value)| (name.clone(), value.clone())));
+        let passed = client.iter().filter(|(name, value)| is_of_protocol(name) && value.len() <= MAX_VALUE);
+        headers.extend(passed.take(MAX_HEADERS).map(|(name, value)| (name.clone(), value.clone())));
         if let Some(mut session) = session.and_then(|id| HeaderValue::from_bytes(id).ok()) {
             session.set_sensitive(true);
             headers.push((SESSION_ID.clone(), session));
@@ -109,11 +109,11 @@ impl UpstreamCall {
 
     /// Whether a text repeats a credential that was sent.
     pub fn is_repeated_in(&self, text: &[u8]) -> bool {
-        const SHORTEST: usize = 8;
+        const MIN_CREDENTIAL: usize = 8;
         let secrets = self.headers.iter().filter(|(_, value)| value.is_sensitive());
         secrets.map(|(_, value)| value.as_bytes()).any(|value| {
             let value = value.strip_prefix(b"Bearer ").unwrap_or(value);
-            value.len() >= SHORTEST && memchr::memmem::find(text, value).is_some()
+            value.len() >= MIN_CREDENTIAL && memchr::memmem::find(text, value).is_some()
         })
     }
 

@@ -76,8 +76,8 @@ fn foreign_token(asker: &Asker<'_>) -> Option<HeaderValue> {
     let sent = asker.head.get(header::AUTHORIZATION).filter(|value| looks_like_jwt(strip_bearer(value)));
     let foreign = sent.filter(|value| !asker.own.are_in(value));
     if foreign.is_none() && (sent.is_some() || asker.caller.token.is_some()) {
-        static KEPT: LogLimit = LogLimit::new();
-        if let Some(skipped) = KEPT.pass() {
+        static LOG_LIMIT: LogLimit = LogLimit::new();
+        if let Some(skipped) = LOG_LIMIT.pass() {
             let workspace = asker.caller.workspace.id.uuid();
             tracing::warn!(%workspace, skipped, "an MCP server is asked without a token: it opens the gateway itself");
         }

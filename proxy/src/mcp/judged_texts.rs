@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// More texts than checks look at (`TextPlaces`), by one: so they say that there were too many.
 const MAX_TEXTS: usize = 10_001;
 /// Shorter numbers say nothing that anybody looks for.
-const SHORTEST_NUMBER: usize = 7;
+const MIN_NUMBER: usize = 7;
 /// Tokens that one side made for the other to repeat.
 const TOKENS: [&str; 5] = ["progressToken", "requestId", "taskId", "nextCursor", "cursor"];
 const MAX_TOKEN_LENGTH: usize = 128;
@@ -66,8 +66,8 @@ impl<F: FnMut(String) -> String> Walk<'_, F> {
     /// `is_free`: inside of an object whose form the protocol does not know.
     fn value(&mut self, value: Value, name: &str, is_free: bool) -> Value {
         match value {
-            Value::String(text) if is_said(&text, name, is_free) => Value::String((self.replace)(text)),
-            Value::Number(number) if number.to_string().len() >= SHORTEST_NUMBER => {
+            Value::String(text) if is_prose(&text, name, is_free) => Value::String((self.replace)(text)),
+            Value::Number(number) if number.to_string().len() >= MIN_NUMBER => {
                 let text = number.to_string();
                 match (self.replace)(text.clone()) {
                     same if same == text => Value::Number(number),
@@ -107,7 +107,7 @@ impl<F: FnMut(String) -> String> Walk<'_, F> {
 }
 
 /// Whether a text says something: neither a word of the protocol nor a token that is only repeated.
-fn is_said(text: &str, name: &str, is_free: bool) -> bool {
+fn is_prose(text: &str, name: &str, is_free: bool) -> bool {
     let is_token = TOKENS.contains(&name) && text.len() <= MAX_TOKEN_LENGTH;
     let is_word = ["type", "role", "audience"].contains(&name) && PROTOCOL_WORDS.contains(&text);
     !text.is_empty() && !is_token && (is_free || !is_word)

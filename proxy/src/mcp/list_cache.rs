@@ -35,24 +35,24 @@ pub type ListEntries = Arc<Vec<Map<String, Value>>>;
 
 #[derive(Debug)]
 pub struct ListCache {
-    kept: Mutex<KeptLists>,
+    lists: Mutex<CachedLists>,
     share: Arc<TenantShare>,
 }
 
 impl Default for ListCache {
     fn default() -> Self {
-        Self { kept: Mutex::default(), share: TenantShare::new(MAX_BYTES, ShareRule::EVICTING) }
+        Self { lists: Mutex::default(), share: TenantShare::new(MAX_BYTES, ShareRule::EVICTING) }
     }
 }
 
 #[derive(Debug, Default)]
-struct KeptLists {
-    tenants: HashMap<Tenant, HashMap<ListKey, KeptList>>,
+struct CachedLists {
+    tenants: HashMap<Tenant, HashMap<ListKey, CachedList>>,
     swept: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct KeptList {
+struct CachedList {
     since: Instant,
     /// Of the snapshot.
     version: u64,
@@ -60,7 +60,7 @@ struct KeptList {
     _held: Holding,
 }
 
-impl KeptList {
+impl CachedList {
     fn holds(&self, version: u64, now: Instant) -> bool {
         self.version == version && now.saturating_duration_since(self.since) < HOLDS
     }
@@ -72,9 +72,9 @@ impl ListCache {
     }
 
     pub fn find(&self, key: &ListKey, version: u64, now: Instant) -> Option<ListEntries> {
-        let all = self.kept.lock();
-        let kept = all.tenants.get(&key.tenant)?.get(key)?;
-        kept.holds(version, now).then(|| kept.entries.clone())
+        let all = self.lists.lock();
+        let list = all.tenants.get(&key.tenant)?.get(key)?;
+        list.holds(version, now).then(|| list.entries.clone())
     }
 
     pub fn keep(&self, key: ListKey, version: u64, entries: &ListEntries, now: Instant) {
@@ -82,10 +82,10 @@ impl ListCache {
         if bytes > MAX_OF_LIST {
             return;
         }
-        let mut all = self.kept.lock();
+        let mut all = self.lists.lock();
         all.sweep(version, now);
         let held = self.share.hold_anyway(key.tenant, bytes);
-        let list = KeptList { since: now, version, entries: entries.clone(), _held: held };
+        let list = CachedList { since: now, version, entries: entries.clone(), _held: held };
         all.tenants.entry(key.tenant).or_default().insert(key, list);
         while self.share.held(key.tenant).1 > MAX_OF_WORKSPACE && all.drop_oldest(key.tenant) {}
         while self.share.used() > MAX_BYTES
@@ -95,7 +95,7 @@ impl ListCache {
     }
 }
 
-impl KeptLists {
+impl CachedLists {
     /// Drops what holds no more, once in a while.
     fn sweep(&mut self, version: u64, now: Instant) {
         if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < HOLDS) {
@@ -103,14 +103,14 @@ impl KeptLists {
         }
         self.swept = Some(now);
         self.tenants.retain(|_, own| {
-            own.retain(|_, kept| kept.holds(version, now));
+            own.retain(|_, list| list.holds(version, now));
             !own.is_empty()
         });
     }
 
     fn drop_oldest(&mut self, tenant: Tenant) -> bool {
         let Some(own) = self.tenants.get_mut(&tenant) else { return false };
-        let oldest = own.iter().min_by_key(|(_, kept)| kept.since).map(|(key, _)| *key);
+        let oldest = own.iter().min_by_key(|(_, list)| list.since).map(|(key, _)| *key);
         let is_dropped = oldest.is_some_and(|key| own.remove(&key).is_some());
         if own.is_empty() {
             self.tenants.remove(&tenant);
@@ -195,7 +195,7 @@ mod tests {
             cache.keep(key(workspace, 0), 7, &list(10), now);
         }
         cache.keep(key(20, 0), 7, &list(10), now + HOLDS);
-        assert_eq!(cache.kept.lock().tenants.len(), 1);
+        assert_eq!(cache.lists.lock().tenants.len(), 1);
         assert_eq!(cache.share.used(), cache.share.held(Tenant::test(20, 20)).1);
     }
 }

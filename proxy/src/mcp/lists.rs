@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use shared::mcp::{Capability, INSTRUCTIONS, Kind};
 
 /// The longest message that is a list.
-pub const LONGEST_LIST: usize = 4 << 20;
+pub const MAX_LIST: usize = 4 << 20;
 /// Entries of one page.
-pub const MOST_ENTRIES: usize = 5000;
+pub const MAX_ENTRIES: usize = 5000;
 
 /// Why a list cannot be passed on.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadList {
-    #[error("its list has more than {LONGEST_LIST} bytes")]
+    #[error("its list has more than {MAX_LIST} bytes")]
     TooLong,
-    #[error("its list has more than {MOST_ENTRIES} entries")]
+    #[error("its list has more than {MAX_ENTRIES} entries")]
     TooMany,
     #[error("its list cannot be read")]
     Unreadable,
@@ -26,7 +26,7 @@ pub enum BadList {
 /// The message as it may be passed on; none when it may be as it is. `kind` is what was asked for; a stream that is
 /// resumed says answers without saying to what, so there each list is taken for what it looks like.
 pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result<Option<Bytes>, BadList> {
-    if kind.is_some() && message.len() > LONGEST_LIST {
+    if kind.is_some() && message.len() > MAX_LIST {
         return Err(BadList::TooLong);
     }
     if visible.is_everything() {
@@ -46,7 +46,7 @@ pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result
             Some(Value::Array(entries)) => entries,
             Some(_) => return Err(BadList::Unreadable),
         };
-        if entries.len() > MOST_ENTRIES {
+        if entries.len() > MAX_ENTRIES {
             return Err(BadList::TooMany);
         }
         let before = entries.len();
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_list_without_end_is_refused_even_if_everything_may_be_seen() {
-        let long = vec![b' '; LONGEST_LIST + 1];
+        let long = vec![b' '; MAX_LIST + 1];
         assert_eq!(filtered(Some(Kind::Tool), &long, &Visible::default()), Err(BadList::TooLong));
-        let many = json!({ "result": { "tools": vec![json!({ "name": "a" }); MOST_ENTRIES + 1] } }).to_string();
+        let many = json!({ "result": { "tools": vec![json!({ "name": "a" }); MAX_ENTRIES + 1] } }).to_string();
         let mut off = SwitchedOff::default();
         off.push(Kind::Tool, "b", None);
         assert_eq!(filtered(Some(Kind::Tool), many.as_bytes(), &without(off)), Err(BadList::TooMany));

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 /// From the moment that a stream was asked for. Some servers say nothing of a stream until there is something to hear.
-const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// By the server and its own id of the session.
 type StreamKey = (Uuid, Box<[u8]>);
@@ -36,7 +36,7 @@ impl OpeningStreams {
     pub fn begin(&self, server: Uuid, session: &[u8]) -> OpeningStream<'_> {
         let (open, seen) = watch::channel(());
         let key = (server, Box::from(session));
-        let opening = Opening { until: Instant::now() + LONGEST_WAIT, open };
+        let opening = Opening { until: Instant::now() + MAX_WAIT, open };
         let mut all = self.all.lock();
         all.insert(key.clone(), opening);
         self.count.store(all.len(), Ordering::Release);
@@ -109,6 +109,6 @@ mod tests {
         let _silent = streams.begin(SERVER, b"one");
         streams.settled(SERVER, b"one").await;
         streams.settled(SERVER, b"one").await;
-        assert_eq!(began.elapsed(), LONGEST_WAIT);
+        assert_eq!(began.elapsed(), MAX_WAIT);
     }
 }

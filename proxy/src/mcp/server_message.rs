@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 const MAX_BATCH: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum MessageKind {
     Answer,
     /// Something that the server wants of the client: sampling, elicitation, roots.
     Request,
@@ -31,7 +31,7 @@ pub enum BadMessage {
 }
 
 pub struct ServerMessage<'a> {
-    pub said: Said,
+    pub kind: MessageKind,
     /// As it was written.
     pub text: &'a str,
     id: Option<&'a RawValue>,
@@ -74,19 +74,19 @@ impl<'a> ServerMessage<'a> {
     fn read(raw: &'a RawValue) -> Result<Self, BadMessage> {
         let members = Members::read(raw, &ENVELOPE).ok_or(BadMessage::NoMessage)?;
         let [id, method, result, error] = ["id", "method", "result", "error"].map(|name| members.get(name));
-        let said = match (method.is_some(), result.is_some() || error.is_some()) {
-            (true, false) if id.is_some() => Said::Request,
-            (true, false) => Said::Notification,
-            (false, true) if result.is_none() || error.is_none() => Said::Answer,
+        let kind = match (method.is_some(), result.is_some() || error.is_some()) {
+            (true, false) if id.is_some() => MessageKind::Request,
+            (true, false) => MessageKind::Notification,
+            (false, true) if result.is_none() || error.is_none() => MessageKind::Answer,
             _ => return Err(BadMessage::NoMessage),
         };
-        Ok(Self { said, text: raw.get(), id, result, error })
+        Ok(Self { kind, text: raw.get(), id, result, error })
     }
 
     /// What it is to the request of this id, which is JSON, as the client wrote it; a server may write it otherwise.
     pub fn outcome(&self, id: &str) -> Outcome {
         let is_it = self.id.is_some_and(|found| found.get() == id || is_same(found.get(), id));
-        if !is_it || self.said != Said::Answer {
+        if !is_it || self.kind != MessageKind::Answer {
             return Outcome::NotYet;
         }
         if let Some(error) = self.error {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// The longest id that a server may give; and of all servers of a workspace together.
-const LONGEST: usize = 3 << 10;
+const MAX_ID: usize = 3 << 10;
 
 pub struct Sessions {
     pub snapshot: Arc<Snapshot>,
@@ -46,7 +46,7 @@ impl SessionOwner {
 impl Sessions {
     /// The id that the client gets. None for one that no server should give, and without a key to seal with.
     pub fn seal(&self, owner: &SessionOwner, id: &[u8]) -> Option<HeaderValue> {
-        let data_key = self.snapshot.sealing_key(owner.organisation).filter(|_| id.len() <= LONGEST)?;
+        let data_key = self.snapshot.sealing_key(owner.organisation).filter(|_| id.len() <= MAX_ID)?;
         match self.sealer.seal_elsewhere(&data_key, &owner.place(), id) {
             Ok(sealed) => HeaderValue::try_from(hex::encode(sealed)).ok(),
             Err(error) => {

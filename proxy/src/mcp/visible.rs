@@ -99,7 +99,7 @@ impl Visible {
 
     /// Whether something of this name may be called or read about: it is there, and was last told as it was approved.
     fn may_call(&self, kind: Kind, name: &str) -> bool {
-        self.has(kind, name) && !self.pins.as_ref().is_some_and(|pins| pins.is_told_otherwise(kind, name))
+        self.has(kind, name) && !self.pins.as_ref().is_some_and(|pins| pins.is_changed(kind, name))
     }
 
     pub fn has(&self, kind: Kind, name: &str) -> bool {

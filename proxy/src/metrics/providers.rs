@@ -42,8 +42,8 @@ pub struct ProviderMeters {
 impl ProviderMeters {
     /// In the order of their numbers. The names are kept for as long as the process runs.
     pub fn draft(draft: &mut Draft, providers: &[&str]) -> prometheus::Result<Self> {
-        let kept = |name: &&str| -> &'static str { (*name).to_owned().leak() };
-        let names: Vec<&'static str> = providers.iter().map(kept).chain([OTHER]).collect();
+        let leaked = |name: &&str| -> &'static str { (*name).to_owned().leak() };
+        let names: Vec<&'static str> = providers.iter().map(leaked).chain([OTHER]).collect();
         let each = || names.iter().map(|name| vec![("provider", *name)]);
         let attempts = draft.counters(
             (

@@ -1,7 +1,7 @@
 //! Requests to clouds and secret managers, sent through the dialer and therefore under its rules: judged names and addresses,
 //! verified TLS, no redirects. Nothing of a request or an answer is repeated in an error.
 
-use crate::net::dial::{Dialer, errand};
+use crate::net::dial::{Dialer, internal_call};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// For a whole exchange. A first use waits this long at most for each step of its fetch.
 const LIMIT: Duration = Duration::from_secs(5);
-const LONGEST: usize = 256 << 10;
+const MAX_ANSWER: usize = 256 << 10;
 
 pub struct DialerTransport(pub Arc<Dialer>);
 
@@ -31,19 +31,19 @@ impl Http for DialerTransport {
 
 async fn exchange(dialer: &Dialer, request: Request) -> Result<Response, String> {
     let (mut upstream, path) = match request.is_own_identity {
-        true => dialer.own_identity(&request.url).await.map_err(|error| errand::spoken(error.class()))?,
+        true => dialer.own_identity(&request.url).await.map_err(|error| internal_call::spoken(error.class()))?,
         false => {
             let (origin, path) = dialer.custom_url(&request.url).map_err(|rule| rule.to_string())?;
             // Fetches are rare: a connection of its own is simpler than one that may have died meanwhile.
             let upstream = dialer.connect(&origin, true).await;
-            (upstream.map_err(|error| errand::spoken(error.class()))?, path)
+            (upstream.map_err(|error| internal_call::spoken(error.class()))?, path)
         }
     };
     // The limit above comes first.
     upstream.set_timeouts(LIMIT * 2, LIMIT * 2);
     let head = head(&request, path.as_str())?;
-    let status = errand::send(&mut upstream, head, Bytes::from(request.body)).await?;
-    Ok(Response { status, body: errand::whole(&mut upstream, LONGEST).await? })
+    let status = internal_call::send(&mut upstream, head, Bytes::from(request.body)).await?;
+    Ok(Response { status, body: internal_call::whole(&mut upstream, MAX_ANSWER).await? })
 }
 
 fn head(request: &Request, path: &str) -> Result<RequestHeader, String> {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Beyond this many the memory starts anew, so that nobody can fill it.
-const MOST: usize = 256;
+const MAX_HOSTS: usize = 256;
 
 #[derive(Default)]
 pub struct Hosts(ArcSwap<HashMap<Box<str>, Arc<Origin>, RandomState>>);
@@ -20,7 +20,7 @@ impl Hosts {
         }
         let origin = dialer.custom_host(url)?;
         self.0.rcu(|known| {
-            let mut more = if known.len() < MOST { (**known).clone() } else { HashMap::default() };
+            let mut more = if known.len() < MAX_HOSTS { (**known).clone() } else { HashMap::default() };
             more.insert(url.into(), origin.clone());
             more
         });
@@ -48,9 +48,9 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &again));
         assert!(hosts.origin(&dialer, "http://127.0.0.1").is_err());
         assert_eq!(hosts.0.load().len(), 1);
-        for number in 0..MOST * 2 {
+        for number in 0..MAX_HOSTS * 2 {
             hosts.origin(&dialer, &format!("https://h{number}.example.com")).unwrap();
         }
-        assert!(hosts.0.load().len() <= MOST);
+        assert!(hosts.0.load().len() <= MAX_HOSTS);
     }
 }

@@ -4,12 +4,12 @@
 
 pub(crate) mod chunked;
 mod cork;
-pub mod errand;
 mod error;
 mod framing;
 pub(crate) mod h1;
 #[cfg(test)]
 mod http2_tests;
+pub mod internal_call;
 #[cfg(test)]
 pub(crate) mod lab;
 mod pool;
@@ -47,7 +47,7 @@ pub use upstream::{PieceSource, Upstream};
 const STREAM_WINDOW: u32 = 256 * 1024;
 const H2_PING: Duration = Duration::from_secs(20);
 /// Several addresses share the connect timeout; each gets at least this.
-const LEAST_PER_ADDRESS: Duration = Duration::from_millis(250);
+const MIN_PER_ADDRESS: Duration = Duration::from_millis(250);
 
 /// One per process; the connections it pools belong to the thread that opened them.
 pub struct Dialer {
@@ -208,7 +208,7 @@ impl Dialer {
         for (index, address) in addresses.iter().enumerate() {
             let left = limit.saturating_duration_since(Instant::now());
             let others = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-            let share = (left / others).max(LEAST_PER_ADDRESS);
+            let share = (left / others).max(MIN_PER_ADDRESS);
             let socket = SocketAddr::new(*address, origin.port());
             match tokio::time::timeout(share, Transport::connect(socket)).await {
                 Ok(Ok(tcp)) => return Ok(tcp),
@@ -274,7 +274,7 @@ impl Dialer {
         let address = address.ok_or_else(|| DialError::new(Class::Dns, "the provider's host name has no address"))?;
         let others = u32::try_from(left.len().max(1)).unwrap_or(u32::MAX);
         // One that swallows packets must not use up the time of the next.
-        let connect_timeout = (self.connect_timeout / others).max(LEAST_PER_ADDRESS);
+        let connect_timeout = (self.connect_timeout / others).max(MIN_PER_ADDRESS);
         let mut peer =
             HttpPeer::new(SocketAddr::new(*address, origin.port()), origin.is_tls(), origin.host_name().to_owned());
         // Pingora's pool does not look at authorities or trust; the group keeps connections of unequal trust apart.

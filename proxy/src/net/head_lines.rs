@@ -39,13 +39,13 @@ impl HeadLines {
     }
 
     /// All that a client is sent.
-    pub fn into_answer(self, date: &HeaderValue, is_kept_alive: bool, body: &[u8]) -> Vec<u8> {
+    pub fn into_answer(self, date: &HeaderValue, keeps_alive: bool, body: &[u8]) -> Vec<u8> {
         let mut text = self.text;
         text.extend_from_slice(b"Content-Length: ");
         text.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
         text.extend_from_slice(b"\r\nDate: ");
         text.extend_from_slice(date.as_bytes());
-        text.extend_from_slice(match is_kept_alive {
+        text.extend_from_slice(match keeps_alive {
             true => b"\r\nConnection: keep-alive\r\n\r\n",
             false => b"\r\nConnection: close\r\n\r\n",
         });
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn an_answer_says_its_length_and_what_becomes_of_the_connection() {
         let date = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:01 GMT");
-        for (status, begins, is_kept_alive, connection) in
+        for (status, begins, keeps_alive, connection) in
             [(200, "HTTP/1.1 200 OK", true, "keep-alive"), (246, "HTTP/1.1 246 ", false, "close")]
         {
             let mut expected = format!(
@@ -105,7 +105,7 @@ mod tests {
                 "\r\nContent-Length: 4\r\nDate: Thu, 01 Jan 1970 00:00:01 GMT\r\nConnection: {connection}\r\n\r\nbody"
             );
             expected.extend_from_slice(rest.as_bytes());
-            assert_eq!(lines(status).into_answer(&date, is_kept_alive, b"body"), expected);
+            assert_eq!(lines(status).into_answer(&date, keeps_alive, b"body"), expected);
         }
     }
 

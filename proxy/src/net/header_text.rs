@@ -49,10 +49,10 @@ impl HeaderText<'_> {
 
 /// Each thread keeps the last few.
 fn common(count: u64) -> HeaderValue {
-    const KEPT: usize = 16;
+    const CACHED: usize = 16;
     thread_local! {
-        static WRITTEN: RefCell<[(u64, HeaderValue); KEPT]> =
-            const { RefCell::new([const { (0, HeaderValue::from_static("0")) }; KEPT]) };
+        static WRITTEN: RefCell<[(u64, HeaderValue); CACHED]> =
+            const { RefCell::new([const { (0, HeaderValue::from_static("0")) }; CACHED]) };
     }
     WRITTEN.with_borrow_mut(|written| {
         // Caps are mostly round: their last bits are all the same.

@@ -1,7 +1,7 @@
 //! Calls of the gateway's own to an address that the operator named, again and again: connections are pooled, unlike those of
 //! rare errands. Under the dialer's rules like everything else.
 
-use super::dial::{BadHost, Dialer, Origin, Upstream, UpstreamError, errand};
+use super::dial::{BadHost, Dialer, Origin, Upstream, UpstreamError, internal_call};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, header};
@@ -44,17 +44,17 @@ impl OwnCall {
             upstream = self.connect(true).await?;
             sent = send(&mut upstream, self.head()?, body).await;
         }
-        sent.map_err(|error| errand::spoken(error.class()))?;
+        sent.map_err(|error| internal_call::spoken(error.class()))?;
         let status = upstream.head().status.as_u16();
         upstream.inflate(None)?;
-        let body = errand::whole(&mut upstream, longest).await?;
+        let body = internal_call::whole(&mut upstream, longest).await?;
         upstream.release();
         Ok(OwnAnswer { status, body })
     }
 
     async fn connect(&self, fresh: bool) -> Result<Upstream, String> {
         let upstream = self.dialer.connect(&self.origin, fresh).await;
-        let mut upstream = upstream.map_err(|error| errand::spoken(error.class()))?;
+        let mut upstream = upstream.map_err(|error| internal_call::spoken(error.class()))?;
         upstream.set_timeouts(LIMIT, LIMIT);
         Ok(upstream)
     }

@@ -11,10 +11,10 @@ pub fn drop_own_cookies(head: &mut HeaderMap) {
     if !head.contains_key(header::SET_COOKIE) {
         return;
     }
-    let kept: Vec<HeaderValue> =
+    let passing: Vec<HeaderValue> =
         head.get_all(header::SET_COOKIE).iter().filter(|line| !is_ours(line.as_bytes())).cloned().collect();
     head.remove(header::SET_COOKIE);
-    for line in kept {
+    for line in passing {
         head.append(header::SET_COOKIE, line);
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// Partials inside partials; rendering refuses more as well.
-const DEEPEST: usize = 10;
+const MAX_DEPTH: usize = 10;
 /// As many as one prompt may name, those inside others included.
-const MOST_PARTIALS: usize = 100;
+const MAX_PARTIALS: usize = 100;
 
 /// A version of a prompt that is run.
 #[derive(Debug)]
@@ -81,13 +81,13 @@ pub(super) async fn partials(snapshot: &Snapshot, run: &PromptRun) -> Result<Par
     if asked.partials.is_empty() {
         return Ok(partials);
     }
-    for _ in 0..=DEEPEST {
+    for _ in 0..=MAX_DEPTH {
         let missing = partials.missing(asked);
         let new: Vec<String> = missing.difference(&known).cloned().collect();
         if new.is_empty() {
             break;
         }
-        if missing.len() > MOST_PARTIALS {
+        if missing.len() > MAX_PARTIALS {
             return Err(Refusal::invalid_prompt(shared::prompt::RenderError::TooManyPartials));
         }
         known.extend(missing);

@@ -99,8 +99,8 @@ pub async fn render(
 
 /// The values as a tree, and what they may become.
 fn memory_of(sent: &[u8]) -> usize {
-    const LARGEST_OUTPUT: usize = 4 << 20;
-    sent.len().saturating_mul(4).saturating_add(LARGEST_OUTPUT)
+    const MAX_OUTPUT: usize = 4 << 20;
+    sent.len().saturating_mul(4).saturating_add(MAX_OUTPUT)
 }
 
 fn rendered(

@@ -5,7 +5,7 @@ use memchr::memchr_iter;
 use shared::prompt::{WrittenCall, WrittenField};
 
 /// Fields of a body, and variables, that are looked through one by one.
-const MOST: usize = 64;
+const MAX_SCANNED: usize = 64;
 
 /// None for whatever must be read as a tree: a body that is malformed, names a field twice, has more fields than anybody
 /// writes, or escapes by number, which may be half of a character. `is_dropped` are fields that nobody asks for.
@@ -34,7 +34,7 @@ pub fn read_call(sent: &[u8], is_dropped: impl Fn(&str) -> bool) -> Option<Writt
 }
 
 fn once_each(members: Vec<Member<'_>>) -> Option<Vec<WrittenField<'_>>> {
-    if members.len() > MOST {
+    if members.len() > MAX_SCANNED {
         return None;
     }
     let mut fields: Vec<WrittenField<'_>> = Vec::with_capacity(members.len());

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// Longest object of usage that is kept.
-const LONGEST_USAGE: usize = 8 << 10;
+const MAX_USAGE: usize = 8 << 10;
 
 /// Events of clients that begin no response, besides sound. Whatever is not one of these may begin one.
 const HARMLESS: [&str; 10] = [
@@ -79,13 +79,13 @@ impl RealtimeEvent {
                 None => Ok(None),
             };
         };
-        let said = event.delta.map_or(0, |delta| delta.get().len() as u64);
+        let length = event.delta.map_or(0, |delta| delta.get().len() as u64);
         Ok(match &*event.kind {
             "response.created" => Some(Self::Began),
             "response.done" => Some(Self::Done(Done::from_response(event.response)?)),
             "error" => Some(Self::Error),
-            kind if kind.ends_with("audio.delta") => Some(Self::Audio(said)),
-            kind if kind.ends_with(".delta") => Some(Self::Text(said)),
+            kind if kind.ends_with("audio.delta") => Some(Self::Audio(length)),
+            kind if kind.ends_with(".delta") => Some(Self::Text(length)),
             _ => None,
         })
     }
@@ -96,7 +96,7 @@ impl Done {
         let Some(response) = response else { return Ok(Self::default()) };
         // A response that was cancelled before it began uses nothing and says so by saying nothing.
         let usage = response.usage.map(RawValue::get).filter(|usage| *usage != "null");
-        if usage.is_some_and(|usage| usage.len() > LONGEST_USAGE) {
+        if usage.is_some_and(|usage| usage.len() > MAX_USAGE) {
             return Err(UnreadableEvent);
         }
         let is_failed = response.status.as_deref() == Some("failed");

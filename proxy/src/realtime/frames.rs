@@ -6,9 +6,9 @@
 use crate::runtime::memory::{HeldSize, MemoryOwner};
 
 /// Longest message that is gathered; a longer one is passed without being read.
-const LONGEST: usize = 256 << 10;
+const MAX_MESSAGE: usize = 256 << 10;
 /// What may stay allocated between messages.
-const KEPT: usize = 16 << 10;
+const MAX_IDLE_BUFFER: usize = 16 << 10;
 /// Longest head of a frame, and longest payload of one that controls.
 const HEAD: usize = 14;
 const CONTROL: u64 = 125;
@@ -134,14 +134,14 @@ impl Frames {
         self.frame = Some(frame);
         // Most messages come whole, and need not be copied.
         let is_whole = before == 0 && frame.left == 0 && frame.is_final && frame.mask.is_none();
-        if is_whole && !frame.is_control() && self.message.is_empty() && taken <= LONGEST {
+        if is_whole && !frame.is_control() && self.message.is_empty() && taken <= MAX_MESSAGE {
             self.end(frame, Some(piece), found);
             return taken;
         }
         if frame.is_control() {
             append(&mut self.control, piece, frame.mask, before);
         } else if self.text == TextState::Gathered {
-            if self.message.len() + taken > LONGEST {
+            if self.message.len() + taken > MAX_MESSAGE {
                 self.forget_message();
             } else {
                 append(&mut self.message, piece, frame.mask, before);
@@ -177,7 +177,7 @@ impl Frames {
             TextState::No => {}
         }
         self.message.clear();
-        self.message.shrink_to(KEPT);
+        self.message.shrink_to(MAX_IDLE_BUFFER);
         let _ = self.size.set(self.message.capacity());
     }
 
@@ -268,7 +268,7 @@ mod tests {
 
     /// A stream with everything in it, and what it says.
     fn stream(mask: Option<[u8; 4]>) -> (Vec<u8>, Vec<&'static str>) {
-        let long = vec![b'x'; LONGEST + 1];
+        let long = vec![b'x'; MAX_MESSAGE + 1];
         let bytes = [
             frame(0x81, b"one", mask),
             frame(0x01, b"tw", mask),
@@ -318,7 +318,7 @@ mod tests {
             let mut frames = Frames::default();
             for _ in 0..20 {
                 frames.push(&bytes, |_| {});
-                prop_assert!(frames.message.capacity() <= 2 * LONGEST && frames.control.len() <= CONTROL as usize);
+                prop_assert!(frames.message.capacity() <= 2 * MAX_MESSAGE && frames.control.len() <= CONTROL as usize);
             }
         }
     }

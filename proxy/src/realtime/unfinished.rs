@@ -5,13 +5,13 @@
 const TEXT: u64 = 4;
 /// A token of sound that is said is 50 ms, of sound that is heard 100 ms: of 24,000 samples a second, two bytes each, in
 /// base64.
-const SAID: u64 = 3200;
-const HEARD: u64 = 2 * SAID;
+const SPOKEN: u64 = 3200;
+const HEARD: u64 = 2 * SPOKEN;
 
 #[derive(Debug, Default)]
 pub struct Unfinished {
-    said_text: u64,
-    said_audio: u64,
+    written_text: u64,
+    spoken_audio: u64,
     heard_text: u64,
     heard_audio: u64,
     /// What the response before it read: the next one reads that again, and more.
@@ -20,11 +20,11 @@ pub struct Unfinished {
 
 impl Unfinished {
     pub fn says_text(&mut self, letters: u64) {
-        self.said_text = self.said_text.saturating_add(letters);
+        self.written_text = self.written_text.saturating_add(letters);
     }
 
     pub fn says_audio(&mut self, letters: u64) {
-        self.said_audio = self.said_audio.saturating_add(letters);
+        self.spoken_audio = self.spoken_audio.saturating_add(letters);
     }
 
     pub fn hears(&mut self, letters: u64, is_audio: bool) {
@@ -40,8 +40,8 @@ impl Unfinished {
     /// Tokens that it read and said.
     pub fn tokens(&self) -> (u64, u64) {
         let heard = self.heard_text / TEXT + self.heard_audio / HEARD;
-        let said = self.said_text.div_ceil(TEXT) + self.said_audio.div_ceil(SAID);
-        (self.last_input.saturating_add(heard), said)
+        let output = self.written_text.div_ceil(TEXT) + self.spoken_audio.div_ceil(SPOKEN);
+        (self.last_input.saturating_add(heard), output)
     }
 }
 

@@ -17,7 +17,7 @@ const INTERNAL_ERROR: u16 = 1011;
 /// The gateway's rules do not let the session go on.
 const POLICY: u16 = 1008;
 /// Longest reason of a close frame.
-const LONGEST_REASON: usize = 123;
+const MAX_REASON: usize = 123;
 
 #[derive(Debug)]
 pub struct Websocket {
@@ -25,8 +25,8 @@ pub struct Websocket {
     from_client: Frames,
     ending: SessionEnding,
     /// The last frame that the client gets, until it has got it.
-    farewell: Option<Bytes>,
-    has_said_farewell: bool,
+    closing_frame: Option<Bytes>,
+    is_closing_sent: bool,
     /// Responses that the client asked for and that are not over.
     asked: u32,
     /// Responses that have begun and are not over.
@@ -75,8 +75,8 @@ impl Websocket {
                 from_provider: Frames::new(owner),
                 from_client: Frames::new(owner),
                 ending: SessionEnding::None,
-                farewell: None,
-                has_said_farewell: false,
+                closing_frame: None,
+                is_closing_sent: false,
                 asked: 0,
                 running: 0,
                 finished: 0,
@@ -176,7 +176,7 @@ impl Websocket {
     pub fn refuse(&mut self, refusal: &Refusal) {
         if self.ending == SessionEnding::None {
             self.ending = SessionEnding::Refused(refusal.status, refusal.code);
-            self.farewell = Some(close(POLICY, &refusal.message));
+            self.closing_frame = Some(close(POLICY, &refusal.message));
         }
     }
 
@@ -187,7 +187,7 @@ impl Websocket {
 
     /// What the client gets in place of the piece that `provider_sends` has just seen. True when that is the farewell.
     pub fn pass(&mut self, body: &mut Option<Bytes>, is_last: bool) -> bool {
-        if self.has_said_farewell {
+        if self.is_closing_sent {
             *body = None;
             return false;
         }
@@ -195,11 +195,11 @@ impl Websocket {
             self.provider_ends();
         }
         let Some(end) = self.from_provider.boundary() else { return false };
-        let Some(farewell) = self.farewell.take() else { return false };
-        self.has_said_farewell = true;
+        let Some(closing_frame) = self.closing_frame.take() else { return false };
+        self.is_closing_sent = true;
         *body = Some(match body.take() {
-            Some(piece) => Bytes::from([&piece[..end.min(piece.len())], &farewell[..]].concat()),
-            None => farewell,
+            Some(piece) => Bytes::from([&piece[..end.min(piece.len())], &closing_frame[..]].concat()),
+            None => closing_frame,
         });
         true
     }
@@ -208,14 +208,14 @@ impl Websocket {
     pub fn provider_ends(&mut self) {
         if self.ending == SessionEnding::None {
             self.ending = SessionEnding::ProviderLost;
-            self.farewell = Some(close(INTERNAL_ERROR, LOST));
+            self.closing_frame = Some(close(INTERNAL_ERROR, LOST));
         }
     }
 
     /// What the client is still to be sent after everything else; inside a frame there is nothing that it would take for
     /// more than a part of that frame.
-    pub fn farewell(&mut self) -> Option<Bytes> {
-        self.farewell.take().filter(|_| self.from_provider.is_between_frames())
+    pub fn closing_frame(&mut self) -> Option<Bytes> {
+        self.closing_frame.take().filter(|_| self.from_provider.is_between_frames())
     }
 
     pub fn client_ends(&mut self) {
@@ -265,7 +265,7 @@ fn is_fault(code: u16) -> bool {
 
 /// A close frame of a server, which are not masked.
 fn close(code: u16, reason: &str) -> Bytes {
-    let mut end = reason.len().min(LONGEST_REASON);
+    let mut end = reason.len().min(MAX_REASON);
     while !reason.is_char_boundary(end) {
         end -= 1;
     }

@@ -63,14 +63,14 @@ impl Refusal {
         let message = format!(
             "the provider `{provider}` is at another address for each account, and none was sent: its {place} is not known; set \
              {}, or give the whole address as x-gateway-custom-host",
-            said_by(fields)
+            set_by(fields)
         );
         Self::invalid(Code::InvalidCustomHost, message).about("x-gateway-custom-host")
     }
 
     /// A part of a provider's path that nobody said.
     pub fn missing_path_place(provider: &str, place: &str, fields: &[String]) -> Self {
-        let message = format!("neither the request nor the account says its {place}; set {}", said_by(fields));
+        let message = format!("neither the request nor the account says its {place}; set {}", set_by(fields));
         Self::endpoint_not_supported(provider, message)
     }
 
@@ -122,7 +122,7 @@ impl Refusal {
 }
 
 /// How a part of an address or a path is said: in the account or the config by this name, in a request by that.
-fn said_by(fields: &[String]) -> String {
+fn set_by(fields: &[String]) -> String {
     match fields.first() {
         Some(field) => {
             format!("{field} in the integration or the config, or send x-gateway-{}", field.replace('_', "-"))

@@ -3,7 +3,7 @@
 use super::{Refusal, RefusalCode};
 
 /// Characters that are kept of the name of a field.
-const LONGEST_FIELD: usize = 256;
+const MAX_FIELD: usize = 256;
 
 impl Refusal {
     /// A field that cannot be read, or is missing.
@@ -17,7 +17,7 @@ impl Refusal {
     }
 
     fn about_field(mut self, field: &str) -> Self {
-        self.param = Some(field.chars().take(LONGEST_FIELD).collect::<String>().into_boxed_str());
+        self.param = Some(field.chars().take(MAX_FIELD).collect::<String>().into_boxed_str());
         self
     }
 }

@@ -34,6 +34,6 @@ impl Refusal {
 
 /// A name as an error shows it.
 fn shown(reference: &str) -> String {
-    const LONGEST: usize = 128;
-    reference.chars().take(LONGEST).collect()
+    const MAX_NAME: usize = 128;
+    reference.chars().take(MAX_NAME).collect()
 }

@@ -29,10 +29,10 @@ struct Field<'b> {
 }
 
 /// Nobody looks inside a field that is written with more bytes.
-const LONGEST_VALUE: usize = 64 << 10;
+const MAX_VALUE: usize = 64 << 10;
 
 /// Fields whose names are compared with each other.
-const MOST_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// Fields that decide where a request goes and what it costs. Written twice, or in capitals that some readers pass over and
 /// others do not, two readers could pick differently.
@@ -96,14 +96,14 @@ impl<'b> Fields<'b> {
 
     /// A field as a value of its own, unless it is too long: a tree takes many times the memory of its text.
     pub fn value(&self, name: &str) -> Option<Value> {
-        let written = self.get(name).filter(|written| written.len() <= LONGEST_VALUE);
+        let written = self.get(name).filter(|written| written.len() <= MAX_VALUE);
         serde_json::from_str(written?).ok()
     }
 
     /// The text of the last message where it is one text and nothing else, and where the whole body says everything once, as far
     /// as that can be told at a glance.
     pub fn last_plain_text(&self) -> Option<Cow<'b, str>> {
-        if self.fields.len() > MOST_COMPARED {
+        if self.fields.len() > MAX_COMPARED {
             return None;
         }
         let mut text = None;
@@ -156,7 +156,7 @@ fn why_not(body: &[u8]) -> Refusal {
     match serde_json::from_slice::<IgnoredAny>(body) {
         Err(error) => Refusal::invalid_json(error),
         Ok(_) => {
-            let most = json::MOST_MEMBERS;
+            let most = json::MAX_MEMBERS;
             Refusal::invalid_json(format!(
                 "it must be an object of at most {most} fields, in UTF-8, with readable names"
             ))
@@ -184,14 +184,14 @@ mod tests {
 
     #[test]
     fn a_field_is_read_once_however_often_it_is_compared_and_not_at_all_when_it_is_long() {
-        let fits = format!("{{\"a\":\"{}\",\"b\":1}}", "x".repeat(LONGEST_VALUE - 2));
+        let fits = format!("{{\"a\":\"{}\",\"b\":1}}", "x".repeat(MAX_VALUE - 2));
         let fields = Fields::parse_object(fits.as_bytes()).unwrap();
         let is_there = |name| fields.compare(name, |value| value.is_some());
         assert!(is_there("a") && is_there("b") && !is_there("c"));
         let text = || fields.compare("a", |value| value.and_then(Value::as_str).map(str::as_ptr));
         assert_eq!(text(), text());
         assert_eq!(fields.compared.lock().len(), 3);
-        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST_VALUE - 1));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_VALUE - 1));
         assert!(Fields::parse_object(long.as_bytes()).unwrap().compare("a", |value| value.is_none()));
     }
 
@@ -209,7 +209,7 @@ mod tests {
             let fields = Fields::parse_object(body.as_bytes()).unwrap();
             assert_eq!(fields.last_plain_text().as_deref(), expected, "{body}");
         }
-        let many: String = (0..MOST_COMPARED).map(|number| format!("\"{number}\":0,")).collect();
+        let many: String = (0..MAX_COMPARED).map(|number| format!("\"{number}\":0,")).collect();
         let body = format!(r#"{{{many}"messages":[{{"role":"user","content":"a"}}]}}"#);
         assert!(Fields::parse_object(body.as_bytes()).unwrap().last_plain_text().is_none());
     }
@@ -220,8 +220,8 @@ mod tests {
             let fields: Vec<String> = (0..count).map(|number| format!("\"{number}\":0")).collect();
             format!("{{{}}}", fields.join(","))
         };
-        assert!(Fields::parse_object(object(json::MOST_MEMBERS).as_bytes()).is_ok());
-        let refusal = Fields::parse_object(object(json::MOST_MEMBERS + 1).as_bytes()).unwrap_err();
+        assert!(Fields::parse_object(object(json::MAX_MEMBERS).as_bytes()).is_ok());
+        let refusal = Fields::parse_object(object(json::MAX_MEMBERS + 1).as_bytes()).unwrap_err();
         assert!(refusal.message.contains("10000 fields"), "{}", refusal.message);
     }
 

@@ -18,7 +18,7 @@ pub fn is_internal(suffix: &str) -> bool {
 }
 
 /// How many headers that nobody reads are told of: guessing what was meant takes time.
-const MOST_UNKNOWN: usize = 8;
+const MAX_UNKNOWN: usize = 8;
 
 /// How headers begin that say where an account is.
 const PLACEMENT: &[&str] = &[
@@ -143,7 +143,7 @@ impl<'a> GatewayHeaders<'a> {
             }
             *slot = Some(value);
         }
-        unknown.truncate(MOST_UNKNOWN);
+        unknown.truncate(MAX_UNKNOWN);
         Ok(Self { unknown, ..found })
     }
 
@@ -251,8 +251,8 @@ impl<'a> GatewayHeaders<'a> {
 
     /// Whether translated answers keep to OpenAI's own fields, as far as the caller is concerned.
     pub fn is_strict(&self) -> bool {
-        let said = self.strict_openai_compliance.map(HeaderValue::as_bytes).unwrap_or_default();
-        !said.trim_ascii().eq_ignore_ascii_case(b"false")
+        let value = self.strict_openai_compliance.map(HeaderValue::as_bytes).unwrap_or_default();
+        !value.trim_ascii().eq_ignore_ascii_case(b"false")
     }
 
     /// The provider of an older client's `proxy openai`.

@@ -1,9 +1,9 @@
 //! JSON as it was written: where the members of an object stand, in one pass that checks the whole text and builds
 //! nothing. Reading one pass over every request and every answer is most of what the gateway itself spends on them.
 
-mod said_once;
+mod unique_keys;
 
-pub use said_once::{is_one_message, last_plain_text, says_all_once};
+pub use unique_keys::{is_one_message, last_plain_text, says_all_once};
 
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ impl<'t> Member<'t> {
 pub struct MalformedJson(pub usize);
 
 /// Members that an object may have. Nobody writes as many, and each costs more here than where it came from.
-pub const MOST_MEMBERS: usize = 10_000;
+pub const MAX_MEMBERS: usize = 10_000;
 
 /// The members of a text that is one object.
 pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, MalformedJson> {
@@ -61,7 +61,7 @@ pub fn members_of_text(text: &str) -> Result<Vec<Member<'_>>, MalformedJson> {
         scan.blank();
         let value = scan.at;
         scan.value()?;
-        if members.len() == MOST_MEMBERS {
+        if members.len() == MAX_MEMBERS {
             return Err(MalformedJson(value));
         }
         members.push(Member { key, value: &text[value..scan.at] });

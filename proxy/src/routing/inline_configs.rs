@@ -14,9 +14,9 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// Of one workspace; whoever sends more starts anew with its own, and pushes out nobody else's breakers.
-const MOST_OF_ONE: usize = 64;
+const MAX_PER_WORKSPACE: usize = 64;
 /// Of all together; beyond it the heaviest workspace of the heaviest organisation loses one for each that comes.
-const MOST: usize = 1024;
+const MAX_CONFIGS: usize = 1024;
 
 /// By tenant and text. Tenants do not share breakers. Copied whenever one is added, so a text is shared.
 type PlansByTenant = HashMap<Tenant, HashMap<Arc<str>, Arc<Plan>>>;
@@ -63,11 +63,11 @@ impl InlineConfigs {
             }
             let mut more = (**known).clone();
             let own = more.entry(tenant).or_default();
-            if own.len() >= MOST_OF_ONE {
+            if own.len() >= MAX_PER_WORKSPACE {
                 own.clear();
             }
             own.insert(key.clone(), plan.clone());
-            if more.values().map(HashMap::len).sum::<usize>() > MOST {
+            if more.values().map(HashMap::len).sum::<usize>() > MAX_CONFIGS {
                 forget_one(&mut more, &key);
             }
             Arc::new(more)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const DEFAULT_STATUSES: &[u16] = &[429, 500, 502, 503, 504, 529];
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// What a provider may ask for, at once and altogether. Whoever wants more is better left alone.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The tries of one target so far.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl Retries {
 
     fn wait(&mut self, rules: &Retry, outcome: &AttemptResult, chance: &mut dyn FnMut() -> f64) -> Option<Duration> {
         if let Some(asked) = outcome.retry_after.filter(|_| rules.use_retry_after_header && outcome.status == 429) {
-            let fits = asked < LONGEST_WAIT && self.obeyed + asked <= LONGEST_WAIT;
+            let fits = asked < MAX_WAIT && self.obeyed + asked <= MAX_WAIT;
             self.obeyed += asked;
             self.has_obeyed = true;
             return fits.then_some(asked);

@@ -8,7 +8,7 @@ use std::time::Instant;
 const FREE: f64 = 10.0;
 const FREE_PER_SECOND: f64 = 1.0;
 /// What a busy target can save up.
-const MOST: f64 = 100.0;
+const MAX_SAVED: f64 = 100.0;
 
 #[derive(Debug)]
 pub struct Budget {
@@ -31,7 +31,7 @@ impl Budget {
     /// A first try earns its share.
     pub fn earn(&self) {
         let mut saved = self.saved.lock();
-        saved.retries = (saved.retries + self.share).min(MOST);
+        saved.retries = (saved.retries + self.share).min(MAX_SAVED);
     }
 
     /// Whether one more retry may be made, which takes it.

@@ -6,9 +6,9 @@ use shared::config::Fault;
 use std::fmt::Write as _;
 
 /// Most that are named in the header; the rest is told by its number.
-const MOST: usize = 20;
+const MAX_WARNINGS: usize = 20;
 /// Longest text of one.
-const LONGEST: usize = 200;
+const MAX_TEXT: usize = 200;
 /// Beyond this nothing is added: heads of answers are short everywhere.
 const ROOM: usize = 4 << 10;
 
@@ -24,13 +24,13 @@ impl ConfigWarnings {
             return None;
         }
         let mut text = String::new();
-        for fault in faults.iter().take(MOST) {
+        for fault in faults.iter().take(MAX_WARNINGS) {
             let separator = if text.is_empty() { "" } else { "; " };
             let named = format!("{}: {}", fault.path, fault.message);
             let _ = write!(text, "{separator}{}", visible(&named));
         }
-        if faults.len() > MOST {
-            let _ = write!(text, "; and {} more", faults.len() - MOST);
+        if faults.len() > MAX_WARNINGS {
+            let _ = write!(text, "; and {} more", faults.len() - MAX_WARNINGS);
         }
         Some(Self { header: HeaderValue::try_from(text).ok()?, faults: faults.into() })
     }
@@ -49,7 +49,7 @@ pub fn joined(header: Option<HeaderValue>, text: &str) -> Option<HeaderValue> {
 
 /// Names of fields are the caller's, in whatever letters; a header has its own.
 fn visible(text: &str) -> String {
-    text.chars().take(LONGEST).map(|letter| if matches!(letter, ' '..='~') { letter } else { '?' }).collect()
+    text.chars().take(MAX_TEXT).map(|letter| if matches!(letter, ' '..='~') { letter } else { '?' }).collect()
 }
 
 #[cfg(test)]
@@ -77,6 +77,6 @@ mod tests {
             header = joined(header, &"x".repeat(5000));
         }
         assert!(header.unwrap().len() <= ROOM + 2);
-        assert_eq!(joined(None, &"x".repeat(100_000)).unwrap().len(), LONGEST);
+        assert_eq!(joined(None, &"x".repeat(100_000)).unwrap().len(), MAX_TEXT);
     }
 }

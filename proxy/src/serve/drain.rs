@@ -99,11 +99,11 @@ impl Drain {
             }
         }
         let is_stored = match &self.journal {
-            Some(journal) => journal.farewell().await,
+            Some(journal) => journal.ship_the_rest().await,
             None => true,
         };
         if is_stored {
-            self.limits.farewell().await;
+            self.limits.give_back_leases().await;
         }
         tracing::info!("left");
         std::process::exit(0);

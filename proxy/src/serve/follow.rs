@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-const LONGEST_WAIT: Duration = Duration::from_secs(3);
+const MAX_WAIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub struct Follow {
@@ -30,7 +30,7 @@ impl Follow {
     pub fn new(settings: &Settings, snapshot: Arc<Snapshot>, background: Handle, supervisor: Arc<Supervisor>) -> Self {
         let longest_wait = match settings.upgrade {
             true => Duration::from_secs(settings.process.upgrade_timeout_s),
-            false => LONGEST_WAIT,
+            false => MAX_WAIT,
         };
         let (database, settings) = (settings.database.clone(), settings.snapshot.clone());
         Self { snapshot, database, settings, background, longest_wait, supervisor }

@@ -119,7 +119,7 @@ impl Health {
     }
 
     /// The same for the port of the traffic.
-    pub fn told(self: Arc<Self>) -> Readiness {
+    pub fn readiness_check(self: Arc<Self>) -> Readiness {
         Arc::new(move || self.readiness())
     }
 

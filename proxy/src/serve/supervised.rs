@@ -52,10 +52,10 @@ where
 {
     async fn start(&self, shutdown: ShutdownWatch) {
         let start = self.start.clone();
-        let kept = self.supervisor.clone().keep(self.task, move || start(shutdown.clone()));
+        let supervised = self.supervisor.clone().keep(self.task, move || start(shutdown.clone()));
         match &self.on {
-            Some(handle) => run_on(handle, kept).await,
-            None => kept.await,
+            Some(handle) => run_on(handle, supervised).await,
+            None => supervised.await,
         }
     }
 }

@@ -21,9 +21,9 @@ use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
 
 /// Pingora's sender cuts the text off here.
-const LONGEST_TEXT: usize = 2048;
+const MAX_TEXT: usize = 2048;
 /// The kernel passes no more in one message.
-const MOST_SOCKETS: usize = 253;
+const MAX_SOCKETS: usize = 253;
 
 /// Starts when its dependencies are ready, and is ready itself when it has the sockets.
 pub struct TakeOver {
@@ -110,7 +110,7 @@ impl TakeOver {
 /// Whether Pingora can send so many sockets. It would cut their addresses off, and leave all the same.
 pub fn can_be_sent(addresses: &HashSet<String>) -> bool {
     let text: usize = addresses.iter().map(|address| address.len() + 1).sum();
-    text <= LONGEST_TEXT && addresses.len() <= MOST_SOCKETS
+    text <= MAX_TEXT && addresses.len() <= MAX_SOCKETS
 }
 
 async fn receive(listener: &UnixListener) -> io::Result<(String, Vec<OwnedFd>)> {
@@ -119,12 +119,12 @@ async fn receive(listener: &UnixListener) -> io::Result<(String, Vec<OwnedFd>)> 
 }
 
 fn message(stream: &UnixStream) -> io::Result<(String, Vec<OwnedFd>)> {
-    let mut text = [0; LONGEST_TEXT];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_SOCKETS))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let came = recvmsg(stream, &mut [IoSliceMut::new(&mut text)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    let mut text = [0; MAX_TEXT];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SOCKETS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let came = recvmsg(stream, &mut [IoSliceMut::new(&mut text)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
     let mut sockets = Vec::new();
-    for part in beside.drain() {
+    for part in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(some) = part {
             sockets.extend(some);
         }

@@ -124,8 +124,8 @@ struct Account<'a> {
 
 const REQUIRED: &str = "is required";
 /// Names, ids and scopes. Keys have a bound of their own.
-const LONGEST_TEXT: usize = 2048;
-const LONGEST_SECRET: usize = 32 << 10;
+const MAX_TEXT: usize = 2048;
+const MAX_SECRET: usize = 32 << 10;
 
 impl Account<'_> {
     /// Without the spaces around it; an empty one is none.
@@ -135,7 +135,7 @@ impl Account<'_> {
 
     fn text(&self, field: &'static str) -> Result<Option<&str>, BadAccount> {
         match self.raw(field) {
-            Some(text) if text.len() > LONGEST_TEXT || text.contains(char::is_control) => {
+            Some(text) if text.len() > MAX_TEXT || text.contains(char::is_control) => {
                 Err(BadAccount { field, problem: "is too long or has a control character" })
             }
             text => Ok(text),
@@ -149,7 +149,7 @@ impl Account<'_> {
     /// May have line ends, as private keys do.
     fn secret(&self, field: &'static str) -> Result<Option<Secret>, BadAccount> {
         match self.raw(field) {
-            Some(text) if text.len() > LONGEST_SECRET => Err(BadAccount { field, problem: "is too long" }),
+            Some(text) if text.len() > MAX_SECRET => Err(BadAccount { field, problem: "is too long" }),
             text => Ok(text.map(|text| text.to_owned().into())),
         }
     }

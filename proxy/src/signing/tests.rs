@@ -61,13 +61,13 @@ fn value<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
 /// Answers every request with the same text, and keeps what it was asked.
 async fn service(answer: impl Into<String>) -> (Server, Arc<Mutex<Vec<lab::Request>>>) {
     let (answer, asked) = (answer.into(), Arc::new(Mutex::new(Vec::new())));
-    let kept = asked.clone();
+    let cached = asked.clone();
     let server = Server::start(move |stream, _| {
-        let (answer, kept) = (answer.clone(), kept.clone());
+        let (answer, cached) = (answer.clone(), cached.clone());
         async move {
             let mut end = End::new(stream);
             while let Some(request) = end.request().await {
-                kept.lock().push(request);
+                cached.lock().push(request);
                 end.say(&answer).await;
             }
         }
@@ -345,6 +345,6 @@ fn the_requests_that_botocore_verifies_are_those_we_sign() {
     if std::env::var("GOLDEN").as_deref() == Ok("write") {
         std::fs::write(&path, &found).unwrap();
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == found, "{} differs; GOLDEN=write rewrites it. Found:\n{found}", path.display());
+    let cached = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(cached == found, "{} differs; GOLDEN=write rewrites it. Found:\n{found}", path.display());
 }

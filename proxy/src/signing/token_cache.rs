@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// All that are kept.
-const MOST: usize = 10_000;
+const MAX_TOKENS: usize = 10_000;
 /// What nobody asked for so long is no longer renewed.
 const UNUSED: Duration = Duration::from_secs(3600);
 const TICK: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ struct TokenEntry {
 
 impl TokenCache {
     pub fn new(login: CloudLogin, limit: Duration) -> Self {
-        Self { login, limit, most: MOST, entries: Mutex::default() }
+        Self { login, limit, most: MAX_TOKENS, entries: Mutex::default() }
     }
 
     /// Waits only when there is no token, and then for one fetch at most.

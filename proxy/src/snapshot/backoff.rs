@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// `failures` in a row so far, at least one; `random` from 0 to 1.
 pub fn delay(failures: u32, random: f64) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
-    let whole = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    let whole = FIRST.saturating_mul(1 << doublings).min(MAX_PAUSE);
     whole / 2 + (whole / 2).mul_f64(random.clamp(0.0, 1.0))
 }
 

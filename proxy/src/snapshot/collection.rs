@@ -30,7 +30,7 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
         Vec::new()
     }
     /// Whether requests can still use it. What is not kept is as if it were deleted.
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         true
     }
     /// Takes over from the row that it replaces what must outlive the change.
@@ -238,7 +238,7 @@ struct IncomingRows<'a, T: Tracked> {
 
 impl<T: Tracked> IncomingRows<'_, T> {
     fn push(&mut self, mut row: T) {
-        if !row.is_kept() {
+        if !row.is_live() {
             self.gone.push(row.id());
             return;
         }

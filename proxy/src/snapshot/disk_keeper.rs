@@ -63,8 +63,8 @@ impl DiskKeeper {
     async fn keep(&mut self) {
         let view = self.snapshot.view();
         let (folder, written) = (Arc::clone(&self.folder), self.written);
-        let kept = compute(move || keep(&folder, &view, written)).await;
-        match kept {
+        let written_view = compute(move || keep(&folder, &view, written)).await;
+        match written_view {
             Ok(Ok(written)) => self.written = written,
             Ok(Err(error)) => tracing::warn!(%error, "the snapshot's disk copy could not be written"),
             Err(error) => tracing::error!(%error, "writing the snapshot's disk copy failed"),

@@ -38,7 +38,7 @@ impl Tracked for Guardrail {
         vec![GuardrailKey::Slug(self.organisation_id, self.slug.clone())]
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.is_active()
     }
 }

@@ -11,7 +11,7 @@ const SMALL: usize = 1024;
 pub struct ListPool {
     lists: HashSet<Arc<[String]>>,
     /// How many were left by the last look.
-    kept: usize,
+    live: usize,
 }
 
 impl ListPool {
@@ -21,9 +21,9 @@ impl ListPool {
             *list = Arc::clone(held);
             return;
         }
-        if self.lists.len() >= SMALL.max(self.kept * 2) {
+        if self.lists.len() >= SMALL.max(self.live * 2) {
             self.lists.retain(|list| Arc::strong_count(list) > 1);
-            self.kept = self.lists.len();
+            self.live = self.lists.len();
         }
         self.lists.insert(Arc::clone(list));
     }

@@ -23,13 +23,13 @@ use uuid::Uuid;
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 pub(crate) const MAX_OF_WORKSPACE: usize = 8 << 20;
 /// What a version takes beside its texts, of which there are three: as written, and parsed twice.
-const LEAST: usize = 4 << 10;
+const VERSION_OVERHEAD: usize = 4 << 10;
 /// Requests that wait for a version, of all and of one workspace; more are told to come again.
 const MAX_WAITING: usize = 256;
 const MAX_WAITING_OF_WORKSPACE: usize = 8;
 /// That a version does not exist is remembered so long, of so many.
 const ABSENCE: Duration = Duration::from_secs(10);
-const MOST_ABSENT: usize = 4096;
+const MAX_ABSENT: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Which version, of what and of whom.
@@ -103,7 +103,7 @@ pub struct VersionAsk<T> {
 }
 
 pub struct VersionStore<T> {
-    kept: Mutex<KeptVersions<T>>,
+    cache: Mutex<VersionCache<T>>,
     /// Places of those who wait.
     waiting: Arc<TenantShare>,
     /// What nobody has.
@@ -151,11 +151,11 @@ impl<T: Fetchable> VersionStore<T> {
         let (ask, asked) = mpsc::channel(MAX_WAITING);
         let rule = ShareRule { least: 1, workspace: MAX_WAITING_OF_WORKSPACE, ..ShareRule::REFUSING };
         let waiting = TenantShare::new(MAX_WAITING, rule);
-        Self { kept: Mutex::default(), waiting, absent: Mutex::default(), ask, asked: tokio::sync::Mutex::new(asked) }
+        Self { cache: Mutex::default(), waiting, absent: Mutex::default(), ask, asked: tokio::sync::Mutex::new(asked) }
     }
 
     pub fn find(&self, place: &VersionPlace) -> Option<Arc<T>> {
-        self.kept.lock().find(place)
+        self.cache.lock().find(place)
     }
 
     pub async fn fetch(&self, place: VersionPlace) -> Result<Arc<T>, NotFetched> {
@@ -163,9 +163,9 @@ impl<T: Fetchable> VersionStore<T> {
             return Err(NotFetched::Missing);
         }
         let _waiting = self.waiting.hold(place.tenant(), 1).map_err(|_| NotFetched::Away)?;
-        let (tell, told) = oneshot::channel();
+        let (tell, answered) = oneshot::channel();
         self.ask.try_send(VersionAsk { place, tell }).map_err(|_| NotFetched::Away)?;
-        match tokio::time::timeout(PATIENCE, told).await {
+        match tokio::time::timeout(PATIENCE, answered).await {
             Ok(Ok(fetched)) => fetched,
             _ => Err(NotFetched::Away),
         }
@@ -177,7 +177,7 @@ impl<T: Fetchable> VersionStore<T> {
         }
         // Somebody else may have asked for the same.
         let fetched = match self.find(&ask.place) {
-            Some(kept) => Ok(kept),
+            Some(cached) => Ok(cached),
             None => match tokio::time::timeout(PATIENCE, read::<T>(client, &ask.place)).await {
                 Ok(Ok(Some(version))) => Ok(self.keep(&ask.place, version)),
                 Ok(Ok(None)) => {
@@ -199,16 +199,16 @@ impl<T: Fetchable> VersionStore<T> {
 
     fn note_absent(&self, place: &VersionPlace) {
         let mut absent = self.absent.lock();
-        if absent.len() >= MOST_ABSENT {
+        if absent.len() >= MAX_ABSENT {
             absent.clear();
         }
         absent.insert((place.owner, place.key), Instant::now());
     }
 
     fn keep(&self, place: &VersionPlace, version: T) -> Arc<T> {
-        let bytes = version.bytes() + LEAST;
+        let bytes = version.bytes() + VERSION_OVERHEAD;
         let version = Arc::new(version);
-        self.kept.lock().keep(place, version.clone(), bytes);
+        self.cache.lock().keep(place, version.clone(), bytes);
         version
     }
 }
@@ -243,28 +243,28 @@ async fn read<T: Fetchable>(client: &Client, place: &VersionPlace) -> Result<Opt
     }
 }
 
-pub(crate) struct KeptVersions<T> {
-    versions: HashMap<(Uuid, VersionKey), KeptVersion<T>>,
+pub(crate) struct VersionCache<T> {
+    versions: HashMap<(Uuid, VersionKey), CachedVersion<T>>,
     /// Their bytes.
     share: Arc<TenantShare>,
     /// Counts uses.
     clock: u64,
 }
 
-struct KeptVersion<T> {
+struct CachedVersion<T> {
     version: Arc<T>,
     revision: String,
     used: u64,
     held: Holding,
 }
 
-impl<T> Default for KeptVersions<T> {
+impl<T> Default for VersionCache<T> {
     fn default() -> Self {
         Self { versions: HashMap::new(), share: TenantShare::new(MAX_BYTES, ShareRule::EVICTING), clock: 0 }
     }
 }
 
-impl<T> KeptVersions<T> {
+impl<T> VersionCache<T> {
     fn find(&mut self, place: &VersionPlace) -> Option<Arc<T>> {
         let known = self.versions.get_mut(&(place.owner, place.key))?;
         if known.revision != place.revision {
@@ -288,18 +288,18 @@ impl<T> KeptVersions<T> {
         {}
         self.clock += 1;
         let (held, revision) = (self.share.hold_anyway(tenant, bytes), place.revision.clone());
-        self.versions.insert(key, KeptVersion { version, revision, used: self.clock, held });
+        self.versions.insert(key, CachedVersion { version, revision, used: self.clock, held });
     }
 
     fn forget_oldest(&mut self, tenant: Tenant) -> bool {
-        let own = self.versions.iter().filter(|(_, kept)| kept.held.tenant() == tenant);
-        let oldest = own.min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key);
+        let own = self.versions.iter().filter(|(_, cached)| cached.held.tenant() == tenant);
+        let oldest = own.min_by_key(|(_, cached)| cached.used).map(|(key, _)| *key);
         oldest.is_some_and(|key| self.versions.remove(&key).is_some())
     }
 }
 
 #[cfg(test)]
-impl<T: Default> KeptVersions<T> {
+impl<T: Default> VersionCache<T> {
     fn test_place(tenant: Tenant, number: u32) -> VersionPlace {
         let owner = Uuid::from_u128(tenant.workspace.as_u128() << 32 | u128::from(number));
         VersionPlace {
@@ -336,38 +336,38 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_longest_goes_first_and_only_of_the_same_workspace() {
-        let mut kept = KeptVersions::default();
-        kept.keep(&place(9, 99, ""), Arc::new(0), MAX_OF_WORKSPACE);
+        let mut cached = VersionCache::default();
+        cached.keep(&place(9, 99, ""), Arc::new(0), MAX_OF_WORKSPACE);
         for owner in 1..=4 {
-            kept.keep(&place(2, owner, ""), Arc::new(owner), MAX_OF_WORKSPACE / 4);
+            cached.keep(&place(2, owner, ""), Arc::new(owner), MAX_OF_WORKSPACE / 4);
         }
-        assert!(kept.find(&place(2, 1, "")).is_some());
-        kept.keep(&place(2, 5, ""), Arc::new(5), MAX_OF_WORKSPACE / 4);
-        let left: Vec<u128> = (1..=5).filter(|owner| kept.find(&place(2, *owner, "")).is_some()).collect();
+        assert!(cached.find(&place(2, 1, "")).is_some());
+        cached.keep(&place(2, 5, ""), Arc::new(5), MAX_OF_WORKSPACE / 4);
+        let left: Vec<u128> = (1..=5).filter(|owner| cached.find(&place(2, *owner, "")).is_some()).collect();
         assert_eq!(left, [1, 3, 4, 5]);
-        assert!(kept.find(&place(9, 99, "")).is_some());
-        assert_eq!(kept.share.used(), 2 * MAX_OF_WORKSPACE);
+        assert!(cached.find(&place(9, 99, "")).is_some());
+        assert_eq!(cached.share.used(), 2 * MAX_OF_WORKSPACE);
     }
 
     #[test]
     fn all_workspaces_together_keep_no_more_than_there_is_room_for() {
-        let mut kept = KeptVersions::default();
+        let mut cached = VersionCache::default();
         for workspace in 1..=20 {
-            kept.keep(&place(workspace, workspace, ""), Arc::new(()), MAX_OF_WORKSPACE);
+            cached.keep(&place(workspace, workspace, ""), Arc::new(()), MAX_OF_WORKSPACE);
         }
-        assert_eq!(kept.share.used(), MAX_BYTES);
-        assert_eq!(kept.versions.len(), MAX_BYTES / MAX_OF_WORKSPACE);
-        kept.keep(&place(1, 1, ""), Arc::new(()), MAX_OF_WORKSPACE + 1);
-        assert!(kept.find(&place(1, 1, "")).is_none(), "what is too large is not kept");
+        assert_eq!(cached.share.used(), MAX_BYTES);
+        assert_eq!(cached.versions.len(), MAX_BYTES / MAX_OF_WORKSPACE);
+        cached.keep(&place(1, 1, ""), Arc::new(()), MAX_OF_WORKSPACE + 1);
+        assert!(cached.find(&place(1, 1, "")).is_none(), "what is too large is not kept");
     }
 
     #[test]
     fn what_was_fetched_before_a_change_is_not_found_after_it() {
-        let mut kept = KeptVersions::default();
-        kept.keep(&place(2, 1, "7"), Arc::new(()), LEAST);
-        assert!(kept.find(&place(2, 1, "7")).is_some());
-        assert!(kept.find(&place(2, 1, "8")).is_none());
-        kept.keep(&place(2, 1, "8"), Arc::new(()), LEAST);
-        assert_eq!((kept.versions.len(), kept.share.used()), (1, LEAST));
+        let mut cached = VersionCache::default();
+        cached.keep(&place(2, 1, "7"), Arc::new(()), VERSION_OVERHEAD);
+        assert!(cached.find(&place(2, 1, "7")).is_some());
+        assert!(cached.find(&place(2, 1, "8")).is_none());
+        cached.keep(&place(2, 1, "8"), Arc::new(()), VERSION_OVERHEAD);
+        assert_eq!((cached.versions.len(), cached.share.used()), (1, VERSION_OVERHEAD));
     }
 }

@@ -222,8 +222,8 @@ impl Observer {
             }
         }
         let facts = facts(request, routing, answer.head_after, status, error_code);
-        let told_costs = self.tariff.as_deref().filter(|_| self.tells_costs && includes_cost);
-        let cost = log.settle(&RecordFacts { record_id, ..facts }, admission, told_costs);
+        let client_tariff = self.tariff.as_deref().filter(|_| self.tells_costs && includes_cost);
+        let cost = log.settle(&RecordFacts { record_id, ..facts }, admission, client_tariff);
         answer.cost = answer.cost.take().or(cost);
     }
 

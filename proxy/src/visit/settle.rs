@@ -2,12 +2,12 @@
 //! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
 
 mod attempt;
+mod client_cost;
 mod deprecated_model;
 mod look_up;
 mod own_call;
 mod paid_route;
 mod record;
-mod told_cost;
 
 use super::{AnswerCost, CacheUse, PaidAnswer};
 use crate::admission::{Admission, Tariff};
@@ -34,7 +34,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 pub use own_call::OwnCallRecord;
 pub use paid_route::PaidRoute;
 use pingora_http::{RequestHeader, ResponseHeader};
-use record::said;
+use record::caller_headers;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -46,7 +46,7 @@ pub struct Log {
     method: Method,
     uri: Uri,
     /// What the client's SDK says of itself, and where the call belongs in its trace.
-    said: Vec<(&'static str, HeaderValue)>,
+    caller_headers: Vec<(&'static str, HeaderValue)>,
     config: Option<LoggedConfig>,
     mode: Mode,
     metadata: Option<String>,
@@ -85,7 +85,7 @@ impl RecordCopies {
 }
 
 /// So much of a relayed body is kept until its answer has said what it used.
-const KEPT_BEGINNING: u64 = 16 << 10;
+const MAX_BEGINNING: u64 = 16 << 10;
 
 /// What a response of a session was promised.
 type ResponsePromise = Option<Box<Admission>>;
@@ -131,7 +131,7 @@ impl Log {
             caller: caller.clone(),
             method: head.method.clone(),
             uri: head.uri.clone(),
-            said: said(head, headers),
+            caller_headers: caller_headers(head, headers),
             config: None,
             mode: Mode::Single,
             metadata: None,
@@ -212,7 +212,7 @@ impl Log {
         if let Some(attempt) = self.attempt.as_mut().filter(|_| self.received_bytes == 0) {
             attempt.model = attempt.model.take().or_else(|| usage::native_model::in_body(piece));
         }
-        if self.received_bytes < KEPT_BEGINNING {
+        if self.received_bytes < MAX_BEGINNING {
             self.beginning.push(piece.clone());
         }
         self.received_bytes += piece.len() as u64;
@@ -235,9 +235,9 @@ impl Log {
     }
 
     /// What guardrails said so far.
-    pub fn checked(&mut self, said: HookLog) {
-        self.hook_results = Some(bounded_results(said.results));
-        self.late = said.late;
+    pub fn checked(&mut self, hook_log: HookLog) {
+        self.hook_results = Some(bounded_results(hook_log.results));
+        self.late = hook_log.late;
     }
 
     /// What they said until now, as JSON.
@@ -497,7 +497,7 @@ impl Log {
         began: Instant,
         admission: Option<&mut Admission>,
     ) {
-        let Some(mut other) = self.attempt.as_ref().map(Attempt::beside) else { return };
+        let Some(mut other) = self.attempt.as_ref().map(Attempt::sibling) else { return };
         other.began = began;
         if let Some(paid) = paid {
             other.pays(paid);
@@ -545,7 +545,7 @@ impl Log {
         mut self: Box<Self>,
         facts: &RecordFacts<'_>,
         admission: Option<Box<Admission>>,
-        told_costs: Option<&Tariff>,
+        client_tariff: Option<&Tariff>,
     ) -> Option<AnswerCost> {
         let mut attempt = self.attempt.take();
         if let Some(attempt) = &mut attempt {
@@ -562,7 +562,7 @@ impl Log {
         let guess = self.write(facts, facts.record_id, attempt.as_mut(), times, charges);
         let streamed =
             attempt.as_mut().filter(|attempt| attempt.row.is_some() && attempt.is_stream && !attempt.is_relayed);
-        let cost = streamed.zip(told_costs).map(|(attempt, tariff)| attempt.price(guess, tariff));
+        let cost = streamed.zip(client_tariff).map(|(attempt, tariff)| attempt.price(guess, tariff));
         match (admission, &attempt) {
             (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess, facts.status)),
             (Some(admission), _) => admission.give_back(),

@@ -48,7 +48,7 @@ impl Visit {
         let reason = own_reason(head);
         let (empty, ()) = http::Response::new(()).into_parts();
         let mut parts: Parts = std::mem::replace(head, empty.into()).into();
-        self.stamp_beside(&mut parts.headers);
+        self.stamp_relayed_headers(&mut parts.headers);
         if is_provider {
             drop_own_cookies(&mut parts.headers);
         }
@@ -59,7 +59,7 @@ impl Visit {
         }
     }
 
-    fn stamp_beside(&mut self, headers: &mut HeaderMap) {
+    fn stamp_relayed_headers(&mut self, headers: &mut HeaderMap) {
         headers.reserve(STAMPS);
         let has_limits = headers.keys().any(|name| name.as_str().starts_with(LIMITS));
         let has_timing = headers.contains_key(&SERVER_TIMING);
@@ -161,10 +161,10 @@ fn own_reason(head: &ResponseHeader) -> Option<String> {
 
 /// With what the target could not be told.
 fn warnings(routing: &RoutingState) -> Option<HeaderValue> {
-    let told = routing.warnings.clone();
+    let warnings = routing.warnings.clone();
     match &routing.dropped {
-        None => told,
-        Some(names) => joined(told, &format!("not sent, as the provider's format has no place for it: {names}")),
+        None => warnings,
+        Some(names) => joined(warnings, &format!("not sent, as the provider's format has no place for it: {names}")),
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn what_was_dropped_stands_beside_what_was_ignored() {
-        let told = |warning: Option<&str>, dropped: &[&str]| {
+        let warnings = |warning: Option<&str>, dropped: &[&str]| {
             let mut visit = Visit::begin();
             warning.into_iter().for_each(|text| visit.routing.warn(text));
             visit.drops(&dropped.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
@@ -240,9 +240,9 @@ mod tests {
             head.get("x-gateway-warnings").map(|value| value.to_str().unwrap().to_owned())
         };
         let dropped = "not sent, as the provider's format has no place for it: n, seed";
-        assert_eq!(told(None, &[]), None);
-        assert_eq!(told(None, &["n", "seed"]).as_deref(), Some(dropped));
-        assert_eq!(told(Some("a: b"), &["n", "seed"]), Some(format!("a: b; {dropped}")));
+        assert_eq!(warnings(None, &[]), None);
+        assert_eq!(warnings(None, &["n", "seed"]).as_deref(), Some(dropped));
+        assert_eq!(warnings(Some("a: b"), &["n", "seed"]), Some(format!("a: b; {dropped}")));
     }
 
     #[test]

@@ -42,11 +42,11 @@ impl Engine {
         &self,
         head: &RequestHeader,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         read: ReadBody<'_>,
     ) -> Result<(), Refusal> {
-        let family = errand.endpoint.family();
-        let wanted = self.admitter.wanted(visit, &errand.caller, &errand.metadata, Some(family));
+        let family = request.endpoint.family();
+        let wanted = self.admitter.wanted(visit, &request.caller, &request.metadata, Some(family));
         if wanted.is_empty() {
             return Ok(());
         }
@@ -54,18 +54,18 @@ impl Engine {
         let mut amounts = Amounts::default();
         if needs.tokens {
             let provider = visit.routing.prompt_provider().cloned();
-            amounts = self.amounts_of_all(head, provider.as_ref(), errand, read, needs).await?;
+            amounts = self.amounts_of_all(head, provider.as_ref(), request, read, needs).await?;
         }
         self.admitter.reserve(visit, &wanted, amounts, false).await
     }
 
     /// Before another call of a request whose last one was paid: strict budgets must have as much again.
-    pub(super) async fn admit_again(&self, visit: &mut Visit, errand: &EngineRequest) -> Result<(), Refusal> {
+    pub(super) async fn admit_again(&self, visit: &mut Visit, request: &EngineRequest) -> Result<(), Refusal> {
         let Some(amounts) = visit.observer.admission.as_ref().and_then(|admission| admission.owed()) else {
             return Ok(());
         };
-        let family = Some(errand.endpoint.family());
-        let wanted = self.admitter.wanted(visit, &errand.caller, &errand.metadata, family);
+        let family = Some(request.endpoint.family());
+        let wanted = self.admitter.wanted(visit, &request.caller, &request.metadata, family);
         self.admitter.reserve_again(visit, &wanted, amounts).await
     }
 
@@ -111,20 +111,20 @@ impl Engine {
         &self,
         head: &RequestHeader,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         (target, model): (&Target, Option<&str>),
         read: ReadBody<'_>,
         edits: Option<&Edits>,
     ) -> Result<(), Refusal> {
-        let family = errand.endpoint.family();
-        let wanted = self.admitter.wanted_of(visit, &errand.caller, &errand.metadata, Some(family), target, model);
+        let family = request.endpoint.family();
+        let wanted = self.admitter.wanted_of(visit, &request.caller, &request.metadata, Some(family), target, model);
         if wanted.is_empty() {
             return Ok(());
         }
         let needs = Needs::for_limits(&wanted);
         let mut amounts = Amounts::default();
         if needs.tokens {
-            let sent = SentBody::new(read.text, read.fields, edits).at(errand.endpoint).with_headers(&head.headers);
+            let sent = SentBody::new(read.text, read.fields, edits).at(request.endpoint).with_headers(&head.headers);
             amounts = self.admitter.amounts(family, &sent, needs, Some((target, model))).await;
         }
         self.admitter.reserve(visit, &wanted, amounts, true).await
@@ -168,14 +168,14 @@ impl Engine {
         &self,
         head: &RequestHeader,
         prompt_provider: Option<&HeaderValue>,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         read: ReadBody<'_>,
         needs: Needs,
     ) -> Result<Amounts, Refusal> {
-        let family = errand.endpoint.family();
-        let tenant = errand.caller.tenant();
-        if let Some(target) = &errand.first {
-            let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint).with_headers(&head.headers);
+        let family = request.endpoint.family();
+        let tenant = request.caller.tenant();
+        if let Some(target) = &request.first {
+            let sent = SentBody::new(read.text, read.fields, None).at(request.endpoint).with_headers(&head.headers);
             let model = read.fields.text("model");
             let learnt = match target.provider.row.inference_profiles {
                 None => None,
@@ -191,9 +191,9 @@ impl Engine {
                 // For the models of all targets together.
                 let latest = Instant::now() + LEARNING;
                 for PossibleTarget { leaf, target, model } in
-                    self.possible(head, prompt_provider, errand, read.fields)?
+                    self.possible(head, prompt_provider, request, read.fields)?
                 {
-                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
+                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(request.endpoint);
                     let sent = sent.with_headers(&head.headers);
                     let learnt = Box::pin(self.with_foundation(&target, model.as_deref(), tenant, Some(latest))).await;
                     let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
@@ -201,8 +201,8 @@ impl Engine {
                 }
             }
             false => {
-                for leaf in errand.plan.leaves() {
-                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
+                for leaf in request.plan.leaves() {
+                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(request.endpoint);
                     add(self.admitter.amounts(family, &sent, needs, None).await);
                 }
             }
@@ -215,17 +215,17 @@ impl Engine {
         &self,
         head: &RequestHeader,
         prompt_provider: Option<&HeaderValue>,
-        errand: &'e EngineRequest,
+        request: &'e EngineRequest,
         fields: &Fields<'_>,
     ) -> Result<Vec<PossibleTarget<'e>>, Refusal> {
         let asked = fields.text("model");
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
         let headers = headers.or_provider(prompt_provider);
         let resolver = self.router.resolver(Utc::now());
-        let targets = errand.plan.leaves().filter_map(|leaf| {
+        let targets = request.plan.leaves().filter_map(|leaf| {
             let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
             let model = own.or_else(|| asked.as_deref().map(str::to_owned));
-            let resolved = resolver.resolve(leaf, &headers, &errand.caller, model.as_deref()).ok()?;
+            let resolved = resolver.resolve(leaf, &headers, &request.caller, model.as_deref()).ok()?;
             Some(PossibleTarget { leaf, target: resolved.target, model: resolved.model.or(model) })
         });
         Ok(targets.collect())

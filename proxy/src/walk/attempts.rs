@@ -10,9 +10,9 @@ use super::guard::GuardedTarget;
 use super::look_up::{LookUp, LookedUp};
 use super::prompt_call;
 use super::repair::repaired;
-use super::translate::{KeptTranslation, TranslationInputs, is_counted_here};
+use super::translate::{ReusableTranslation, TranslationInputs, is_counted_here};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside};
+use crate::answer::{self, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, with_heartbeats};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
@@ -41,37 +41,37 @@ impl Engine {
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        errand: &mut EngineRequest,
+        request: &mut EngineRequest,
     ) -> Ended {
-        let takes_forms = errand.endpoint.takes_forms();
+        let takes_forms = request.endpoint.takes_forms();
         let most = match () {
             () if takes_forms => MAX_HELD,
-            () if errand.prompt.is_some() => prompt_call::LARGEST,
+            () if request.prompt.is_some() => prompt_call::MAX_SIZE,
             () => usize::MAX,
         };
         let max_bytes = self.body_limits.max_bytes.min(most);
-        let bounds = self.body_limits.bounds(max_bytes, errand.caller.tenant());
+        let bounds = self.body_limits.bounds(max_bytes, request.caller.tenant());
         let body = match receive(client, &bounds).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Ended::ClientGone,
             Err(NotReceived::Refused(refusal)) => return refused(refusal),
         };
-        errand.form = match takes_forms.then(|| Form::from_request(&client.head().headers, &body.bytes)) {
+        request.form = match takes_forms.then(|| Form::from_request(&client.head().headers, &body.bytes)) {
             None => None,
             Some(Ok(form)) => form,
             Some(Err(refusal)) => return refused(refusal),
         };
-        let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
+        let text = request.form.as_ref().map_or(&body.bytes, Form::json).clone();
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);
-            if errand.form.is_some() {
+            if request.form.is_some() {
                 log.uploads(&body.bytes);
             }
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.tenant());
-        let completed = match errand.prompt.is_some() {
-            true => Some(Box::pin(self.run_prompt(visit, errand, text.clone(), &mut share)).await),
-            false => errand
+        let mut share = MemoryShare::none(&self.body_limits.memory, request.caller.tenant());
+        let completed = match request.prompt.is_some() {
+            true => Some(Box::pin(self.run_prompt(visit, request, text.clone(), &mut share)).await),
+            false => request
                 .native
                 .as_ref()
                 .map(|native| share.grow(text.len()).map_err(Refusal::from).and_then(|()| native.complete(&text))),
@@ -86,14 +86,14 @@ impl Engine {
         let outcome = match Fields::parse_object(&text) {
             Ok(fields) => {
                 visit.request.parsed_after = Some(visit.request.started.elapsed());
-                add_user(&mut errand.metadata, &fields);
+                add_user(&mut request.metadata, &fields);
                 if let Some(log) = &mut visit.observer.log {
-                    log.describe(&errand.metadata);
+                    log.describe(&request.metadata);
                     log.asked(&text);
                 }
                 let read = ReadBody { text: &text, fields: &fields };
-                match self.admit(client.head(), visit, errand, read).await {
-                    Ok(()) => self.attempts(client, visit, errand, &text, &fields, &mut guarded).await,
+                match self.admit(client.head(), visit, request, read).await {
+                    Ok(()) => self.attempts(client, visit, request, &text, &fields, &mut guarded).await,
                     Err(refusal) => Err(refused(refusal)),
                 }
             }
@@ -125,35 +125,35 @@ impl Engine {
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         body: &Bytes,
         fields: &Fields<'_>,
         guarded: &mut Option<Box<GuardedTarget>>,
     ) -> Result<HeldAnswer, Ended> {
-        let facts = known(errand, fields, client.head());
-        let retry = errand.retry.as_ref();
+        let facts = known(request, fields, client.head());
+        let retry = request.retry.as_ref();
         let mut chance = rand::random::<f64>;
-        let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
+        let begun = Course::begin_retrying(&request.plan, retry, &mut moment(facts, &request.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
-        let mut kept = None;
-        let defaults = if errand.is_own { None } else { self.router.guards.defaults(&errand.caller) };
+        let mut reusable = None;
+        let defaults = if request.is_own { None } else { self.router.guards.defaults(&request.caller) };
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
-            fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
+            fields.is_true("stream") && request.frames().is_none_or(|frames| frames == StreamFrames::Events);
         loop {
             let leaf = course.leaf();
             visit.routing.option = course.node().option.clone();
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
-            visit.routing.prompt = errand.prompt.as_ref().and_then(|call| call.run.clone());
+            visit.routing.prompt = request.prompt.as_ref().and_then(|call| call.run.clone());
             let tried = match &leaf.prompt_id {
                 Some(reference) => {
-                    let to = &mut kept;
+                    let to = &mut reusable;
                     Box::pin(self.try_prompted(
                         client,
                         visit,
-                        errand,
+                        request,
                         leaf,
                         reference,
                         body,
@@ -164,20 +164,20 @@ impl Engine {
                     .await
                 }
                 None => {
-                    let passed = match self.guards_at(errand, leaf, defaults.as_ref()) {
+                    let passed = match self.guards_at(request, leaf, defaults.as_ref()) {
                         None => Ok((None, None)),
                         Some(set) => {
                             let (read, headers) = (ReadBody { text: body, fields }, &client.head().headers);
-                            self.pass_guards(headers, visit, errand, leaf, read, body, set, guarded).await
+                            self.pass_guards(headers, visit, request, leaf, read, body, set, guarded).await
                         }
                     };
                     match passed {
                         Ok((along, None)) => {
-                            self.try_target(client, visit, errand, leaf, body, fields, along, &mut kept).await
+                            self.try_target(client, visit, request, leaf, body, fields, along, &mut reusable).await
                         }
                         Ok((along, Some(changed))) => {
-                            let to = &mut kept;
-                            Box::pin(self.try_changed(client, visit, errand, leaf, changed, along, to)).await
+                            let to = &mut reusable;
+                            Box::pin(self.try_changed(client, visit, request, leaf, changed, along, to)).await
                         }
                         Err(denied) => *denied,
                     }
@@ -188,8 +188,8 @@ impl Engine {
                 return tried;
             }
             let outcome = outcome(&tried, visit.routing.deadline);
-            let facts = known(errand, fields, client.head());
-            let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
+            let facts = known(request, fields, client.head());
+            let next = course.after(&outcome, &mut moment(facts, &request.caller, &mut rand::random::<f64>));
             let retries_so_far = std::mem::replace(&mut visit.routing.retries, course.retry_count());
             let provider = visit.routing.provider_number;
             // An answer that is delivered is counted on its way.
@@ -222,9 +222,9 @@ impl Engine {
                 }
             };
             self.calls.set_aside(provider, tried.map_err(NotCalled::Ended));
-            self.admit_again(visit, errand).await.map_err(refused)?;
+            self.admit_again(visit, request).await.map_err(refused)?;
             if !wait.is_zero() {
-                beside(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
+                with_heartbeats(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
             }
         }
     }
@@ -237,19 +237,19 @@ impl Engine {
         &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         leaf: &Leaf,
         body: &Bytes,
         fields: &Fields<'_>,
         guarded: Option<&Arc<GuardedCall>>,
-        kept: &mut Option<Box<KeptTranslation<'e>>>,
+        reusable: &mut Option<Box<ReusableTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let mut asked_for = requested_model(leaf, fields);
         let names_none = asked_for.is_none();
-        let endpoint = errand.endpoint;
+        let endpoint = request.endpoint;
         let family = endpoint.family();
         let resolved;
-        let (target, model) = match &errand.first {
+        let (target, model) = match &request.first {
             Some(target) => {
                 asked_for = asked_for.or_else(|| default_model(target, family, leaf, fields));
                 (target, None)
@@ -258,7 +258,7 @@ impl Engine {
                 let headers = GatewayHeaders::from_headers(&client.head().headers, &self.aliases).map_err(refused)?;
                 let headers = headers.or_provider(visit.routing.prompt_provider());
                 let resolver = self.router.resolver(Utc::now());
-                let resolve = |model: Option<&str>| resolver.resolve(leaf, &headers, &errand.caller, model);
+                let resolve = |model: Option<&str>| resolver.resolve(leaf, &headers, &request.caller, model);
                 let mut found = resolve(asked_for.as_deref()).map_err(refused)?;
                 if names_none && let Some(model) = default_model(&found.target, family, leaf, fields) {
                     // Whether it may be used is asked as for any other.
@@ -271,24 +271,24 @@ impl Engine {
         };
         visit.routing.provider = Some(target.provider.label.clone());
         let named = model.or(asked_for.as_deref());
-        let tenant = errand.caller.tenant();
+        let tenant = request.caller.tenant();
         let learnt = match target.provider.row.inference_profiles {
             None => None,
             Some(_) => {
                 let deadline = visit.routing.deadline;
-                beside(client, visit, Box::pin(self.with_foundation(target, named, tenant, deadline))).await?
+                with_heartbeats(client, visit, Box::pin(self.with_foundation(target, named, tenant, deadline))).await?
             }
         };
         let target = learnt.as_deref().unwrap_or(target);
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
-        let turn = Turn::for_target(target, &errand.caller.workspace, errand.batch.is_some());
+        let turn = Turn::for_target(target, &request.caller.workspace, request.batch.is_some());
         // What a person pays for is nobody else's answer.
-        let caching = self.caching(visit, errand, leaf, fields, guarded).filter(|_| target.own_bearer.is_none());
+        let caching = self.caching(visit, request, leaf, fields, guarded).filter(|_| target.own_bearer.is_none());
         let mut permit = None;
         let (mut has_entered, mut is_early) = (caching.is_none(), false);
         if has_entered {
-            permit = self.enter_target(client, visit, errand, leaf, (target, named), read, turn).await?;
+            permit = self.enter_target(client, visit, request, leaf, (target, named), read, turn).await?;
         }
         let mut edited = leaf.edits.apply(body, fields, target.deployment().or(model));
         if names_none && let Some(named) = named {
@@ -313,12 +313,13 @@ impl Engine {
             });
         }
         let is_native = endpoint.native_route().is_some();
-        let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
-        if !is_kept {
+        let is_reusable =
+            reusable.as_ref().is_some_and(|reusable| reusable.is_for(&visit.routing.option, target, named, body));
+        if !is_reusable {
             // What was written for another is given back first.
-            *kept = None;
+            *reusable = None;
         }
-        if !is_kept && (is_native || row.native_path(family).is_none()) {
+        if !is_reusable && (is_native || row.native_path(family).is_none()) {
             let request_id = visit.id().to_owned();
             let asked = TranslationInputs {
                 endpoint,
@@ -326,9 +327,9 @@ impl Engine {
                 body: &edited,
                 model: named,
                 user: fields.text("user"),
-                is_strict: errand.is_strict && leaf.is_strict,
+                is_strict: request.is_strict && leaf.is_strict,
                 capabilities: self.admitter.capabilities(target, named),
-                anthropic_version: errand.meant.anthropic_version(target),
+                anthropic_version: request.meant.anthropic_version(target),
                 request_id: &request_id,
                 deadline: visit.routing.deadline,
             };
@@ -336,16 +337,16 @@ impl Engine {
             // Nothing is fetched for a request that its limits refuse.
             if caching.is_some() && read_request.fetches_media() {
                 is_early = !visit.observer.is_attempt_admitted();
-                let entering = self.enter_target(client, visit, errand, leaf, (target, named), read, turn);
+                let entering = self.enter_target(client, visit, request, leaf, (target, named), read, turn);
                 permit = Box::pin(entering).await?;
                 has_entered = true;
             }
             let translating = Box::pin(self.translate(&asked, *read_request));
-            let written = beside(client, visit, translating).await?.map_err(refused)?;
+            let written = with_heartbeats(client, visit, translating).await?.map_err(refused)?;
             let option = &visit.routing.option;
-            *kept = written.map(|written| Box::new(KeptTranslation::new(written, option, target, named, body)));
+            *reusable = written.map(|written| Box::new(ReusableTranslation::new(written, option, target, named, body)));
         }
-        let translated = kept.as_deref().map(KeptTranslation::call);
+        let translated = reusable.as_deref().map(ReusableTranslation::call);
         match translated {
             Some(translated) => visit.drops(&translated.dropped),
             None if family == Family::Chat && !row.repairs.is_empty() => {
@@ -365,7 +366,7 @@ impl Engine {
         let mut keeper = None;
         if let Some(caching) = caching {
             let asked = LookUp {
-                errand,
+                request,
                 leaf,
                 target,
                 model: named,
@@ -386,7 +387,7 @@ impl Engine {
                 LookedUp::Miss(own) => keeper = own,
             }
             if !has_entered {
-                let entering = self.enter_target(client, visit, errand, leaf, (chosen, named), read, turn);
+                let entering = self.enter_target(client, visit, request, leaf, (chosen, named), read, turn);
                 permit = Box::pin(entering).await?;
             }
         }
@@ -398,16 +399,16 @@ impl Engine {
             && visit.observer.log.is_some();
         let asking = is_countable.then(|| stream_options::asking(sent)).flatten();
         let json = asking.as_ref().unwrap_or(sent);
-        let form = errand.form.as_ref().map(|form| form.edited(json));
+        let form = request.form.as_ref().map(|form| form.edited(json));
         let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let asked = Instant::now();
         let call = Call {
             endpoint,
-            meant: &errand.meant,
+            meant: &request.meant,
             leaf,
             target,
             wire: translated.map_or(WireDialect::of_family(family), |translated| translated.wire),
-            frames: errand.frames(),
+            frames: request.frames(),
             translated,
             body: form.as_ref().unwrap_or(json),
             edited: (form.is_none() && !is_form).then_some(sent),
@@ -418,7 +419,7 @@ impl Engine {
             turn: turn.as_ref(),
             guarded,
             needs_whole: visit.request.includes_cost,
-            room: self.body_limits.owner(&errand.caller.workspace),
+            room: self.body_limits.owner(&request.caller.workspace),
         };
         visit.leaves().map_err(refused)?;
         let mut called = self.calls.call_or_redial(client, visit, call, permit).await;
@@ -444,26 +445,26 @@ impl Engine {
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         leaf: &Leaf,
         (target, model): (&Target, Option<&str>),
         read: ReadBody<'_>,
         turn: Option<Turn<'_>>,
     ) -> Result<Option<Permit>, Ended> {
-        if errand.is_cancelled() {
+        if request.is_cancelled() {
             return Err(refused(Refusal::batch_cancelled()));
         }
         let is_admitted = visit.observer.is_attempt_admitted();
-        self.admit_target(client.head(), visit, errand, (target, model), read, Some(&leaf.edits))
+        self.admit_target(client.head(), visit, request, (target, model), read, Some(&leaf.edits))
             .await
             .map_err(refused)?;
         if target.awaits_secrets() {
-            beside(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
+            with_heartbeats(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
         }
         let Some(turn) = turn else { return Ok(None) };
         let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
-        let mut taken = beside(client, visit, taken).await?;
-        if errand.is_cancelled() {
+        let mut taken = with_heartbeats(client, visit, taken).await?;
+        if request.is_cancelled() {
             taken = Err(Refusal::batch_cancelled());
         }
         match taken {
@@ -479,8 +480,8 @@ impl Engine {
 }
 
 /// What conditions may ask about.
-fn known<'f>(errand: &'f EngineRequest, fields: &'f Fields<'f>, head: &'f RequestHeader) -> RequestFacts<'f> {
-    RequestFacts { metadata: &errand.metadata, params: fields, pathname: head.uri.path() }
+fn known<'f>(request: &'f EngineRequest, fields: &'f Fields<'f>, head: &'f RequestHeader) -> RequestFacts<'f> {
+    RequestFacts { metadata: &request.metadata, params: fields, pathname: head.uri.path() }
 }
 
 /// The model that the provider gets where neither the caller nor the config says anything of one.

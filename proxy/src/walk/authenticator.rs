@@ -91,14 +91,14 @@ impl Authenticator {
         peer: Option<IpAddr>,
         visit: &Visit,
     ) -> Refusal {
-        const LONGEST_PATH: usize = 2048;
+        const MAX_PATH: usize = 2048;
         let refusal = Refusal::rejected_token(&refused.rejection);
         self.tokens.trail.note(refused.organisation_id.map(|organisation_id| TokenFailure {
             organisation_id,
             rejection: refused.rejection,
             mask: shared::identity::jwt::mask(&String::from_utf8_lossy(text)),
             method: head.method.as_str().to_owned(),
-            path: head.uri.path().chars().take(LONGEST_PATH).collect(),
+            path: head.uri.path().chars().take(MAX_PATH).collect(),
             request_id: visit.id().parse().ok(),
             client_ip: peer.map(|peer| client_ip(peer, &head.headers, &self.trusted_proxies)),
         }));

@@ -55,8 +55,8 @@ impl Engine {
         let mut visit = Visit::begin();
         let copies = Arc::new(RecordCopies::default());
         match self.open_batch_row(client.head(), row, &copies, &mut visit).await {
-            Ok(mut errand) => {
-                self.run(client, &mut visit, &mut errand).await;
+            Ok(mut request) => {
+                self.run(client, &mut visit, &mut request).await;
             }
             Err(refusal) => {
                 self.refuse(client, &mut visit, &refusal).await;
@@ -98,9 +98,9 @@ impl Engine {
         let plan = self.planner.follow(found, &headers, &metadata, visit);
         let known = KnownRequest { caller, metadata, plan };
         match self.open_engine(endpoint, head, &headers, known, visit).await? {
-            NextStep::Engine(mut errand) => {
-                errand.batch = Some(cancelled);
-                Ok(errand)
+            NextStep::Engine(mut request) => {
+                request.batch = Some(cancelled);
+                Ok(request)
             }
             // A provider that takes this endpoint only as bytes that pass through.
             _ => Err(Refusal::endpoint_not_supported("the provider", "rows of batches cannot be relayed to it")),

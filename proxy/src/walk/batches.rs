@@ -8,7 +8,7 @@ pub(super) use native_output::asked_output;
 
 use super::files::deliver;
 use super::{Delivered, Engine, KnownRequest, NextStep, RelayAsk, wrong_path};
-use crate::batches::new_batch::LONGEST_BODY;
+use crate::batches::new_batch::MAX_BODY;
 use crate::batches::query::{BatchPath, BatchQuery};
 use crate::batches::record::{BatchRecord, Mode, PREFIX};
 use crate::files::FileOwner;
@@ -109,7 +109,7 @@ impl Engine {
         let (body, _received) = match &asked.body {
             Some(body) => (body.clone(), None),
             None => {
-                let received = receive(client, &self.body_limits.bounds(LONGEST_BODY, tenant)).await?;
+                let received = receive(client, &self.body_limits.bounds(MAX_BODY, tenant)).await?;
                 (received.bytes.clone(), Some(received))
             }
         };
@@ -125,11 +125,13 @@ impl Engine {
         text: &[u8],
         body: &Map<String, Value>,
     ) -> Result<Option<Value>, Refusal> {
-        let said = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
-        match said("input_file_id").starts_with(crate::files::PREFIX) {
-            true if text.len() > LONGEST_BODY => Err(Refusal::body_too_large(LONGEST_BODY)),
+        let field = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+        match field("input_file_id").starts_with(crate::files::PREFIX) {
+            true if text.len() > MAX_BODY => Err(Refusal::body_too_large(MAX_BODY)),
             true => self.create_batch(caller, head, text).await.map(Some),
-            false if said("completion_window") == Mode::Immediate.as_str() => Err(Refusal::only_managed_is_immediate()),
+            false if field("completion_window") == Mode::Immediate.as_str() => {
+                Err(Refusal::only_managed_is_immediate())
+            }
             false => Ok(None),
         }
     }

@@ -4,7 +4,7 @@ use super::fair_turn::Turn;
 use super::sent_mark::SentMark;
 use super::translate::TranslatedCall;
 use crate::answer::{
-    self, AnswerFailure, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside,
+    self, AnswerFailure, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, with_heartbeats,
 };
 use crate::cache::Keeper;
 use crate::catalog::secrets::Secrets;
@@ -141,7 +141,7 @@ impl ProviderCalls {
             let (mut request, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
             let mut signed = None;
             if let Some(credential) = unsigned {
-                beside(client, visit, Box::pin(self.sign(call, &credential, &mut request))).await??;
+                with_heartbeats(client, visit, Box::pin(self.sign(call, &credential, &mut request))).await??;
                 let sent = request.headers().find(|(name, _)| **name == header::AUTHORIZATION);
                 signed = Some(Box::new((credential, sent.map(|(_, value)| value.clone()))));
             }
@@ -150,7 +150,7 @@ impl ProviderCalls {
             }
             let sent = SentMark::default();
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
-                None => match beside(client, visit, pin!(self.call(call, request, fresh, &sent))).await {
+                None => match with_heartbeats(client, visit, pin!(self.call(call, request, fresh, &sent))).await {
                     Ok(called) => called,
                     Err(ended) => {
                         given_up(visit, &sent);

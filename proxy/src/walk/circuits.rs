@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Most circuits on one page.
-const MOST: usize = 1000;
+const MAX_PAGE: usize = 1000;
 
 /// Every circuit that has counted anything, the open ones first.
 pub fn page(snapshot: &Snapshot, inline: &InlineConfigs, now: Instant) -> Value {
@@ -23,8 +23,8 @@ pub fn page(snapshot: &Snapshot, inline: &InlineConfigs, now: Instant) -> Value 
     inline.each(|workspace, plan| push(&mut found, plan, workspace, "inline", now));
     // Those that stay open longest first, then the closed ones.
     found.sort_by_key(|(closes_in, _)| std::cmp::Reverse(*closes_in));
-    let is_capped = found.len() > MOST;
-    let data: Vec<Value> = found.into_iter().take(MOST).map(|(_, circuit)| circuit).collect();
+    let is_capped = found.len() > MAX_PAGE;
+    let data: Vec<Value> = found.into_iter().take(MAX_PAGE).map(|(_, circuit)| circuit).collect();
     json!({ "object": "list", "total_is_capped": is_capped, "data": data })
 }
 

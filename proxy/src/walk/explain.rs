@@ -49,7 +49,7 @@ use translation::{TrialBudget, TrialRequest};
 
 /// A question about the past is not longer, and no more than this is read for somebody who may not ask another. It is less
 /// than what Pingora keeps of a body, to send it on.
-const LONGEST_PAST: usize = 8 << 10;
+const MAX_PAST: usize = 8 << 10;
 
 /// How a question was dealt with.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ enum ExplainedLane {
 impl Engine {
     /// Answers a question that is sent as the body.
     pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: ExplainCaller) -> Explained {
-        let max_bytes = if asker.0.is_ok() { self.body_limits.max_bytes.min(longest_question()) } else { LONGEST_PAST };
+        let max_bytes = if asker.0.is_ok() { self.body_limits.max_bytes.min(longest_question()) } else { MAX_PAST };
         let bounds =
             self.body_limits.bounds(max_bytes, asker.0.as_ref().map_or(Tenant::GATEWAY, AllowedCaller::tenant));
         let explained = match (receive(client, &bounds).await, asker.0) {
@@ -152,12 +152,12 @@ impl Engine {
         let mut plan = Vec::with_capacity(stops.len());
         for stop in &stops {
             let leaf = found.plan.leaf(stop.at);
-            let mut told = told(stop, &found, view.now);
-            told["target"] = match &leaf.prompt_id {
+            let mut described = describe_stop(stop, &found, view.now);
+            described["target"] = match &leaf.prompt_id {
                 None => self.would_be(leaf, &headers, caller, &fields, &hypothesis, &mut budget),
                 Some(reference) => self.would_be_prompted(leaf, reference, caller, &hypothesis, &mut budget).await,
             };
-            plan.push(told);
+            plan.push(described);
         }
         let (lane, family) = match &hypothesis.route {
             ExplainedLane::Engine(endpoint) => ("engine", Some(endpoint.family())),
@@ -188,16 +188,16 @@ impl Engine {
             let (option, edits) = (&found.plan.node(stop.at).path, &found.plan.leaf(stop.at).edits);
             Some(ExplainedTarget { option, target: resolved.target, model: resolved.model.or(model), edits })
         });
-        let limits = self.admitter.told_limits(&asked, &possible.collect::<Vec<_>>()).await;
+        let limits = self.admitter.describe_limits(&asked, &possible.collect::<Vec<_>>()).await;
         Ok(json!({
             "object": "explanation",
             "lane": lane,
             "metadata": metadata,
             "config": config(&found),
-            "prompt": run.as_ref().map(prompt::told),
+            "prompt": run.as_ref().map(prompt::describe_run),
             "plan": plan,
             "limits": limits,
-            "guardrails": self.told_guardrails(&stops, &found, caller, (&hypothesis, params), &metadata),
+            "guardrails": self.describe_guardrails(&stops, &found, caller, (&hypothesis, params), &metadata),
             "warnings": self.warnings(&found, &headers, caller),
         }))
     }
@@ -320,13 +320,13 @@ fn model(leaf: &Leaf, fields: &Fields<'_>) -> Option<String> {
 fn longest_question() -> usize {
     match routes::find("POST", "/explain") {
         Lookup::Operation(operation) => operation.body_limit,
-        Lookup::WrongMethod | Lookup::Unknown | Lookup::NotControlPlane => LONGEST_PAST,
+        Lookup::WrongMethod | Lookup::Unknown | Lookup::NotControlPlane => MAX_PAST,
     }
 }
 
 /// Whether a question is about a request that was made.
 fn is_past(question: &[u8]) -> bool {
-    if question.len() > LONGEST_PAST {
+    if question.len() > MAX_PAST {
         return false;
     }
     serde_json::from_slice::<Map<String, Value>>(question)
@@ -381,7 +381,7 @@ fn config(found: &ChosenPlan) -> Value {
     })
 }
 
-fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {
+fn describe_stop(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {
     let (node, leaf) = (found.plan.node(stop.at), found.plan.leaf(stop.at));
     json!({
         "option": node.path,

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// For a whole fetch, and so for whoever waits for it.
 const LIMIT: Duration = Duration::from_secs(3);
-const LONGEST_ANSWER: usize = 64 << 10;
-const LONGEST_NAME: usize = 256;
+const MAX_ANSWER: usize = 64 << 10;
+const MAX_NAME: usize = 256;
 
 /// What is read of a profile.
 #[derive(Deserialize)]
@@ -48,20 +48,20 @@ impl Engine {
     ) -> Option<Box<Target>> {
         let key = ProfileKey::new(tenant.workspace, target, model)?;
         let (name, latest) = (key.name.clone(), Instant::now() + LIMIT);
-        let kept = self.router.profiles.model(key, Instant::now());
+        let cell = self.router.profiles.model(key, Instant::now());
         // A request that leaves early leaves the question to the next one.
-        let asking = kept.get_or_init(|| Box::pin(self.told_model(target, &name, tenant)));
+        let asking = cell.get_or_init(|| Box::pin(self.fetch_foundation_model(target, &name, tenant)));
         let limit = deadline.map_or(latest, |deadline| deadline.min(latest));
-        let told = with_deadline(limit, pin!(asking)).await.ok()?;
-        let called = told.as_deref()?.to_owned();
+        let answer = with_deadline(limit, pin!(asking)).await.ok()?;
+        let called = answer.as_deref()?.to_owned();
         // In a box, as all that is rare: every request would carry it.
         Some(Box::new(Target { called: Some(called), ..target.clone() }))
     }
 
-    async fn told_model(&self, target: &Target, name: &str, tenant: Tenant) -> Option<Box<str>> {
+    async fn fetch_foundation_model(&self, target: &Target, name: &str, tenant: Tenant) -> Option<Box<str>> {
         let asked = with_timeout(LIMIT, pin!(self.ask_profile(target, name, tenant))).await;
-        let told = asked.unwrap_or_else(|_| Err(Refusal::timeout(LIMIT.as_millis())));
-        match told {
+        let answer = asked.unwrap_or_else(|_| Err(Refusal::timeout(LIMIT.as_millis())));
+        match answer {
             Ok((200, body)) => model_of_profile(&body),
             Ok((status, _)) => {
                 static REFUSED: LogLimit = LogLimit::new();
@@ -102,8 +102,8 @@ impl Engine {
             self.calls.authorise(&target, &credential, &mut asked, b"").await?;
         }
         let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
-        let told = upstream::ask(&self.calls.dialer, &target, asked, Bytes::new(), LONGEST_ANSWER, &mut share).await?;
-        Ok((told.status, told.body))
+        let answer = upstream::ask(&self.calls.dialer, &target, asked, Bytes::new(), MAX_ANSWER, &mut share).await?;
+        Ok((answer.status, answer.body))
     }
 }
 
@@ -111,7 +111,7 @@ impl Engine {
 fn model_of_profile(body: &[u8]) -> Option<Box<str>> {
     let profile: Profile = serde_json::from_slice(body).ok()?;
     let arn = profile.models.first().map(|model| model.arn.as_str()).filter(|arn| arn.starts_with("arn:"))?;
-    foundation_model(arn).filter(|model| model.len() <= LONGEST_NAME).map(Into::into)
+    foundation_model(arn).filter(|model| model.len() <= MAX_NAME).map(Into::into)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guards::{GuardSet, ModelCalls};
-use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
+use super::translate::{MAX_SIZE, ReusableTranslation, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{
     AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, SeenRequest, Steps, StoredAnswer,
@@ -55,11 +55,11 @@ impl Engine {
     /// The guardrails of a request at a target; none for what the gateway asks for itself.
     pub(super) fn guards_at(
         &self,
-        errand: &EngineRequest,
+        engine_request: &EngineRequest,
         leaf: &Leaf,
         defaults: Option<&Arc<GuardSet>>,
     ) -> Option<Arc<GuardSet>> {
-        if errand.is_own { None } else { self.router.guards.for_leaf(leaf, &errand.caller, defaults) }
+        if engine_request.is_own { None } else { self.router.guards.for_leaf(leaf, &engine_request.caller, defaults) }
     }
 
     /// Runs the guardrails of a target on a request, unless that was done before.
@@ -68,7 +68,7 @@ impl Engine {
         &self,
         headers: &HeaderMap,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        engine_request: &EngineRequest,
         leaf: &Leaf,
         read: ReadBody<'_>,
         body: &Bytes,
@@ -78,14 +78,15 @@ impl Engine {
         if known.as_ref().is_none_or(|known| !known.is_about(&visit.routing.option, body)) {
             // That of another target, or of another body, is given back first.
             *known = None;
-            let is_strict = errand.is_strict && leaf.is_strict;
-            let guarded = match self.guard_text(headers, visit, errand, read.fields, body, &set, is_strict) {
+            let is_strict = engine_request.is_strict && leaf.is_strict;
+            let guarded = match self.guard_text(headers, visit, engine_request, read.fields, body, &set, is_strict) {
                 Some(guarded) => guarded,
                 None => {
-                    let remote = self.remote_side(&set, errand, leaf, visit, headers);
+                    let remote = self.remote_side(&set, engine_request, leaf, visit, headers);
                     let headers = headers.clone();
                     // Boxed, as all that is rare: its state would be part of every request's.
-                    let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
+                    let guarded =
+                        self.guard_in(headers, visit, engine_request, read.fields, body, set, remote, is_strict);
                     Box::pin(guarded).await.map_err(|refusal| Box::new(Err(refused(refusal))))?
                 }
             };
@@ -97,7 +98,7 @@ impl Engine {
         visit.checked(Some(call.log(None, Answered::Nothing, visit.is_logged())));
         let denied = call.denying.as_deref().and_then(|hook| {
             let is_stream = read.fields.is_true("stream");
-            denied(call, hook, is_stream, errand.frames())
+            denied(call, hook, is_stream, engine_request.frames())
         });
         match denied {
             Some(denied) => Err(Box::new(denied)),
@@ -117,14 +118,14 @@ impl Engine {
         &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        engine_request: &EngineRequest,
         leaf: &Leaf,
         changed: &Bytes,
         guarded: Option<&Arc<GuardedCall>>,
-        kept: &mut Option<Box<KeptTranslation<'e>>>,
+        reusable: &mut Option<Box<ReusableTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let fields = Fields::parse_object(changed).map_err(refused)?;
-        self.try_target(client, visit, errand, leaf, changed, &fields, guarded, kept).await
+        self.try_target(client, visit, engine_request, leaf, changed, &fields, guarded, reusable).await
     }
 
     /// Hooks that look at nothing but the text of the last message, and none at the answer: no tree is made of the request, and
@@ -134,7 +135,7 @@ impl Engine {
         &self,
         headers: &HeaderMap,
         visit: &Visit,
-        errand: &EngineRequest,
+        engine_request: &EngineRequest,
         fields: &Fields<'_>,
         body: &Bytes,
         set: &GuardSet,
@@ -152,7 +153,7 @@ impl Engine {
         if !is_spelled_plainly {
             return None;
         }
-        let endpoint = errand.endpoint;
+        let endpoint = engine_request.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let text = match shape {
             Shape::Chat | Shape::Messages if set.input.iter().any(|hook| hook.searches()) => {
@@ -167,7 +168,7 @@ impl Engine {
             shape,
             request_type: request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream")),
             request: &Value::Null,
-            metadata: &errand.metadata,
+            metadata: &engine_request.metadata,
             headers,
             text: Some(&text),
         };
@@ -189,7 +190,7 @@ impl Engine {
             later: None,
             request_size: body.len(),
             memory: self.body_limits.memory.clone(),
-            tenant: errand.caller.tenant(),
+            tenant: engine_request.caller.tenant(),
         };
         let option = visit.routing.option.clone();
         Some(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: None, _share: None })
@@ -200,21 +201,21 @@ impl Engine {
         &self,
         headers: HeaderMap,
         visit: &Visit,
-        errand: &EngineRequest,
+        engine_request: &EngineRequest,
         fields: &Fields<'_>,
         body: &Bytes,
         set: Arc<GuardSet>,
         remote: Option<Arc<RemoteSide>>,
         is_strict: bool,
     ) -> Result<GuardedTarget, Refusal> {
-        if body.len() > LARGEST {
-            return Err(Refusal::body_too_large(LARGEST));
+        if body.len() > MAX_SIZE {
+            return Err(Refusal::body_too_large(MAX_SIZE));
         }
-        let (memory, tenant) = (self.body_limits.memory.clone(), errand.caller.tenant());
+        let (memory, tenant) = (self.body_limits.memory.clone(), engine_request.caller.tenant());
         let mut share = OwnedShare::none(memory.clone(), tenant);
         let weight = memory_to_translate(body);
         share.grow(weight)?;
-        let endpoint = errand.endpoint;
+        let endpoint = engine_request.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
         let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
         let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.iter().cloned().partition(|hook| hook.actions.is_async);
@@ -222,7 +223,7 @@ impl Engine {
             // Nothing is said in a text that a check could look at.
             Shape::Unread | Shape::Embeddings => Default::default(),
             _ if endpoint.family() == Family::Speech => {
-                self.check_speech(errand)?;
+                self.check_speech(engine_request)?;
                 Default::default()
             }
             _ => set.output.iter().cloned().partition(|hook| hook.actions.is_async),
@@ -233,7 +234,7 @@ impl Engine {
             shape,
             kind,
             body: body.clone(),
-            metadata: errand.metadata.clone(),
+            metadata: engine_request.metadata.clone(),
             headers,
             meters: self.metrics.guardrails.clone(),
         };
@@ -261,7 +262,7 @@ impl Engine {
             tree_bytes: weight,
             shape,
             request_type: kind,
-            metadata: Arc::new(errand.metadata.clone()),
+            metadata: Arc::new(engine_request.metadata.clone()),
             remote: remote.clone(),
             meters: self.metrics.guardrails.clone(),
             memory: memory.clone(),
@@ -285,7 +286,7 @@ impl Engine {
             remote,
             shape,
             request_type: kind,
-            metadata: errand.metadata.clone(),
+            metadata: engine_request.metadata.clone(),
             is_strict,
             format: client_format(endpoint),
             request_id: visit.request.uuid(),
@@ -374,9 +375,9 @@ impl InputJob {
 
 impl Engine {
     /// What is spoken is judged as it was written; who must judge the answer too cannot.
-    fn check_speech(&self, errand: &EngineRequest) -> Result<(), Refusal> {
-        let defaults = self.router.guards.defaults(&errand.caller);
-        let organisation = &errand.caller.workspace.organisation_id;
+    fn check_speech(&self, engine_request: &EngineRequest) -> Result<(), Refusal> {
+        let defaults = self.router.guards.defaults(&engine_request.caller);
+        let organisation = &engine_request.caller.workspace.organisation_id;
         let is_allowed = || self.snapshot.organisation_is(organisation, |whole| whole.relays_unjudged("/audio/speech"));
         match defaults.is_some_and(|defaults| must_read(&defaults.output)) && !is_allowed() {
             true => Err(Refusal::unreadable("its answer is a sound")),
@@ -388,7 +389,7 @@ impl Engine {
     fn remote_side(
         &self,
         set: &GuardSet,
-        errand: &EngineRequest,
+        engine_request: &EngineRequest,
         leaf: &Leaf,
         visit: &mut Visit,
         headers: &HeaderMap,
@@ -403,15 +404,15 @@ impl Engine {
         let trace_id = visit.request.trace_id().to_str().unwrap_or_default().to_owned();
         let models = self.router.guards.engine().map(|engine| ModelCalls {
             engine,
-            caller: errand.caller.clone(),
-            metadata: errand.metadata.clone(),
+            caller: engine_request.caller.clone(),
+            metadata: engine_request.metadata.clone(),
             trace_id: trace_id.clone(),
-            is_untracked: errand.is_untracked,
+            is_untracked: engine_request.is_untracked,
         });
         Some(Arc::new(RemoteSide {
             asker: self.router.guards.asker.clone()?,
-            organisation: errand.caller.workspace.organisation_id,
-            workspace: errand.caller.workspace.id,
+            organisation: engine_request.caller.workspace.organisation_id,
+            workspace: engine_request.caller.workspace.id,
             provider,
             trace_id,
             models: models.map(|models| Arc::new(models) as Arc<dyn ModelAsker>),

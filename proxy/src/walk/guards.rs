@@ -5,7 +5,7 @@ mod address_probe;
 mod default_sets;
 mod directory;
 mod image_fetch;
-mod kept_answers;
+mod introspection_cache;
 mod model_calls;
 mod remote_calls;
 
@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
 
 /// Guardrails made ready; whoever has more makes them anew.
-const MOST_READY: usize = 4096;
+const MAX_READY: usize = 4096;
 
 pub struct Guards {
     pub directory: Arc<dyn GuardrailDirectory>,
@@ -207,7 +207,7 @@ impl Guards {
         visit.routing.is_marked = side.is_failed;
         let Some(place) = side.denied_by else { return Ok(()) };
         self.meters.denies("input");
-        Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), &both_sides(&side.told(), "[]")))
+        Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), &both_sides(&side.to_json(), "[]")))
     }
 
     fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {
@@ -256,7 +256,7 @@ impl Guards {
         }
         let hook = Arc::new(make());
         self.ready.rcu(|known| {
-            let mut more = if known.len() < MOST_READY { (**known).clone() } else { HashMap::new() };
+            let mut more = if known.len() < MAX_READY { (**known).clone() } else { HashMap::new() };
             more.insert(key, hook.clone());
             more
         });

@@ -7,7 +7,7 @@
 
 use super::call::{Call, HeldAnswer, NotCalled, ProviderCalls, given_up, refused};
 use super::sent_mark::SentMark;
-use crate::answer::{Ended, beside};
+use crate::answer::{Ended, with_heartbeats};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::visit::{PaidAnswer, Visit};
@@ -28,14 +28,14 @@ impl ProviderCalls {
         delay: Duration,
     ) -> CallResult {
         let mut first = pin!(first);
-        let in_time = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await;
+        let in_time = with_heartbeats(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await;
         if let Ok(in_time) = in_time.inspect_err(|_| given_up(visit, first_sent))? {
             return in_time;
         }
         let permit = call.turn.filter(|_| visit.observer.may_call_twice()).map(|turn| self.take_turn_now(*turn));
         let is_single = !visit.observer.may_call_twice() || matches!(permit, Some(None));
         if is_single || !call.leaf.budget.take(Instant::now()) {
-            return beside(client, visit, first).await.inspect_err(|_| given_up(visit, first_sent))?;
+            return with_heartbeats(client, visit, first).await.inspect_err(|_| given_up(visit, first_sent))?;
         }
         let (mut head, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
         let provider = call.target.provider.number;
@@ -70,7 +70,7 @@ impl ProviderCalls {
                 }
             }
         };
-        let (mut called, was_first, overtaken) = match beside(client, visit, pin!(race)).await {
+        let (mut called, was_first, overtaken) = match with_heartbeats(client, visit, pin!(race)).await {
             Ok(over) => over,
             Err(ended) => {
                 // One of the two is the attempt's own.

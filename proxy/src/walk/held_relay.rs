@@ -10,7 +10,7 @@ use super::passage::Passage;
 use super::relayed_answer::{AnswerForm, MAX_JUDGED_ANSWER, TOO_LONG};
 use super::sent_mark::SentMark;
 use super::{Delivered, Engine};
-use crate::answer::{self, AnswerFailure, AnswerSource, Ended, Gathered, beside};
+use crate::answer::{self, AnswerFailure, AnswerSource, Ended, Gathered, with_heartbeats};
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, Upstream, UpstreamRequest};
 use crate::net::downstream::{Contention, Downstream};
@@ -135,7 +135,7 @@ impl Engine {
             let request = UpstreamRequest::from(head.clone());
             let mark = SentMark::default();
             let sending = Box::pin(calls.send(&passage.target, request, sent.clone(), limit, fresh, &mark));
-            let called = beside(client, visit, sending).await;
+            let called = with_heartbeats(client, visit, sending).await;
             if mark.is_set() && !matches!(called, Ok(Ok(_))) {
                 visit.pays(&PaidAnswer::unheard());
             }

@@ -188,7 +188,7 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<JudgedRequest, Refusal> {
         let (path, caller, _) = about;
-        if body.trim_ascii().is_empty() || !judge.reads_request && !is_said_json(head) {
+        if body.trim_ascii().is_empty() || !judge.reads_request && !is_declared_json(head) {
             return Ok(JudgedRequest::default());
         }
         let hooks = match judge.reads_request {
@@ -228,7 +228,7 @@ impl Engine {
         if let Some(place) = side.denied_by {
             self.metrics.guardrails.denies("input");
             let message = hooks.get(place).and_then(|hook| hook.actions.message.clone());
-            return Err(Refusal::denied_by_guardrail(message, &both_sides(&side.told(), NONE)));
+            return Err(Refusal::denied_by_guardrail(message, &both_sides(&side.to_json(), NONE)));
         }
         if (side.transformed.is_some() || is_changed) && !judge.is_allowed {
             return Err(Refusal::unreadable("a guardrail would change it, and what is relayed is not changed"));
@@ -284,9 +284,9 @@ impl Engine {
         let denied = hooks.iter().zip(&side.hooks).find(|(hook, result)| result.deny && stops(hook));
         if let Some((hook, _)) = denied {
             self.metrics.guardrails.denies("output");
-            let told = both_sides(&request.side.told(), &side.told());
+            let results = both_sides(&request.side.to_json(), &side.to_json());
             return Ok(AnswerVerdict::Refused(
-                Refusal::denied_by_guardrail(hook.actions.message.clone(), &told),
+                Refusal::denied_by_guardrail(hook.actions.message.clone(), &results),
                 plain,
             ));
         }
@@ -392,7 +392,7 @@ fn would_change(hooks: &[Arc<CompiledHook>], request: &Value) -> bool {
     })
 }
 
-fn is_said_json(head: &RequestHeader) -> bool {
+fn is_declared_json(head: &RequestHeader) -> bool {
     content(head) == Content::Json
 }
 

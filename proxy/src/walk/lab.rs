@@ -142,11 +142,11 @@ pub async fn ask_text(engine: &Engine, path: &str, body: &str, config: &str) -> 
     let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", config)];
     let mut client = LabClient::post(path, body, &headers);
     let mut visit = Visit::begin();
-    let mut errand = match engine.open(client.head(), None, &mut visit).await {
-        Ok(NextStep::Engine(errand)) => errand,
+    let mut request = match engine.open(client.head(), None, &mut visit).await {
+        Ok(NextStep::Engine(request)) => request,
         other => panic!("{other:?}"),
     };
-    lab::soon(engine.run(&mut client, &mut visit, &mut errand)).await;
+    lab::soon(engine.run(&mut client, &mut visit, &mut request)).await;
     client
 }
 
@@ -157,13 +157,13 @@ pub async fn noted(engine: &Engine, words: &str, config: &Value, leaving: Option
     let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
     client.leaving = leaving;
     let mut visit = Visit::begin();
-    let mut errand = match engine.open(client.head(), None, &mut visit).await {
-        Ok(NextStep::Engine(errand)) => errand,
+    let mut request = match engine.open(client.head(), None, &mut visit).await {
+        Ok(NextStep::Engine(request)) => request,
         other => panic!("{other:?}"),
     };
     let copies = Arc::<RecordCopies>::default();
     visit.observer.log.as_mut().expect("it is logged").copy_to(&copies);
-    lab::soon(engine.run(&mut client, &mut visit, &mut errand)).await;
+    lab::soon(engine.run(&mut client, &mut visit, &mut request)).await;
     visit.settle(&engine.metrics);
     copies.take()
 }

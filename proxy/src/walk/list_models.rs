@@ -14,8 +14,8 @@ use crate::request::receive::MemoryShare;
 use crate::runtime::timeout::with_timeout;
 use crate::visit::Visit;
 use crate::walk::ignored_headers::tell_ignored;
-use crate::walk::kept::memory::aside;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use crate::walk::provider_objects::memory::aside;
 use crate::walk::translate::memory_to_translate;
 use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, translate};
 use bytes::Bytes;
@@ -32,13 +32,13 @@ use std::time::Duration;
 const GOOGLES: &str = "/v1beta/";
 
 /// Of one page, in bytes.
-const LONGEST: usize = 4 << 20;
+const MAX_PAGE_BYTES: usize = 4 << 20;
 /// Of all pages together.
-const LONGEST_LIST: usize = 8 << 20;
-const MOST_PAGES: usize = 20;
+const MAX_LIST: usize = 8 << 20;
+const MAX_PAGES: usize = 20;
 /// For all pages together.
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
-const MOST_MODELS: usize = 10_000;
+const MAX_WAIT: Duration = Duration::from_secs(15);
+const MAX_MODELS: usize = 10_000;
 
 impl Engine {
     /// `path` is that of the provider, `name` what of it names a model.
@@ -78,9 +78,9 @@ impl Engine {
                 self.calls.secrets.gather(&target).await?;
                 let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
                 let asking = self.ask_models(&target, list, head, headers, &mut share);
-                let told = with_timeout(LONGEST_WAIT, pin!(asking)).await;
-                let told = told.unwrap_or_else(|_| Err(Refusal::timeout(LONGEST_WAIT.as_millis())))?;
-                return match (told, name) {
+                let reply = with_timeout(MAX_WAIT, pin!(asking)).await;
+                let reply = reply.unwrap_or_else(|_| Err(Refusal::timeout(MAX_WAIT.as_millis())))?;
+                return match (reply, name) {
                     (Listed::Models(models, has_more), None) => {
                         let id = |model: Option<&Value>| model.map(|model| model["id"].clone());
                         let (first, last) = (id(models.first()), id(models.last()));
@@ -135,7 +135,7 @@ impl Engine {
         let mut models: Vec<Value> = Vec::new();
         let mut next = own_query.map(str::to_owned);
         let mut read = 0;
-        for number in 0..MOST_PAGES {
+        for number in 0..MAX_PAGES {
             let place = next.as_deref().map_or_else(|| place.clone(), |query| with_pair(&place, query));
             let (status, body) = self.ask_page(target, &place, head, headers, share).await?;
             let provider = &target.provider.name;
@@ -144,21 +144,21 @@ impl Engine {
             share.grow(memory_to_translate(&body).saturating_mul(2))?;
             let (page, name) = (body.clone(), provider.clone());
             let reading = move || (status == 200).then(|| form.read(&page, &name)).flatten();
-            let told = aside(body.len(), reading).await?;
-            let Some(told) = told else {
+            let reply = aside(body.len(), reading).await?;
+            let Some(reply) = reply else {
                 return match status {
                     200..300 => Err(Refusal::invalid_upstream_response(provider, "it is no list of models")),
                     status => Ok(Listed::Other(status, error_in_openai_form(status, body, provider))),
                 };
             };
-            models.extend(told.models);
-            next = told.next.and_then(|token| next_query(form, &token));
-            let is_full = number + 1 == MOST_PAGES || models.len() >= MOST_MODELS || read + LONGEST > LONGEST_LIST;
+            models.extend(reply.models);
+            next = reply.next.and_then(|token| next_query(form, &token));
+            let is_full = number + 1 == MAX_PAGES || models.len() >= MAX_MODELS || read + MAX_PAGE_BYTES > MAX_LIST;
             if next.is_none() || own_query.is_some() || is_full {
                 break;
             }
         }
-        models.truncate(MOST_MODELS);
+        models.truncate(MAX_MODELS);
         Ok(Listed::Models(models, next.is_some()))
     }
 
@@ -177,9 +177,9 @@ impl Engine {
         if let Some(credential) = unsigned {
             Box::pin(self.calls.authorise(target, &credential, &mut asked, b"")).await?;
         }
-        let told = upstream::ask(&self.calls.dialer, target, asked, Bytes::new(), LONGEST, share).await?;
-        self.metrics.attempt(target.provider.number, told.status, Outcome::Answered);
-        Ok((told.status, told.body))
+        let reply = upstream::ask(&self.calls.dialer, target, asked, Bytes::new(), MAX_PAGE_BYTES, share).await?;
+        self.metrics.attempt(target.provider.number, reply.status, Outcome::Answered);
+        Ok((reply.status, reply.body))
     }
 }
 

@@ -10,12 +10,12 @@ mod paid_search;
 use super::call::{HeldAnswer, refused};
 use super::translate::{TranslatedCall, client_codec, memory_to_translate};
 use super::{Engine, EngineRequest};
-use crate::answer::{Ended, GuardedCall, beside};
-use crate::cache::key::{BodyDigest, KeyInputs, KeyText, LONGEST_BODY, Partition};
+use crate::answer::{Ended, GuardedCall, with_heartbeats};
+use crate::cache::key::{BodyDigest, KeyInputs, KeyText, MAX_BODY, Partition};
 use crate::cache::semantic::{AskedRoute, PaidCall, Question, Searched};
 use crate::cache::store::now_ms;
 use crate::cache::{
-    Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, KeptAs, Learnt, Semantic, Tags,
+    Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, Learnt, Semantic, StoreTerms, Tags,
     eligible,
 };
 use crate::catalog::target::{Credential, Target};
@@ -41,7 +41,7 @@ use std::time::Instant;
 
 /// What a target would be sent, and how the client wants its answer.
 pub(super) struct LookUp<'l> {
-    pub errand: &'l EngineRequest,
+    pub request: &'l EngineRequest,
     pub leaf: &'l Leaf,
     pub target: &'l Target,
     /// As the target is asked for it.
@@ -92,21 +92,21 @@ pub(super) fn cache_headers(headers: &GatewayHeaders<'_>) -> Result<Option<Box<C
     if headers.cache.is_none() && headers.cache_force_refresh.is_none() && headers.cache_namespace.is_none() {
         return Ok(None);
     }
-    let mut said = CacheHeaders::default();
+    let mut cache_headers = CacheHeaders::default();
     if let Some(value) = headers.cache {
         const NAME: &str = "x-gateway-cache";
         let cache = eligible::parse_cache(text(NAME, value)?);
-        said.cache = Some(cache.map_err(|why| Refusal::invalid_header(NAME, why))?);
+        cache_headers.cache = Some(cache.map_err(|why| Refusal::invalid_header(NAME, why))?);
     }
     if let Some(value) = headers.cache_force_refresh {
-        said.is_refresh = !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"false");
+        cache_headers.is_refresh = !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"false");
     }
     if let Some(value) = headers.cache_namespace {
         const NAME: &str = "x-gateway-cache-namespace";
         let namespace = eligible::parse_namespace(text(NAME, value)?);
-        said.namespace = Some(namespace.map_err(|why| Refusal::invalid_header(NAME, why))?);
+        cache_headers.namespace = Some(namespace.map_err(|why| Refusal::invalid_header(NAME, why))?);
     }
-    Ok(Some(Box::new(said)))
+    Ok(Some(Box::new(cache_headers)))
 }
 
 /// Calls of others that one waits for: the first, and one more if that fails. Then each asks for itself, or many would wait for
@@ -118,27 +118,27 @@ impl Engine {
     pub(super) fn caching(
         &self,
         visit: &Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         leaf: &Leaf,
         fields: &Fields<'_>,
         guarded: Option<&Arc<GuardedCall>>,
     ) -> Option<Caching> {
-        if errand.is_own || (leaf.cache.is_none() && errand.cache.is_none()) {
+        if request.is_own || (leaf.cache.is_none() && request.cache.is_none()) {
             return None;
         }
-        let can_stream = || client_codec(errand.endpoint).is_some();
+        let can_stream = || client_codec(request.endpoint).is_some();
         // Values that hooks took out of the request belong to this one alone, and its answer has them again.
         let has_placeholders = guarded.is_some_and(|guarded| !guarded.input.placeholders.is_empty());
         let facts = CacheFacts {
-            is_untracked: errand.is_untracked,
+            is_untracked: request.is_untracked,
             is_clients_config: visit.routing.config.is_none(),
-            organisation_age: self.snapshot.cache_max_age(&errand.caller.workspace.organisation_id),
-            is_metrics_only: self.recorder.is_metrics_only(&errand.caller),
-            is_repeatable: !errand.endpoint.takes_forms()
+            organisation_age: self.snapshot.cache_max_age(&request.caller.workspace.organisation_id),
+            is_metrics_only: self.recorder.is_metrics_only(&request.caller),
+            is_repeatable: !request.endpoint.takes_forms()
                 && !has_placeholders
                 && (!fields.is_true("stream") || can_stream()),
         };
-        eligible::caching(leaf.cache, errand.cache.as_deref(), facts)
+        eligible::caching(leaf.cache, request.cache.as_deref(), facts)
     }
 
     pub(super) async fn look_up(
@@ -152,10 +152,10 @@ impl Engine {
         let Some(key) = self.cache_key(client.head(), &asked, bodies).map_err(refused)? else {
             return Ok(LookedUp::Miss(None));
         };
-        let organisation = asked.errand.caller.workspace.organisation_id;
+        let organisation = asked.request.caller.workspace.organisation_id;
         let (mut found, mut flight) = (None, None);
         if !asked.caching.is_refresh {
-            found = self.kept(organisation, &key).await;
+            found = self.find_stored(organisation, &key).await;
             if found.is_some() && !bodies.is_known {
                 self.cache.known_bodies().remember(asked.keyed_body(), bodies.body);
             }
@@ -167,13 +167,13 @@ impl Engine {
                     match self.cache.board(key) {
                         Boarding::First(own) => {
                             // Somebody may have come back with it since it was looked for.
-                            found = self.kept(organisation, &key).await;
+                            found = self.find_stored(organisation, &key).await;
                             flight = Some(own).filter(|_| found.is_none());
                             break;
                         }
                         Boarding::Waiting(follower) => {
                             let landing = Box::pin(with_deadline(until, Box::pin(follower.landing())));
-                            match beside(client, visit, landing).await? {
+                            match with_heartbeats(client, visit, landing).await? {
                                 Ok(Some(entry)) => {
                                     found = Some(entry);
                                     break;
@@ -214,21 +214,21 @@ impl Engine {
         }
         let namespace = asked.namespace();
         let config = visit.routing.config.as_ref().map(|config| config.row.id.uuid());
-        let kept = KeptAs {
+        let terms = StoreTerms {
             organisation,
             key,
-            tags: Tags::new(namespace, config, &asked.errand.metadata),
+            tags: Tags::new(namespace, config, &asked.request.metadata),
             max_age: asked.caching.max_age,
             form: asked.form(visit.id()),
             asked: asked.edited.clone(),
         };
         let is_refresh = asked.caching.is_refresh;
         let learnt = searched.map(|(semantic, searched)| Learnt { semantic, searched, is_refresh });
-        let keeper = Keeper::new(self.cache.clone(), kept, flight).learning(learnt).counted_in(self.share(&asked));
+        let keeper = Keeper::new(self.cache.clone(), terms, flight).learning(learnt).counted_in(self.share(&asked));
         Ok(LookedUp::Miss(Some(Box::new(keeper))))
     }
 
-    async fn kept(&self, organisation: OrganisationId, key: &CacheKey) -> Option<Arc<Entry>> {
+    async fn find_stored(&self, organisation: OrganisationId, key: &CacheKey) -> Option<Arc<Entry>> {
         match self.cache.find(organisation, key).await {
             Found::Entry(entry) => Some(entry),
             Found::Absent | Found::Away => None,
@@ -248,11 +248,11 @@ impl Engine {
         let question = Box::pin(self.question(client, visit, asked, repeated)).await?;
         let Some(question) = question else { return Ok(None) };
         // Where a budget stands against it, only an equal request is answered.
-        let admitting = Box::pin(self.admit_search(visit, asked.errand, semantic, &question));
+        let admitting = Box::pin(self.admit_search(visit, asked.request, semantic, &question));
         let Some(promise) = admitting.await else { return Ok(None) };
         let paid = PaidCall::default();
         let searching = Box::pin(semantic.search(&question, now_ms(), asked.caching.is_refresh, &paid));
-        let searched = beside(client, visit, searching).await;
+        let searched = with_heartbeats(client, visit, searching).await;
         // What was asked for is paid for, also when the client has left.
         self.settle_search(visit, semantic, &question, promise, paid.into_call());
         Ok(Some((semantic.clone(), searched?)))
@@ -266,7 +266,7 @@ impl Engine {
         asked: &LookUp<'_>,
         repeated: Option<BodyDigest>,
     ) -> Result<Option<Question>, Ended> {
-        let endpoint = asked.errand.endpoint;
+        let endpoint = asked.request.endpoint;
         let route = match (endpoint.native_route(), endpoint.family()) {
             (None, Family::Chat) => AskedRoute::Chat,
             (None, Family::Complete) => AskedRoute::Completions,
@@ -299,7 +299,7 @@ impl Engine {
     ) -> Result<Option<KeyedBodies>, Ended> {
         let body = asked.keyed_body();
         let repeated = asked.repeats().then_some(asked.edited);
-        if body.len() > LONGEST_BODY || repeated.is_some_and(|body| body.len() > LONGEST_BODY) {
+        if body.len() > MAX_BODY || repeated.is_some_and(|body| body.len() > MAX_BODY) {
             return Ok(None);
         }
         if body.len() + repeated.map_or(0, Bytes::len) <= SMALL {
@@ -331,13 +331,13 @@ impl Engine {
         if bodies.iter().any(|body| share.grow(memory_to_translate(body)).is_err()) {
             return Ok(None);
         }
-        let working = Box::pin(heavy(asked.errand.caller.tenant(), move || (work(), share)));
-        Ok(beside(client, visit, working).await?.and_then(|(done, _)| done))
+        let working = Box::pin(heavy(asked.request.caller.tenant(), move || (work(), share)));
+        Ok(with_heartbeats(client, visit, working).await?.and_then(|(done, _)| done))
     }
 
     /// Of the memory of bodies, nothing yet.
     fn share(&self, asked: &LookUp<'_>) -> OwnedShare {
-        OwnedShare::none(self.body_limits.memory.clone(), asked.errand.caller.tenant())
+        OwnedShare::none(self.body_limits.memory.clone(), asked.request.caller.tenant())
     }
 
     /// The nearest answer that is still kept.
@@ -369,20 +369,20 @@ impl Engine {
         asked: &LookUp<'_>,
         bodies: KeyedBodies,
     ) -> Result<Option<CacheKey>, Refusal> {
-        let LookUp { errand, leaf, target, translated, .. } = asked;
-        let headers = errand.meant.known(target, head, leaf.forward_headers.as_deref(), &self.aliases)?;
+        let LookUp { request, leaf, target, translated, .. } = asked;
+        let headers = request.meant.known(target, head, leaf.forward_headers.as_deref(), &self.aliases)?;
         let headers: Vec<(&str, &[u8])> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
         let partition = match asked.namespace() {
             Some(name) => Partition::Namespace(name),
-            None => Partition::Metadata(&errand.metadata),
+            None => Partition::Metadata(&request.metadata),
         };
         let back = translated.and_then(|translated| translated.back.as_ref());
         let hooks: Vec<u8> =
             asked.guarded.iter().flat_map(|call| &call.output).flat_map(|hook| hook.fingerprint).collect();
         let text = KeyText::new(&KeyInputs {
-            tenant: errand.caller.tenant(),
-            endpoint: endpoint(errand),
+            tenant: request.caller.tenant(),
+            endpoint: endpoint(request),
             provider: &target.provider.name,
             address: [target.origin.pool_key(), target.origin.base_path()],
             model: asked.model,
@@ -390,7 +390,7 @@ impl Engine {
             query: if translated.is_none() { head.uri.query() } else { None },
             body: bodies.body,
             asked: bodies.asked,
-            is_strict: back.is_some() && errand.is_strict && leaf.is_strict,
+            is_strict: back.is_some() && request.is_strict && leaf.is_strict,
             hooks: &hooks,
             target: stored_slug(target),
             headers: &headers,
@@ -405,11 +405,11 @@ fn text<'v>(name: &'static str, value: &'v HeaderValue) -> Result<&'v str, Refus
 }
 
 /// The route as both its forms are called: with a stream and without.
-fn endpoint(errand: &EngineRequest) -> &'static str {
-    match errand.endpoint.native_route() {
+fn endpoint(request: &EngineRequest) -> &'static str {
+    match request.endpoint.native_route() {
         Some(route) if route.is_google() => "generateContent",
         Some(_) => "converse",
-        None => errand.endpoint.path(),
+        None => request.endpoint.path(),
     }
 }
 

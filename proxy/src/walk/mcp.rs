@@ -192,7 +192,7 @@ impl Engine {
 
     /// After a list has passed: what it told otherwise than was approved is for admin to know.
     fn report_changes(&self, target: &McpTarget) {
-        if let Some(told) = target.visible.take_changes() {
+        if let Some(changes) = target.visible.take_changes() {
             let (integration, slug) = (target.integration.id, &target.integration.slug);
             static CHANGED: LogLimit = LogLimit::new();
             if let Some(skipped) = CHANGED.pass() {
@@ -202,7 +202,7 @@ impl Engine {
                     "an MCP server tells something else of its tools than was approved"
                 );
             }
-            self.mcp.changed.note(integration, told, Instant::now());
+            self.mcp.changed.note(integration, changes, Instant::now());
         }
     }
 

@@ -2,7 +2,7 @@
 //! is each address that it redirects to; nothing of the caller's is sent there, and a budget is asked for every piece that comes.
 
 use crate::codecs::type_of_name;
-use crate::net::dial::{Dialer, Upstream, errand};
+use crate::net::dial::{Dialer, Upstream, internal_call};
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -72,10 +72,10 @@ async fn ask<B: FetchBudget>(dialer: &Dialer, url: &str, budget: &Mutex<B>) -> R
     let url = url.split('#').next().unwrap_or(url);
     let (origin, path) = dialer.custom_url(url).map_err(|rule| rule.to_string())?;
     let connected = dialer.connect(&origin, true).await;
-    let mut upstream = connected.map_err(|error| errand::spoken(error.class()))?;
+    let mut upstream = connected.map_err(|error| internal_call::spoken(error.class()))?;
     upstream.set_timeouts(LIMIT, LIMIT);
     let head = head(path.as_str()).ok_or("its path is not valid")?;
-    match errand::send(&mut upstream, head, Bytes::new()).await? {
+    match internal_call::send(&mut upstream, head, Bytes::new()).await? {
         200 => read(upstream, budget).await.map(Response::Media),
         301 | 302 | 303 | 307 | 308 => {
             let location = upstream.head().headers.get(header::LOCATION);
@@ -93,7 +93,7 @@ async fn read<B: FetchBudget>(mut upstream: Upstream, budget: &Mutex<B>) -> Resu
     let essence = stated.and_then(|stated| stated.split(';').next()).unwrap_or_default();
     let stated_type = essence.trim().to_ascii_lowercase();
     let mut bytes = Vec::new();
-    while let Some(piece) = upstream.read_body().await.map_err(|error| errand::spoken(error.class()))? {
+    while let Some(piece) = upstream.read_body().await.map_err(|error| internal_call::spoken(error.class()))? {
         budget.lock().take(piece.len())?;
         bytes.extend_from_slice(&piece);
     }
@@ -101,14 +101,14 @@ async fn read<B: FetchBudget>(mut upstream: Upstream, budget: &Mutex<B>) -> Resu
 }
 
 /// What it is, which must be what it was said to be. Servers that do not know say nothing, or `octet-stream`.
-pub fn checked_type(kind: &str, said: Option<&str>, fetched: &FetchedMedia, url: &str) -> Result<String, String> {
+pub fn checked_type(kind: &str, declared: Option<&str>, fetched: &FetchedMedia, url: &str) -> Result<String, String> {
     let stated = match &*fetched.stated_type {
         "" | "application/octet-stream" | "binary/octet-stream" => None,
         stated => Some(stated),
     };
-    let known = stated.or_else(|| recognised(&fetched.bytes)).or(said).or_else(|| type_of_name(url));
+    let known = stated.or_else(|| recognised(&fetched.bytes)).or(declared).or_else(|| type_of_name(url));
     let Some(known) = known else { return Err("its type is not known".into()) };
-    let is_page = known == "text/html" && said.is_some_and(|said| said != known);
+    let is_page = known == "text/html" && declared.is_some_and(|declared| declared != known);
     match kind {
         "image" | "audio" if !known.starts_with(kind) => Err(format!("it is {}, and no {kind}", shown(known))),
         "file" if is_page => Err("it is a page, and no file of the type that was said".into()),
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_type_must_be_what_was_said() {
         let png: &[u8] = b"\x89PNG\r\n\x1a\nxx";
-        for (kind, said, stated, bytes, expected) in [
+        for (kind, declared, stated, bytes, expected) in [
             ("image", None, "image/jpeg", &b"x"[..], Some("image/jpeg")),
             ("image", None, "", png, Some("image/png")),
             ("image", None, "application/octet-stream", b"RIFFxxxxWEBP", Some("image/webp")),
@@ -177,8 +177,8 @@ mod tests {
             ("audio", None, "audio/wav", b"x", Some("audio/wav")),
         ] {
             let fetched = FetchedMedia { bytes: bytes.to_vec(), stated_type: stated.to_owned() };
-            let found = checked_type(kind, said, &fetched, "https://a.test/t.csv").ok();
-            assert_eq!(found.as_deref(), expected, "{kind} {said:?} {stated}");
+            let found = checked_type(kind, declared, &fetched, "https://a.test/t.csv").ok();
+            assert_eq!(found.as_deref(), expected, "{kind} {declared:?} {stated}");
         }
     }
 

@@ -39,9 +39,10 @@ impl NativeCall {
 
     /// The body with what the path says. What a client repeats of it is not heard.
     pub fn complete(&self, body: &Bytes) -> Result<Bytes, Refusal> {
-        let said = [(MODEL, Value::from(&*self.model)), (STREAM, Value::from(self.route.is_stream()))];
-        let said: Map<String, Value> = said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Edits::new(Some(&said), None, Vec::new()).apply(body, &Fields::parse_object(body)?, None))
+        let route_fields = [(MODEL, Value::from(&*self.model)), (STREAM, Value::from(self.route.is_stream()))];
+        let route_fields: Map<String, Value> =
+            route_fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(Edits::new(Some(&route_fields), None, Vec::new()).apply(body, &Fields::parse_object(body)?, None))
     }
 }
 

@@ -4,7 +4,7 @@ use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::prompt_call::PromptCall;
-use super::{BatchesRequest, Departure, FilesRequest, KeptRequest, McpRequest, MergedRequest, Passage};
+use super::{BatchesRequest, Departure, FilesRequest, McpRequest, MergedRequest, Passage, ProviderObjectRequest};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
@@ -33,7 +33,7 @@ pub enum NextStep {
     /// To a provider that was found already.
     Pass(Box<Passage>),
     /// To a provider that keeps what is asked for in a form of its own.
-    Kept(Box<KeptRequest>),
+    ProviderObject(Box<ProviderObjectRequest>),
     /// For files that the gateway keeps itself.
     Files(Box<FilesRequest>),
     /// For batches that the gateway keeps itself.
@@ -56,7 +56,7 @@ impl NextStep {
             Self::ControlPlane => RequestLane::ControlPlane,
             Self::Engine(_) => RequestLane::Engine,
             Self::Explain(_) => RequestLane::Explain,
-            Self::Relay(_) | Self::Pass(_) | Self::Kept(_) => RequestLane::Relay,
+            Self::Relay(_) | Self::Pass(_) | Self::ProviderObject(_) => RequestLane::Relay,
             Self::Files(_) => RequestLane::Files,
             Self::Batches(_) => RequestLane::Batches,
             Self::Mcp(_) | Self::MergedMcp(_) => RequestLane::Mcp,

@@ -32,8 +32,8 @@ impl Engine {
     pub async fn run_own(&self, client: &mut InMemoryClient, own: OwnRequest) {
         let mut visit = Visit::begin();
         match self.open_own(client.head(), own, &mut visit).await {
-            Ok(mut errand) => {
-                self.run(client, &mut visit, &mut errand).await;
+            Ok(mut request) => {
+                self.run(client, &mut visit, &mut request).await;
             }
             Err(refusal) => {
                 self.refuse(client, &mut visit, &refusal).await;
@@ -69,9 +69,9 @@ impl Engine {
         let plan = self.planner.follow(found, &headers, &metadata, visit);
         let known = KnownRequest { caller, metadata, plan };
         match self.open_engine(endpoint, head, &headers, known, visit).await? {
-            NextStep::Engine(mut errand) => {
-                errand.is_own = true;
-                Ok(errand)
+            NextStep::Engine(mut request) => {
+                request.is_own = true;
+                Ok(request)
             }
             _ => Err(Refusal::internal()),
         }

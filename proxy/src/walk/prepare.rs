@@ -59,8 +59,8 @@ impl ProviderHeaders {
 
     /// The version of Anthropic's interface that a target is asked in, where the caller or its account says one.
     pub(super) fn anthropic_version<'h>(&'h self, target: &'h Target) -> Option<&'h str> {
-        let said = self.named.iter().chain(&target.headers).find(|(name, _)| name == "anthropic-version");
-        said.and_then(|(_, value)| value.to_str().ok())
+        let version = self.named.iter().chain(&target.headers).find(|(name, _)| name == "anthropic-version");
+        version.and_then(|(_, value)| value.to_str().ok())
     }
 }
 

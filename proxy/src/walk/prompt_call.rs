@@ -6,7 +6,7 @@ use super::call::{HeldAnswer, refused};
 use super::guard::GuardedTarget;
 use super::guards::GuardSet;
 use super::look_up::cache_headers;
-use super::translate::{KeptTranslation, memory_to_translate};
+use super::translate::{ReusableTranslation, memory_to_translate};
 use super::{Engine, EngineRequest, KnownRequest, NextStep};
 use crate::answer::Ended;
 use crate::catalog::choose_plan::wished_retry;
@@ -28,7 +28,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Variables and what is said beside them are no longer than this.
-pub(super) const LARGEST: usize = 16 << 20;
+pub(super) const MAX_SIZE: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct PromptCall {
@@ -73,20 +73,20 @@ impl Engine {
     pub(super) async fn run_prompt(
         &self,
         visit: &mut Visit,
-        errand: &mut EngineRequest,
+        request: &mut EngineRequest,
         sent: Bytes,
         share: &mut MemoryShare<'_>,
     ) -> Result<Bytes, Refusal> {
-        let Some(call) = &mut errand.prompt else { return Ok(sent) };
+        let Some(call) = &mut request.prompt else { return Ok(sent) };
         let run = {
-            let user = user(&call.reference, &errand.metadata, &sent);
+            let user = user(&call.reference, &request.metadata, &sent);
             let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
-            Arc::new(prompts::find(&self.snapshot, &errand.caller, &call.reference, sticky).await?)
+            Arc::new(prompts::find(&self.snapshot, &request.caller, &call.reference, sticky).await?)
         };
         visit.routing.prompt = Some(run.clone());
-        let rendered = self.render_prompt(&run, &errand.caller, &sent, PromptUse::Call, share).await?;
+        let rendered = self.render_prompt(&run, &request.caller, &sent, PromptUse::Call, share).await?;
         (call.run, call.sent) = (Some(run), sent);
-        errand.endpoint = Endpoint::of(rendered.family);
+        request.endpoint = Endpoint::of(rendered.family);
         Ok(rendered.body)
     }
 
@@ -96,28 +96,29 @@ impl Engine {
         &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         leaf: &Leaf,
         reference: &str,
         body: &Bytes,
         guarded: &mut Option<Box<GuardedTarget>>,
         defaults: Option<&Arc<GuardSet>>,
-        kept: &mut Option<Box<KeptTranslation<'e>>>,
+        reusable: &mut Option<Box<ReusableTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
-        let sent = errand.prompt.as_ref().map_or(body, |call| &call.sent);
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.tenant());
-        let rendered = self.prompt_of_target(visit, errand, reference, sent, &mut share).await.map_err(refused)?;
+        let sent = request.prompt.as_ref().map_or(body, |call| &call.sent);
+        let mut share = MemoryShare::none(&self.body_limits.memory, request.caller.tenant());
+        let rendered = self.prompt_of_target(visit, request, reference, sent, &mut share).await.map_err(refused)?;
         let fields = Fields::parse_object(&rendered).map_err(refused)?;
-        match self.guards_at(errand, leaf, defaults) {
-            None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
+        match self.guards_at(request, leaf, defaults) {
+            None => self.try_target(client, visit, request, leaf, &rendered, &fields, None, reusable).await,
             Some(set) => {
                 let (read, headers) = (ReadBody { text: &rendered, fields: &fields }, &client.head().headers);
-                match self.pass_guards(headers, visit, errand, leaf, read, &rendered, set, guarded).await {
+                match self.pass_guards(headers, visit, request, leaf, read, &rendered, set, guarded).await {
                     Ok((along, None)) => {
-                        Box::pin(self.try_target(client, visit, errand, leaf, &rendered, &fields, along, kept)).await
+                        Box::pin(self.try_target(client, visit, request, leaf, &rendered, &fields, along, reusable))
+                            .await
                     }
                     Ok((along, Some(changed))) => {
-                        Box::pin(self.try_changed(client, visit, errand, leaf, changed, along, kept)).await
+                        Box::pin(self.try_changed(client, visit, request, leaf, changed, along, reusable)).await
                     }
                     Err(denied) => *denied,
                 }
@@ -128,23 +129,23 @@ impl Engine {
     async fn prompt_of_target(
         &self,
         visit: &mut Visit,
-        errand: &EngineRequest,
+        request: &EngineRequest,
         reference: &str,
         sent: &Bytes,
         share: &mut MemoryShare<'_>,
     ) -> Result<Bytes, Refusal> {
-        let endpoint = errand.endpoint;
+        let endpoint = request.endpoint;
         if !takes_prompts(endpoint) {
             return Err(Refusal::misplaced_prompt(reference, "/v1/chat/completions or /v1/completions"));
         }
-        if sent.len() > LARGEST {
-            return Err(Refusal::body_too_large(LARGEST));
+        if sent.len() > MAX_SIZE {
+            return Err(Refusal::body_too_large(MAX_SIZE));
         }
-        let user = user(reference, &errand.metadata, sent);
+        let user = user(reference, &request.metadata, sent);
         let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
-        let run = Arc::new(prompts::find(&self.snapshot, &errand.caller, reference, sticky).await?);
+        let run = Arc::new(prompts::find(&self.snapshot, &request.caller, reference, sticky).await?);
         visit.routing.prompt = Some(run.clone());
-        let rendered = self.render_prompt(&run, &errand.caller, sent, PromptUse::Target, share).await?;
+        let rendered = self.render_prompt(&run, &request.caller, sent, PromptUse::Target, share).await?;
         if rendered.family != endpoint.family() {
             return Err(Refusal::misplaced_prompt(reference, &format!("/v1{}", rendered.family.path())));
         }

@@ -2,8 +2,8 @@
 //! said by headers, as a client would say it; files pass in pieces, both ways.
 
 use super::Engine;
-use super::kept::{FileFields, KeptAnswer, KeptCaller, files_place};
 use super::prepare::{ProviderHeaders, upstream_head};
+use super::provider_objects::{FileFields, ObjectAnswer, ObjectCaller, files_place};
 use super::relayed_place::relayed_place;
 use super::translate::refusal;
 use crate::answer::error_in_openai_form;
@@ -75,8 +75,8 @@ pub(crate) struct OutputForm {
 
 impl OutputForm {
     /// A line as OpenAI's files have it, of this number from 0.
-    pub fn row(&self, number: usize, told: &Value) -> Value {
-        self.codec.output_row(&self.asked, number, told)
+    pub fn row(&self, number: usize, reply: &Value) -> Value {
+        self.codec.output_row(&self.asked, number, reply)
     }
 }
 
@@ -126,17 +126,17 @@ impl Engine {
         Err(refused.unwrap_or_else(Refusal::missing_provider))
     }
 
-    pub(crate) async fn ask_job(&self, job: &JobTarget, question: JobQuestion) -> Result<KeptAnswer, Refusal> {
+    pub(crate) async fn ask_job(&self, job: &JobTarget, question: JobQuestion) -> Result<ObjectAnswer, Refusal> {
         let family = question.family;
         let (codec, asked) = self.asked_job(job, question).await?;
         let length = asked.file.as_ref().map_or(0, |file| file.bytes.len());
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
         let config = job.leaf().map(|leaf| &leaf.placement);
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
+        let caller = ObjectCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         // What is read of a file is rewritten, and both are held.
         share.grow(length.saturating_mul(2))?;
-        Box::pin(self.ask_kept(codec, Arc::new(asked), length, &caller, &mut share)).await
+        Box::pin(self.ask_provider_object(codec, Arc::new(asked), length, &caller, &mut share)).await
     }
 
     /// As `ask_job`, where the first question is all, and its body comes in pieces in place of what the codec wrote.
@@ -146,14 +146,14 @@ impl Engine {
         question: JobQuestion,
         length: usize,
         source: &mut impl PieceSource,
-    ) -> Result<KeptAnswer, Refusal> {
+    ) -> Result<ObjectAnswer, Refusal> {
         let family = question.family;
         let (codec, asked) = self.asked_job(job, question).await?;
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
         let config = job.leaf().map(|leaf| &leaf.placement);
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
+        let caller = ObjectCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let call = codec.ask(&asked).map_err(refusal)?;
-        let (target, request) = self.kept_request(&call, &caller, SignedBody::Unsigned).await?;
+        let (target, request) = self.provider_object_request(&call, &caller, SignedBody::Unsigned).await?;
         let mut upstream = self.connect_job(&target).await?;
         upstream.send_pieces(&request, length, source).await.map_err(|error| broken(&target, &error))?;
         let (status, body) = short_answer(&target, upstream).await?;
@@ -161,12 +161,12 @@ impl Engine {
         self.metrics.attempt(target.provider.number, status, Outcome::Answered);
         if !(200..300).contains(&status) {
             let body = error_in_openai_form(status, body, provider);
-            return Ok(KeptAnswer { status, kind: "application/json", body });
+            return Ok(ObjectAnswer { status, kind: "application/json", body });
         }
         let read = codec.read(&asked, 0, &JobReply { length: None, body });
         match read.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
             JobAnswer::Json(object) => {
-                Ok(KeptAnswer { status: 200, kind: "application/json", body: Bytes::from(object.to_string()) })
+                Ok(ObjectAnswer { status: 200, kind: "application/json", body: Bytes::from(object.to_string()) })
             }
             JobAnswer::Bytes(..) | JobAnswer::Ask(_) | JobAnswer::Refused(_) => Err(Refusal::internal()),
         }
@@ -177,30 +177,30 @@ impl Engine {
         &self,
         job: &JobTarget,
         question: JobQuestion,
-    ) -> Result<Result<(Upstream, OutputForm), KeptAnswer>, Refusal> {
+    ) -> Result<Result<(Upstream, OutputForm), ObjectAnswer>, Refusal> {
         let family = question.family;
         let (codec, asked) = self.asked_job(job, question).await?;
         let headers = GatewayHeaders::from_headers(&job.head.headers, &self.aliases)?;
         let config = job.leaf().map(|leaf| &leaf.placement);
-        let caller = KeptCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
+        let caller = ObjectCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         let provider = &job.target.provider.name;
         let mut call = codec.ask(&asked).map_err(refusal)?;
         for step in 0..codec.questions_before_output() {
-            let told = self.ask_once(call, &caller, jobs::LONGEST_OBJECT, &mut share).await?;
-            self.metrics.attempt(job.target.provider.number, told.status, Outcome::Answered);
-            if !(200..300).contains(&told.status) {
-                let body = error_in_openai_form(told.status, told.body, provider);
-                return Ok(Err(KeptAnswer { status: told.status, kind: "application/json", body }));
+            let reply = self.ask_once(call, &caller, jobs::MAX_OBJECT, &mut share).await?;
+            self.metrics.attempt(job.target.provider.number, reply.status, Outcome::Answered);
+            if !(200..300).contains(&reply.status) {
+                let body = error_in_openai_form(reply.status, reply.body, provider);
+                return Ok(Err(ObjectAnswer { status: reply.status, kind: "application/json", body }));
             }
-            let read = codec.read(&asked, step, &JobReply { length: told.length, body: told.body });
+            let read = codec.read(&asked, step, &JobReply { length: reply.length, body: reply.body });
             call = match read.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
                 JobAnswer::Ask(next) => next,
                 JobAnswer::Refused(why) => return Err(Refusal::invalid_parameter(why, "id")),
                 JobAnswer::Json(_) | JobAnswer::Bytes(..) => return Err(Refusal::internal()),
             };
         }
-        let (target, request) = self.kept_request(&call, &caller, SignedBody::Whole(&call.body)).await?;
+        let (target, request) = self.provider_object_request(&call, &caller, SignedBody::Whole(&call.body)).await?;
         let mut upstream = self.connect_job(&target).await?;
         upstream.send(request, call.body).await.map_err(|error| broken(&target, &error))?;
         upstream.read_head().await.map_err(|error| broken(&target, &error))?;
@@ -324,7 +324,7 @@ async fn short_answer(target: &Target, mut upstream: Upstream) -> Result<(u16, B
     let status = upstream.head().status.as_u16();
     let mut body = Vec::new();
     while let Some(piece) = upstream.read_body().await.map_err(broken)? {
-        if body.len() + piece.len() > jobs::LONGEST_OBJECT {
+        if body.len() + piece.len() > jobs::MAX_OBJECT {
             return Err(Refusal::invalid_upstream_response(&target.provider.name, "its answer is too long"));
         }
         body.extend_from_slice(&piece);

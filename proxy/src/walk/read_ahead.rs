@@ -26,7 +26,7 @@ use pingora_http::RequestHeader;
 use std::pin::pin;
 
 /// As far as the model is looked for; Pingora keeps as much to send it again.
-pub const MOST: usize = 64 << 10;
+pub const MAX_READ_AHEAD: usize = 64 << 10;
 
 /// A relayed request whose body may have to be looked at before it has a target.
 #[derive(Debug)]
@@ -216,14 +216,14 @@ impl Engine {
             if need != BodyNeed::Nothing {
                 ask.model = ahead.model(need, is_json);
             }
-            if judged.is_none() && ahead.is_whole && (is_contended || ahead.length > MOST) {
+            if judged.is_none() && ahead.is_whole && (is_contended || ahead.length > MAX_READ_AHEAD) {
                 unjudged = Some(ahead.joined());
             }
             if judged.is_some() {
                 let whole = ahead.joined();
                 body.whole = Some(whole.clone());
                 held = Some(HeldRequest { body: whole, judged, _share: ahead.share.take() });
-            } else if unjudged.is_none() && ahead.length > MOST {
+            } else if unjudged.is_none() && ahead.length > MAX_READ_AHEAD {
                 body.ahead = std::mem::take(&mut ahead.pieces);
                 body.share = ahead.share.take();
             } else if is_signed && ahead.is_whole {
@@ -239,7 +239,7 @@ impl Engine {
             None => self.router.passage(ask, client.head(), &headers, visit)?,
         };
         // What Pingora cannot send again must not be left to it.
-        let is_carried = |whole: &Bytes| is_contended && passage.takes_turns() || whole.len() > MOST;
+        let is_carried = |whole: &Bytes| is_contended && passage.takes_turns() || whole.len() > MAX_READ_AHEAD;
         if held.is_none()
             && let Some(whole) = unjudged.filter(is_carried)
         {
@@ -276,7 +276,7 @@ impl Engine {
         let about = (ask.path.as_str(), &ask.caller, &ask.metadata);
         let judged = Box::pin(self.judge_relayed(&judge, about, head, &body, visit)).await?;
         visit.routing.is_body_marked = judged.is_failed();
-        let is_held = judge.reads_answer || ahead.length > MOST;
+        let is_held = judge.reads_answer || ahead.length > MAX_READ_AHEAD;
         Ok(is_held.then_some((judge, judged)))
     }
 }
@@ -293,7 +293,7 @@ struct ReadHow {
 
 async fn read_ahead(client: &mut impl Downstream, how: ReadHow) -> Result<Ahead, NotReceived> {
     let ReadHow { need, is_whole, share, mut pieces } = how;
-    let most = if share.is_some() { MAX_JUDGED_BODY } else { MOST };
+    let most = if share.is_some() { MAX_JUDGED_BODY } else { MAX_READ_AHEAD };
     let mut ahead = Ahead { reader: ModelReader::default(), pieces: Vec::new(), length: 0, is_whole: false, share };
     loop {
         let is_large = ahead.share.as_ref().is_some_and(OwnedShare::is_large);
@@ -313,7 +313,7 @@ async fn read_ahead(client: &mut impl Downstream, how: ReadHow) -> Result<Ahead,
         ahead.pieces.push(piece);
         let is_known = need != BodyNeed::Model || ahead.reader.found().is_some() || ahead.reader.is_over();
         // One byte more than is held tells that it is too long to be.
-        let is_enough = if is_whole { ahead.length > most } else { is_known || ahead.length >= MOST };
+        let is_enough = if is_whole { ahead.length > most } else { is_known || ahead.length >= MAX_READ_AHEAD };
         if is_enough {
             ahead.is_whole = is_whole && client.is_body_read();
             return Ok(ahead);
@@ -351,7 +351,7 @@ impl Ahead {
             true => AskedModel::Nothing,
             false if self.is_whole && self.length == 0 => AskedModel::Nothing,
             false if self.is_whole => unknown("the body is not whole JSON".into()),
-            false => unknown(format!("it does not stand in the first {MOST} bytes of the body")),
+            false => unknown(format!("it does not stand in the first {MAX_READ_AHEAD} bytes of the body")),
         }
     }
 

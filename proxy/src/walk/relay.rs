@@ -50,14 +50,14 @@ pub fn towards_provider(
 
 /// What the provider is told by a header of ours, under its own name for it.
 fn meant_for_providers(head: &RequestHeader, aliases: &Aliases) -> Vec<(HeaderName, HeaderValue)> {
-    const TOLD: [&str; 5] =
+    const PROVIDER_HEADERS: [&str; 5] =
         ["openai-organization", "openai-project", "openai-beta", "anthropic-beta", "anthropic-version"];
-    let told = head.headers.iter().filter_map(|(name, value)| {
+    let named = head.headers.iter().filter_map(|(name, value)| {
         let (suffix, _) = aliases.suffix(name.as_str())?;
-        let name = TOLD.into_iter().find(|told| *told == suffix)?;
+        let name = PROVIDER_HEADERS.into_iter().find(|known| *known == suffix)?;
         Some((HeaderName::from_static(name), value.clone()))
     });
-    told.collect()
+    named.collect()
 }
 
 /// Of what is asked for without a body: one that a client sends all the same was judged by nobody, and goes nowhere.

@@ -1,7 +1,7 @@
 //! What guardrails can read of a relayed answer: JSON, and server-sent events whose data is JSON. Its path says in which form it
 //! is; what has another form is read text by text, as one answer that says all of them. Compressed answers are read, and passed on as they came.
 
-use crate::answer::LARGEST_CHANGED_BODY;
+use crate::answer::MAX_CHANGED_BODY;
 use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::guardrails::{SpokenAnswer, parse_unique};
 use crate::request::sse;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use shared::guardrails::Shape;
 
 /// A longer answer is not held.
-pub(super) const MAX_JUDGED_ANSWER: usize = LARGEST_CHANGED_BODY;
+pub(super) const MAX_JUDGED_ANSWER: usize = MAX_CHANGED_BODY;
 /// How much of a compressed answer is read at a time: little may become much.
 const INFLATED_AT_ONCE: usize = 16 << 10;
 
@@ -160,8 +160,8 @@ pub(super) fn read(
         AnswerForm::Events => {
             let events = sse::with_blank_line(plain.clone());
             let data = sse::events(&events).map(|event| event.data);
-            let said = data.filter(|data| !matches!(data.trim_ascii(), b"" | b"[DONE]"));
-            spoken(said.map(|data| parse(&data)), dialect).map(Some)
+            let content = data.filter(|data| !matches!(data.trim_ascii(), b"" | b"[DONE]"));
+            spoken(content.map(|data| parse(&data)), dialect).map(Some)
         }
     }
 }

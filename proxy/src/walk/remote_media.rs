@@ -16,8 +16,8 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// Of one request.
-const MOST: usize = 20;
-const MOST_BYTES: usize = 20 << 20;
+const MAX_MEDIA: usize = 20;
+const MAX_BYTES: usize = 20 << 20;
 const LIMIT: Duration = Duration::from_secs(20);
 /// Fetched side by side.
 const TOGETHER: usize = 4;
@@ -38,7 +38,7 @@ struct RequestBudget<'b, 'm> {
 
 impl FetchBudget for RequestBudget<'_, '_> {
     fn take(&mut self, bytes: usize) -> Result<(), Unfetched> {
-        let too_large = || format!("all media of a request may have {MOST_BYTES} bytes together");
+        let too_large = || format!("all media of a request may have {MAX_BYTES} bytes together");
         self.bytes = self.bytes.checked_sub(bytes).ok_or_else(too_large)?;
         self.share.grow(bytes.saturating_mul(COPIES)).map_err(|why| Unfetched::Refused(why.into()))
     }
@@ -54,17 +54,17 @@ impl ProviderCalls {
         deadline: Option<Instant>,
     ) -> Result<(), Refusal> {
         let mut remote = remote_media(request, format);
-        if let Some(beyond) = remote.get(MOST) {
-            let message = format!("at most {MOST} images and files of a request can be fetched for this provider");
+        if let Some(beyond) = remote.get(MAX_MEDIA) {
+            let message = format!("at most {MAX_MEDIA} images and files of a request can be fetched for this provider");
             return Err(Refusal::invalid_parameter(message, &beyond.field));
         }
         let latest = Instant::now() + LIMIT;
         let limit = deadline.map_or(latest, |deadline| deadline.min(latest));
-        let budget = Mutex::new(RequestBudget { bytes: MOST_BYTES, share });
+        let budget = Mutex::new(RequestBudget { bytes: MAX_BYTES, share });
         for some in remote.chunks_mut(TOGETHER) {
             let fetching = some.iter().map(|one| {
                 let (url, field, budget) = (one.url.clone(), one.field.clone(), &budget);
-                async move { fetch(&self.dialer, url, budget).await.map_err(|why| told(&field, why)) }
+                async move { fetch(&self.dialer, url, budget).await.map_err(|why| not_fetched(&field, why)) }
             });
             let fetching: Vec<_> = fetching.collect();
             let fetched = match with_deadline(limit, pin!(try_join_all(fetching))).await {
@@ -84,8 +84,8 @@ impl ProviderCalls {
 
 impl RemoteMedia<'_> {
     fn put(&mut self, fetched: FetchedMedia) -> Result<(), Refusal> {
-        let said = self.media.media_type.as_deref();
-        let media_type = match checked_type(self.kind, said, &fetched, &self.url) {
+        let declared = self.media.media_type.as_deref();
+        let media_type = match checked_type(self.kind, declared, &fetched, &self.url) {
             Ok(media_type) => media_type,
             Err(why) => return Err(unfetched(&self.field, &why)),
         };
@@ -148,7 +148,7 @@ fn is_fetched(url: &str, format: WireFormat) -> bool {
     matches!(scheme, "https" | "http") && !(format == WireFormat::Gemini && is_googles)
 }
 
-fn told(field: &str, why: Unfetched) -> Refusal {
+fn not_fetched(field: &str, why: Unfetched) -> Refusal {
     match why {
         Unfetched::Because(why) => unfetched(field, &why),
         Unfetched::Refused(refusal) => refusal,

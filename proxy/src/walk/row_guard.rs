@@ -151,8 +151,8 @@ impl RowGuard {
     fn outcome(&self, hooks: &[Arc<CompiledHook>], side: SideResult, hook: Hook) -> Judged {
         if let Some(place) = side.denied_by {
             self.meters.denies(if hook == Hook::BeforeRequest { "input" } else { "output" });
-            let said = hooks.get(place).and_then(|hook| hook.actions.message.clone());
-            return Judged::Denied(said.unwrap_or_else(|| DENIED.to_owned()));
+            let message = hooks.get(place).and_then(|hook| hook.actions.message.clone());
+            return Judged::Denied(message.unwrap_or_else(|| DENIED.to_owned()));
         }
         match side.transformed {
             Some(changed) => Judged::Changed(Bytes::from(changed.to_string())),

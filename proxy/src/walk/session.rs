@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// How long the caller of a session in which something is said goes unchecked.
 const CHECKED_EVERY: Duration = Duration::from_secs(1);
 /// Responses that may be asked for at once.
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 
 type SessionPromise = Option<Box<Admission>>;
 
@@ -70,8 +70,8 @@ impl Engine {
             Owed::All => drop(self.admit_response(passage, head, visit).await?),
         }
         while passage.promised.len() < wanted.responses as usize {
-            if passage.promised.len() >= MOST_AT_ONCE {
-                let message = format!("a session may ask for at most {MOST_AT_ONCE} responses at once");
+            if passage.promised.len() >= MAX_AT_ONCE {
+                let message = format!("a session may ask for at most {MAX_AT_ONCE} responses at once");
                 let hit = LimitHit { scope: "session", rate: None, wait_ms: None, unit: Unit::Requests };
                 return Err(Refusal::rate_limited(message, 1, hit));
             }

@@ -4,15 +4,15 @@
 
 mod answer_id;
 mod explained;
-mod kept_translation;
 mod memory;
 mod place;
+mod reusable_translation;
 
 pub(super) use answer_id::answer_id;
 pub(super) use explained::explained;
-pub(super) use kept_translation::KeptTranslation;
 pub(super) use memory::memory_to_translate;
 pub(super) use place::{fill, own_address};
+pub(super) use reusable_translation::ReusableTranslation;
 
 use super::native_call::without_path_fields;
 use super::remote_media::has_remote_media;
@@ -41,7 +41,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 /// No vendor takes a larger conversation; reading one takes several times its size.
-pub(super) const LARGEST: usize = 64 << 20;
+pub(super) const MAX_SIZE: usize = 64 << 20;
 
 /// What a target is asked, in its own words.
 pub(super) struct TranslatedCall {
@@ -121,8 +121,8 @@ impl Engine {
     ) -> Result<ReadRequest<'r, '_>, Refusal> {
         let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
         if asked.is_written() {
-            if asked.body.len() > LARGEST {
-                return Err(Refusal::body_too_large(LARGEST));
+            if asked.body.len() > MAX_SIZE {
+                return Err(Refusal::body_too_large(MAX_SIZE));
             }
             share.grow(memory_to_translate(asked.body))?;
         }

@@ -3,7 +3,7 @@
 
 use super::http::{Request, Response, form};
 use super::sigv4::AwsKeys;
-use super::{LONGEST_LIFE, LoginError, plain, refused, text};
+use super::{LoginError, MAX_LIFE, plain, refused, text};
 use crate::seal::Secret;
 use chrono::{DateTime, Utc};
 use std::time::Duration;
@@ -20,8 +20,8 @@ const UNSAID: Duration = Duration::from_secs(300);
 
 impl LentKeys {
     pub fn lasts(&self, now: DateTime<Utc>) -> Duration {
-        let said = self.until.map_or(UNSAID, |end| (end - now).to_std().unwrap_or_default());
-        said.min(LONGEST_LIFE)
+        let left = self.until.map_or(UNSAID, |end| (end - now).to_std().unwrap_or_default());
+        left.min(MAX_LIFE)
     }
 }
 

@@ -92,11 +92,11 @@ pub fn form(pairs: &[(&str, &str)]) -> String {
 }
 
 /// Percent-escapes all but unreserved characters and those in `kept`.
-pub fn escape(text: &str, kept: &str) -> String {
+pub fn escape(text: &str, allowed: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         let c = char::from(byte);
-        if byte.is_ascii_alphanumeric() || "-._~".contains(c) || (byte.is_ascii() && kept.contains(c)) {
+        if byte.is_ascii_alphanumeric() || "-._~".contains(c) || (byte.is_ascii() && allowed.contains(c)) {
             escaped.push(c);
         } else {
             escaped.push_str(&format!("%{byte:02X}"));

@@ -32,7 +32,7 @@ static NAMES: &[&str] = &[
 ];
 
 const KUBERNETES_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
-const LARGEST_FILE: u64 = 64 << 10;
+const MAX_FILE: u64 = 64 << 10;
 
 /// An identity may also be withheld (`none`): then the modes that need it are refused.
 #[derive(Clone, Default)]
@@ -97,7 +97,7 @@ impl OwnIdentity {
 
 async fn read_file(path: &str) -> Option<String> {
     let size = tokio::fs::metadata(path).await.ok()?.len();
-    let text = if size <= LARGEST_FILE { tokio::fs::read_to_string(path).await.ok()? } else { return None };
+    let text = if size <= MAX_FILE { tokio::fs::read_to_string(path).await.ok()? } else { return None };
     Some(text.trim().to_owned())
 }
 

@@ -122,18 +122,18 @@ fn parts(url: &str) -> (&str, &str, &str) {
 
 /// Without empty and dotted segments, as AWS reads it.
 fn normal_path(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
+    let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
         match segment {
             "" | "." => {}
             ".." => {
-                kept.pop();
+                segments.pop();
             }
-            segment => kept.push(segment),
+            segment => segments.push(segment),
         }
     }
-    let last = if path.ends_with('/') && !kept.is_empty() { "/" } else { "" };
-    format!("/{}{last}", kept.join("/"))
+    let last = if path.ends_with('/') && !segments.is_empty() { "/" } else { "" };
+    format!("/{}{last}", segments.join("/"))
 }
 
 fn canonical_query(query: &str) -> String {

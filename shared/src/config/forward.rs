@@ -7,12 +7,12 @@ use crate::headers::forwarded_headers;
 pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Option<Vec<String>> {
     let names = node.texts(reading, "forward_headers")?;
     let path = node.path.key("forward_headers");
-    let mut kept = Vec::with_capacity(names.len());
+    let mut valid = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
         match forwarded_headers::parse(name) {
-            Ok(name) => kept.push(name.as_str().to_owned()),
+            Ok(name) => valid.push(name.as_str().to_owned()),
             Err(why) => reading.fault(&path.index(index), Code::BadHeader, why.to_string()),
         }
     }
-    Some(kept)
+    Some(valid)
 }

@@ -4,7 +4,7 @@
 use super::HookSet;
 use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
-use crate::guardrails::remote::MOST_CHECKS as MOST_REMOTE;
+use crate::guardrails::remote::MAX_CHECKS as MAX_REMOTE;
 use crate::guardrails::{self, FaultKind};
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ const TYPES: &[(&str, ())] = &[("guardrail", ()), ("mutator", ())];
 const STREAMS: &[(&str, ())] = &[("report", ()), ("hold", ())];
 const SCOPES: &[(&str, ())] = &[("last", ()), ("all", ())];
 /// A list with more is refused.
-const MOST_HOOKS: usize = 50;
+const MAX_HOOKS: usize = 50;
 /// Checks that are written out in a config, all its targets together: each is made ready when the config is read.
-const MOST_CHECKS: usize = 200;
+const MAX_CHECKS: usize = 200;
 /// What a shorthand says about itself; every other key of it is a check.
 pub const RESERVED: &[&str] = &[
     "id",
@@ -44,9 +44,8 @@ pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>, names: 
     let mut remote = 0;
     for (name, list) in lists {
         remote += list.iter().flatten().map(remote_checks).sum::<usize>();
-        if remote > MOST_REMOTE {
-            let why =
-                format!("must not have more than {MOST_REMOTE} checks that others answer, all of a side together");
+        if remote > MAX_REMOTE {
+            let why = format!("must not have more than {MAX_REMOTE} checks that others answer, all of a side together");
             reading.fault(&node.path.key(name), Code::TooMany, why);
             break;
         }
@@ -75,8 +74,8 @@ fn list(
 ) -> Option<Vec<Value>> {
     let items = node.array(reading, name)?;
     let path = node.path.key(name);
-    if items.len() > MOST_HOOKS {
-        reading.fault(&path, Code::TooMany, format!("must not have more than {MOST_HOOKS} entries"));
+    if items.len() > MAX_HOOKS {
+        reading.fault(&path, Code::TooMany, format!("must not have more than {MAX_HOOKS} entries"));
         return None;
     }
     for (index, item) in items.iter().enumerate() {
@@ -107,10 +106,10 @@ fn hook(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
 fn has_room(reading: &mut Reading<'_>, path: &Path<'_>, more: usize) -> bool {
     let before = reading.checks;
     reading.checks = before.saturating_add(more);
-    if reading.checks > MOST_CHECKS && before <= MOST_CHECKS {
-        reading.fault(path, Code::TooMany, format!("must not have more than {MOST_CHECKS} checks in the whole config"));
+    if reading.checks > MAX_CHECKS && before <= MAX_CHECKS {
+        reading.fault(path, Code::TooMany, format!("must not have more than {MAX_CHECKS} checks in the whole config"));
     }
-    reading.checks <= MOST_CHECKS
+    reading.checks <= MAX_CHECKS
 }
 
 /// Whether the checks exist and take their parameters. `place` says where a fault of the list is in the config.

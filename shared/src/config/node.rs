@@ -7,7 +7,7 @@ use super::{ParamPath, forward, hooks, host, placement, rules, settings, strateg
 use serde_json::Value;
 
 /// The longest time anything may take: a day.
-const LONGEST_MS: u64 = 86_400_000;
+const MAX_MS: u64 = 86_400_000;
 const INPUT: [&str; 3] = ["before_request_hooks", "input_guardrails", "input_mutators"];
 const OUTPUT: [&str; 3] = ["after_request_hooks", "output_guardrails", "output_mutators"];
 
@@ -97,10 +97,10 @@ fn own(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> ConfigNode
         drop_params: drop_params(reading, node),
         cache: node.take("cache").and_then(|value| settings::cache(reading, &path.key("cache"), value)),
         retry: node.take("retry").and_then(|value| settings::retry(reading, &path.key("retry"), value)),
-        request_timeout: node.integer(reading, "request_timeout", 1..=LONGEST_MS),
-        total_timeout: node.integer(reading, "total_timeout", 1..=LONGEST_MS),
-        stream_idle_timeout: node.integer(reading, "stream_idle_timeout", 1..=LONGEST_MS),
-        stream_heartbeat: node.integer(reading, "stream_heartbeat", 100..=LONGEST_MS),
+        request_timeout: node.integer(reading, "request_timeout", 1..=MAX_MS),
+        total_timeout: node.integer(reading, "total_timeout", 1..=MAX_MS),
+        stream_idle_timeout: node.integer(reading, "stream_idle_timeout", 1..=MAX_MS),
+        stream_heartbeat: node.integer(reading, "stream_heartbeat", 100..=MAX_MS),
         hedge: node.take("hedge").and_then(|value| settings::hedge(reading, &path.key("hedge"), value)),
         custom_host: custom_host(reading, node),
         forward_headers: forward::parse(reading, node),

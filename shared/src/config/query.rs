@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// A pattern may use this much memory, which also bounds the time it takes.
 const PATTERN_BYTES: usize = 256 << 10;
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Query {
@@ -69,8 +69,8 @@ fn query(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usize
         reading.fault(path, Code::WrongType, "must be an object");
         return Query::All(Vec::new());
     };
-    if depth > DEEPEST {
-        reading.fault(path, Code::TooDeep, format!("must not nest deeper than {DEEPEST} levels"));
+    if depth > MAX_DEPTH {
+        reading.fault(path, Code::TooDeep, format!("must not nest deeper than {MAX_DEPTH} levels"));
         return Query::All(Vec::new());
     }
     if fields.is_empty() {

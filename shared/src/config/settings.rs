@@ -5,9 +5,9 @@ use super::object::{self, ConfigObject};
 use super::tree::{Cache, CacheMode, CircuitBreaker, Hedge, Jitter, Retry};
 use serde_json::Value;
 
-const MOST_ATTEMPTS: u64 = 5;
+const MAX_ATTEMPTS: u64 = 5;
 const BUDGET_PERCENT: f64 = 20.0;
-const SHORTEST_COOLDOWN_MS: u64 = 30_000;
+const MIN_COOLDOWN_MS: u64 = 30_000;
 const MODES: &[(&str, CacheMode)] = &[("simple", CacheMode::Simple), ("semantic", CacheMode::Semantic)];
 
 /// An object, or just the mode.
@@ -33,7 +33,7 @@ pub fn retry(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Optio
     if !fields.has("attempts") {
         reading.fault(&path.key("attempts"), Code::Missing, "is required");
     }
-    let attempts = fields.integer(reading, "attempts", 0..=MOST_ATTEMPTS).unwrap_or(0);
+    let attempts = fields.integer(reading, "attempts", 0..=MAX_ATTEMPTS).unwrap_or(0);
     let on_status_codes = fields.statuses(reading, "on_status_codes");
     // The documentation and the code of other gateways disagree about the plural.
     let header = fields.flag(reading, "use_retry_after_header");
@@ -64,8 +64,8 @@ pub fn circuit_breaker(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value
         failure_threshold_percentage: fields.number(reading, "failure_threshold_percentage", 0.0..=100.0),
         minimum_requests: fields.integer(reading, "minimum_requests", 1..=u64::MAX),
         cooldown_interval_ms: fields
-            .integer(reading, "cooldown_interval", SHORTEST_COOLDOWN_MS..=u64::MAX)
-            .unwrap_or(SHORTEST_COOLDOWN_MS),
+            .integer(reading, "cooldown_interval", MIN_COOLDOWN_MS..=u64::MAX)
+            .unwrap_or(MIN_COOLDOWN_MS),
         failure_status_codes: fields.statuses(reading, "failure_status_codes"),
     };
     fields.finish(reading);

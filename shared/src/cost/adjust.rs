@@ -34,7 +34,7 @@ const KEYS: &[&str] = &[
     "image.default",
 ];
 
-const LONGEST_UNIT: usize = 64;
+const MAX_UNIT: usize = 64;
 
 impl Multipliers {
     pub fn factor(&self, key: &str) -> Decimal {
@@ -49,7 +49,7 @@ impl Multipliers {
     /// Whether a key means anything, so that a misspelt discount is refused instead of ignored.
     pub fn is_known(key: &str) -> bool {
         let unit = key.strip_prefix("additional_units.");
-        KEYS.contains(&key) || unit.is_some_and(|name| (1..=LONGEST_UNIT).contains(&name.len()))
+        KEYS.contains(&key) || unit.is_some_and(|name| (1..=MAX_UNIT).contains(&name.len()))
     }
 
     fn set(&self, key: &str) -> Option<Decimal> {

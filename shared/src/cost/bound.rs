@@ -107,15 +107,15 @@ fn dearest_answer(rates: &Effective<'_>) -> Option<Decimal> {
 /// together cost most in one of the ways.
 fn by_formula(plain: &Usage, bounds: &CallBounds<'_>, entry: &Entry, terms: &Terms<'_>) -> Option<Decimal> {
     let (prompt, answer) = (plain.input, bounds.answer);
-    let kept = Usage { input: 0, cache_write: prompt, ..plain.clone() };
+    let cached = Usage { input: 0, cache_write: prompt, ..plain.clone() };
     let reads = [
         (CacheLifetime::None, plain.clone()),
         (CacheLifetime::None, Usage { input: 0, cache_read: prompt, ..plain.clone() }),
         (CacheLifetime::None, Usage { input: 0, image_input: prompt, ..plain.clone() }),
         (CacheLifetime::None, Usage { input: 0, video_input: prompt, ..plain.clone() }),
-        (CacheLifetime::FiveMinutes, kept.clone()),
-        (CacheLifetime::OneHour, Usage { cache_write_1h: prompt, ..kept.clone() }),
-        (CacheLifetime::Any, Usage { cache_write_12h: prompt, ..kept }),
+        (CacheLifetime::FiveMinutes, cached.clone()),
+        (CacheLifetime::OneHour, Usage { cache_write_1h: prompt, ..cached.clone() }),
+        (CacheLifetime::Any, Usage { cache_write_12h: prompt, ..cached }),
     ];
     // What a formula does not count is nothing that its model does, beside plain text.
     cost(plain, entry, terms).ok().filter(|found| found.is_complete)?;

@@ -66,9 +66,11 @@ pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Re
     const OLDER: &str = "DELETE FROM usage_stale WHERE slot < CASE size WHEN $3 THEN $2::timestamptz ELSE $1 END";
     lock(transaction).await?;
     let began = Instant::now();
-    let kept = Kept::read(transaction).await?;
+    let retention = Retention::read(transaction).await?;
     let week = SlotSize::Week.minutes();
-    transaction.execute(OLDER, &[&kept.begin_of(SlotSize::Day), &kept.begin_of(SlotSize::Week), &week]).await?;
+    transaction
+        .execute(OLDER, &[&retention.begin_of(SlotSize::Day), &retention.begin_of(SlotSize::Week), &week])
+        .await?;
     let mut done = Refreshed { is_all: true, ..Refreshed::default() };
     for size in SlotSize::ALL {
         let due = due(transaction, size, now).await?;
@@ -107,10 +109,10 @@ pub async fn rebuild(
     if slots.is_empty() {
         return Ok(most);
     }
-    let kept = Kept::read(transaction).await?;
+    let retention = Retention::read(transaction).await?;
     transaction.execute(CLEAN, &[&size.minutes(), &slots]).await?;
-    let slots: Vec<DateTime<Utc>> = slots.iter().copied().filter(|slot| *slot >= kept.begin_of(size)).collect();
-    let has_minutes = |slot: &DateTime<Utc>| *slot >= kept.minutes_from;
+    let slots: Vec<DateTime<Utc>> = slots.iter().copied().filter(|slot| *slot >= retention.begin_of(size)).collect();
+    let has_minutes = |slot: &DateTime<Utc>| *slot >= retention.minutes_from;
     // Old minutes are not kept: what is late for them is late for their half hour.
     let (smaller, from_logs): (Vec<_>, Vec<_>) = match size {
         SlotSize::Minute => (Vec::new(), slots.iter().copied().filter(has_minutes).collect()),
@@ -122,7 +124,7 @@ pub async fn rebuild(
         most.note(tally_logs(transaction, size, piece, &mut SlotSink::Store).await?.0);
     }
     for slot in smaller {
-        merge_smaller(transaction, size, slot, &kept, &mut SlotSink::Store).await?;
+        merge_smaller(transaction, size, slot, &retention, &mut SlotSink::Store).await?;
         if size == SlotSize::Day {
             trace_filter::store(transaction, slot).await?;
         }
@@ -153,14 +155,14 @@ fn pieces(slots: &[DateTime<Utc>], size: SlotSize) -> Vec<[DateTime<Utc>; 2]> {
 
 /// From when on there are slots of which kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct Retention {
     pub begins_at: DateTime<Utc>,
     pub minutes_from: DateTime<Utc>,
     /// None where all logs are there.
     pub sealed_until: Option<DateTime<Utc>>,
 }
 
-impl Kept {
+impl Retention {
     pub async fn read(db: &impl GenericClient) -> Result<Self, Error> {
         const READ: &str =
             "SELECT begins_at, minutes_from, CASE WHEN isfinite(sealed_until) THEN sealed_until END AS sealed
@@ -201,7 +203,7 @@ pub async fn seal(transaction: &impl GenericClient, until: DateTime<Utc>) -> Res
     lock(transaction).await?;
     let sizes = SlotSize::ALL.map(SlotSize::minutes);
     // Those of before are forgotten already, but for the week that was sealed in part.
-    let since = Kept::read(transaction).await?.sealed_until.map(|sealed| sealed - SlotSize::Week.width());
+    let since = Retention::read(transaction).await?.sealed_until.map(|sealed| sealed - SlotSize::Week.width());
     let forgotten = [SlotDimension::Metadata.name(), TRACES];
     transaction.execute(FORGET, &[&sizes.as_slice(), &until, &since, &forgotten.as_slice()]).await?;
     transaction.execute(SEAL, &[&until]).await?;
@@ -225,13 +227,13 @@ pub async fn forget_user(
     if !try_lock(transaction).await? {
         return Ok(None);
     }
-    let kept = Kept::read(transaction).await?;
-    let Some(sealed) = kept.sealed_until else { return Ok(Some(0)) };
+    let retention = Retention::read(transaction).await?;
+    let Some(sealed) = retention.sealed_until else { return Ok(Some(0)) };
     let (dimension, name) = (SlotDimension::User.name(), user_value(user));
     let (mut forgotten, mut packer) = (0, Packer::default());
     for size in SlotSize::ALL {
         // Week by week, so that little is held at once.
-        let mut week = SlotSize::Week.beginning(kept.begins_at);
+        let mut week = SlotSize::Week.beginning(retention.begins_at);
         while week < sealed {
             let until = sealed.min(week + SlotSize::Week.width());
             let rows = transaction.query(SEALED, &[&organisation, &dimension, &size.minutes(), &until, &week]).await?;
@@ -239,11 +241,11 @@ pub async fn forget_user(
                 let slot: DateTime<Utc> = row.try_get("slot")?;
                 let mut values = SlotValues::default();
                 values.merge(row.try_get("figures")?, slot)?;
-                let SlotValues::Kept(mut named) = values else { continue };
+                let SlotValues::Listed(mut named) = values else { continue };
                 if named.remove(&name).is_none() {
                     continue;
                 }
-                let figures = pack::stored(&SlotValues::Kept(named).payload(slot), &mut packer);
+                let figures = pack::stored(&SlotValues::Listed(named).payload(slot), &mut packer);
                 let workspace: Uuid = row.try_get("workspace_id")?;
                 transaction.execute(CHANGE, &[&workspace, &size.minutes(), &dimension, &slot, &figures]).await?;
                 forgotten += 1;
@@ -281,9 +283,9 @@ mod tests {
     #[test]
     fn weeks_can_be_built_where_logs_are_gone() {
         let (begins_at, sealed) = (time("00:00:00"), time("12:00:00"));
-        let kept = Kept { begins_at, minutes_from: begins_at, sealed_until: Some(sealed) };
-        assert_eq!((kept.begin_of(SlotSize::Day), kept.begin_of(SlotSize::Week)), (sealed, begins_at));
-        let kept = Kept { sealed_until: None, ..kept };
-        assert_eq!(kept.begin_of(SlotSize::Minute), begins_at);
+        let retention = Retention { begins_at, minutes_from: begins_at, sealed_until: Some(sealed) };
+        assert_eq!((retention.begin_of(SlotSize::Day), retention.begin_of(SlotSize::Week)), (sealed, begins_at));
+        let retention = Retention { sealed_until: None, ..retention };
+        assert_eq!(retention.begin_of(SlotSize::Minute), begins_at);
     }
 }

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 /// As many are tried.
-const MOST: usize = 64;
+const MAX_TRIES: usize = 64;
 /// Longer ones are not read.
-const LONGEST: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// Objects that stand in fenced blocks; where there are none, those between braces, and the text as a whole.
 pub fn candidates(text: &str) -> Vec<Value> {
     let whole = parse(text.trim());
-    let fenced: Vec<Value> = fences(text).filter_map(|(_, inside)| parse(inside.trim())).take(MOST).collect();
+    let fenced: Vec<Value> = fences(text).filter_map(|(_, inside)| parse(inside.trim())).take(MAX_TRIES).collect();
     if !fenced.is_empty() {
         return fenced;
     }
@@ -50,7 +50,7 @@ fn braced(text: &str) -> Vec<Value> {
             }
             None => at = open + 1,
         }
-        if found.len() == MOST || steps > 4 * LONGEST {
+        if found.len() == MAX_TRIES || steps > 4 * MAX_TEXT {
             break;
         }
     }
@@ -60,7 +60,7 @@ fn braced(text: &str) -> Vec<Value> {
 /// How long the object is that begins here, braces in texts not counted.
 fn balanced_end(bytes: &[u8], steps: &mut usize) -> Option<usize> {
     let (mut depth, mut is_text, mut is_escaped) = (0usize, false, false);
-    for (index, byte) in bytes.iter().enumerate().take(LONGEST) {
+    for (index, byte) in bytes.iter().enumerate().take(MAX_TEXT) {
         *steps += 1;
         match byte {
             _ if is_escaped => is_escaped = false,
@@ -80,7 +80,7 @@ fn balanced_end(bytes: &[u8], steps: &mut usize) -> Option<usize> {
 }
 
 fn parse(text: &str) -> Option<Value> {
-    if text.len() > LONGEST || !text.starts_with(['{', '[']) {
+    if text.len() > MAX_TEXT || !text.starts_with(['{', '[']) {
         return None;
     }
     serde_json::from_str(text).ok()
@@ -113,6 +113,6 @@ mod tests {
     fn a_text_of_braces_is_given_up_in_bounded_work() {
         assert_eq!(candidates(&"{".repeat(1 << 20)), [] as [Value; 0]);
         assert_eq!(candidates(&"{\"a".repeat(1 << 18)), [] as [Value; 0]);
-        assert_eq!(candidates(&"{}".repeat(1000)).len(), MOST);
+        assert_eq!(candidates(&"{}".repeat(1000)).len(), MAX_TRIES);
     }
 }

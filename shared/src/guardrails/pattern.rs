@@ -17,21 +17,21 @@ use regex_automata::{Input, Match};
 use required::RequiredBytes;
 use std::ops::Range;
 
-const LONGEST_PATTERN: usize = 4096;
+const MAX_PATTERN: usize = 4096;
 /// Bytes of the compiled pattern.
-const LARGEST_PROGRAM: usize = 256 << 10;
+const MAX_PROGRAM: usize = 256 << 10;
 /// Bytes of automaton that a search may build before it begins to forget.
-const LARGEST_CACHE: usize = 2 << 20;
+const MAX_CACHE: usize = 2 << 20;
 /// Groups are told of matches up to this length; they need the slower engine.
-const LONGEST_WITH_GROUPS: usize = 4 << 10;
+const MAX_WITH_GROUPS: usize = 4 << 10;
 /// Up to so many steps, of states times bytes, a search may take the usual engine, whose worst is a step for each. It keeps what
 /// it built from one text to the next, which for short ones is most of the work.
 const FEW_STEPS: usize = 1 << 18;
 /// Bytes of automaton that the usual engine keeps of a pattern.
-const LARGEST_KEPT: usize = 64 << 10;
+const MAX_DFA_BYTES: usize = 64 << 10;
 /// Of several matches none is looked for further ahead than this, so that their number times this bounds the work.
 const FARTHEST: usize = 16 << 10;
-pub const MOST_MATCHES: usize = 4096;
+pub const MAX_MATCHES: usize = 4096;
 
 #[derive(Debug)]
 pub struct Pattern {
@@ -78,8 +78,8 @@ impl Pattern {
 
     fn build(text: &str, flags: Flags, path: &str) -> Result<Self, Fault> {
         let unusable = |why: String| Fault::new(FaultKind::Unusable, path, why);
-        if text.len() > LONGEST_PATTERN {
-            let message = format!("must not be longer than {LONGEST_PATTERN} bytes");
+        if text.len() > MAX_PATTERN {
+            let message = format!("must not be longer than {MAX_PATTERN} bytes");
             return Err(Fault::new(FaultKind::OutOfRange, path, message));
         }
         let pattern = translate(text).map_err(|why| unusable(format!("is not a pattern that can be used: {why}")))?;
@@ -87,8 +87,8 @@ impl Pattern {
             .case_insensitive(flags.ignores_case)
             .multi_line(flags.is_multiline)
             .dot_matches_new_line(flags.dot_takes_newlines)
-            .size_limit(LARGEST_PROGRAM)
-            .dfa_size_limit(LARGEST_KEPT)
+            .size_limit(MAX_PROGRAM)
+            .dfa_size_limit(MAX_DFA_BYTES)
             .build();
         let groups = groups.map_err(|error| unusable(reason(&error)))?;
         let syntax = syntax::Config::new()
@@ -100,14 +100,14 @@ impl Pattern {
             _ => None,
         };
         let automaton = dfa::Config::new()
-            .cache_capacity(LARGEST_CACHE)
+            .cache_capacity(MAX_CACHE)
             .skip_cache_capacity_check(true)
             .unicode_word_boundary(true)
             .minimum_cache_clear_count(Some(2))
             .minimum_bytes_per_state(Some(20));
         let lazy = LazyRegex::builder()
             .syntax(syntax)
-            .thompson(thompson::Config::new().nfa_size_limit(Some(LARGEST_PROGRAM)))
+            .thompson(thompson::Config::new().nfa_size_limit(Some(MAX_PROGRAM)))
             .dfa(automaton)
             .build(&pattern);
         let lazy = lazy.map_err(|_| unusable("is too large".into()))?;
@@ -153,7 +153,7 @@ impl Pattern {
         1 + text.len() / 64 + (1 + text.len().min(256)) * states / 1024
     }
 
-    /// Every match, none over another; an error when there are more than `MOST_MATCHES`.
+    /// Every match, none over another; an error when there are more than `MAX_MATCHES`.
     pub fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>, TooCostly> {
         if self.is_ruled_out(text) {
             return Ok(Vec::new());
@@ -173,7 +173,7 @@ impl Pattern {
                 at = ceil(text, at + FARTHEST / 2);
                 continue;
             };
-            if found.len() == MOST_MATCHES {
+            if found.len() == MAX_MATCHES {
                 return Err(TooCostly);
             }
             at = if one.is_empty() { ceil(text, one.end() + 1) } else { one.end() };
@@ -188,7 +188,7 @@ impl Pattern {
 
     /// The named groups and all groups of a match at this place; none for one that is very long.
     pub fn groups<'t>(&self, text: &'t str, place: Range<usize>) -> Option<regex::Captures<'t>> {
-        if place.len() > LONGEST_WITH_GROUPS {
+        if place.len() > MAX_WITH_GROUPS {
             return None;
         }
         // The places around it decide about boundaries of words and lines.
@@ -304,7 +304,7 @@ mod tests {
             (r"(a)\1", "backreferences"),
             (r"(?<n>a)\k<n>", "backreferences"),
             ("((a{100}){100}){100}", "too large"),
-            (&"a".repeat(LONGEST_PATTERN + 1), "longer than"),
+            (&"a".repeat(MAX_PATTERN + 1), "longer than"),
         ] {
             let fault = Pattern::parse(pattern, "rule").unwrap_err();
             assert!(fault.message.contains(why), "{pattern}: {fault}");

@@ -32,16 +32,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest answer that is read.
-pub const LONGEST_ANSWER: usize = 1 << 20;
+pub const MAX_ANSWER: usize = 1 << 20;
 /// What a check may send for one body, all its calls together. What is more is not judged, and never passes for it.
-pub const LONGEST_QUESTION: usize = 16 << 20;
+pub const MAX_QUESTION: usize = 16 << 20;
 /// However long a check says it waits: whoever asked is waiting too.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Checks that others answer, of one side of a request. A config with more is refused; where saved guardrails add up to more, the
 /// rest fails.
-pub const MOST_CHECKS: usize = 20;
+pub const MAX_CHECKS: usize = 20;
 /// Calls that one check may make for one body.
-pub const MOST_CALLS: usize = 32;
+pub const MAX_CALLS: usize = 32;
 
 pub trait RemoteCheck: Send + Sync {
     /// Whose credentials it needs (`POST /plugins`).
@@ -79,9 +79,9 @@ pub enum Question {
     /// Made side by side; every one must be answered.
     Calls(Vec<RemoteCall>),
     /// One call whose answer is given again for this long.
-    KeptCall { call: RemoteCall, kept: Duration },
+    CachedCall { call: RemoteCall, cached_for: Duration },
     /// The keys behind an address, which are kept for this long: fetched anew if `kid` is not among them.
-    KeySet { url: String, kid: String, kept: Duration },
+    KeySet { url: String, kid: String, cached_for: Duration },
     /// A model of the workspace's own; its answer is the one of `Answers::Calls`.
     Model(ModelQuestion),
     /// The images behind these addresses, none longer than this.
@@ -105,7 +105,7 @@ impl Question {
     pub fn secrets(&self) -> Vec<String> {
         match self {
             Self::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
-            Self::KeptCall { call, .. } => call.secrets(),
+            Self::CachedCall { call, .. } => call.secrets(),
             Self::KeySet { .. } | Self::Model(_) | Self::Images { .. } | Self::Addresses { .. } => Vec::new(),
         }
     }
@@ -114,14 +114,14 @@ impl Question {
     pub fn bounded(self) -> Result<Self, Box<Verdict>> {
         let size = match &self {
             Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
-            Self::KeptCall { call, .. } => call.body.len(),
+            Self::CachedCall { call, .. } => call.body.len(),
             Self::KeySet { .. } | Self::Images { .. } | Self::Addresses { .. } => 0,
             Self::Model(question) => question.body.len(),
         };
-        match size > LONGEST_QUESTION {
+        match size > MAX_QUESTION {
             false => Ok(self),
             true => {
-                let why = format!("more than the {LONGEST_QUESTION} bytes that are sent to a service would have to be");
+                let why = format!("more than the {MAX_QUESTION} bytes that are sent to a service would have to be");
                 Err(Verdict::bound("TooLarge", why).into())
             }
         }
@@ -158,8 +158,8 @@ mod tests {
             Question::Calls(vec![call.clone(), call])
         };
         assert!(question(10).bounded().is_ok());
-        assert!(question(LONGEST_QUESTION / 2).bounded().is_err_and(|said| said.is_bound() && !said.passes(false)));
-        let keys = Question::KeySet { url: String::new(), kid: String::new(), kept: Duration::ZERO };
+        assert!(question(MAX_QUESTION / 2).bounded().is_err_and(|said| said.is_bound() && !said.passes(false)));
+        let keys = Question::KeySet { url: String::new(), kid: String::new(), cached_for: Duration::ZERO };
         assert!(keys.bounded().is_ok());
     }
 }

@@ -13,9 +13,9 @@ use judge::Judge;
 use serde_json::Value;
 use std::collections::HashMap;
 
-const LARGEST: usize = 64 << 10;
-const DEEPEST: usize = 64;
-const MOST_PATTERNS: usize = 50;
+const MAX_SIZE: usize = 64 << 10;
+const MAX_DEPTH: usize = 64;
+const MAX_PATTERNS: usize = 50;
 /// Applications of schemas, values compared, and stretches of text read.
 const FUEL: usize = 200_000;
 
@@ -70,8 +70,8 @@ impl Default for Fuel {
 
 impl Schema {
     pub fn parse(value: &Value, path: &str) -> Result<Self, Fault> {
-        if value.to_string().len() > LARGEST {
-            return Err(Fault::new(FaultKind::OutOfRange, path, format!("must not be longer than {LARGEST} bytes")));
+        if value.to_string().len() > MAX_SIZE {
+            return Err(Fault::new(FaultKind::OutOfRange, path, format!("must not be longer than {MAX_SIZE} bytes")));
         }
         let mut schema = Self { root: value.clone(), patterns: HashMap::new(), anchors: HashMap::new() };
         let mut references = Vec::new();
@@ -121,8 +121,8 @@ impl Schema {
             Value::Bool(_) => return Ok(()),
             _ => return Err(fault(FaultKind::WrongType, "must be a schema: an object, true or false".into())),
         };
-        if depth > DEEPEST {
-            return Err(fault(FaultKind::OutOfRange, format!("must not nest deeper than {DEEPEST} levels")));
+        if depth > MAX_DEPTH {
+            return Err(fault(FaultKind::OutOfRange, format!("must not nest deeper than {MAX_DEPTH} levels")));
         }
         for (name, value) in fields {
             let name = name.as_str();
@@ -213,11 +213,11 @@ impl Schema {
     }
 
     fn pattern(&mut self, text: &str, path: &str) -> Result<(), Fault> {
-        if self.patterns.len() >= MOST_PATTERNS {
+        if self.patterns.len() >= MAX_PATTERNS {
             return Err(Fault::new(
                 FaultKind::TooMany,
                 path,
-                format!("must not have more than {MOST_PATTERNS} patterns"),
+                format!("must not have more than {MAX_PATTERNS} patterns"),
             ));
         }
         if !self.patterns.contains_key(text) {

@@ -96,8 +96,8 @@ const ANYWHERE: Hooks = Hooks { input: true, output: true };
 const INPUT: Hooks = Hooks { input: true, output: false };
 const OUTPUT: Hooks = Hooks { input: false, output: true };
 
-const MOST: f64 = 1e15;
-const WHOLE: ParameterKind = ParameterKind::Number { least: 0.0, most: MOST, is_whole: true };
+const MAX_NUMBER: f64 = 1e15;
+const WHOLE: ParameterKind = ParameterKind::Number { least: 0.0, most: MAX_NUMBER, is_whole: true };
 const MILLISECONDS: ParameterKind = ParameterKind::Number { least: 1.0, most: 600_000.0, is_whole: true };
 
 const OPERATORS: ParameterKind = Choice(&["any", "all", "none"]);

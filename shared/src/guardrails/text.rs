@@ -27,9 +27,9 @@ pub enum Scope {
 }
 
 /// Beyond this many parts a body is no conversation; the rest is not looked at, and checks say so.
-const MOST_PLACES: usize = 10_000;
+const MAX_PLACES: usize = 10_000;
 /// How deep parts may stand in parts.
-const DEEPEST_PARTS: usize = 8;
+const MAX_PART_DEPTH: usize = 8;
 
 /// JSON pointers to texts, in the order of the body.
 #[derive(Debug, Default)]
@@ -199,7 +199,7 @@ impl TextPlaces {
     fn content_inside(&mut self, content: Option<&Value>, at: &str, depth: usize) {
         self.text_at(content, at);
         // Deeper than any message's: not silently unseen.
-        if depth > DEEPEST_PARTS {
+        if depth > MAX_PART_DEPTH {
             self.is_cut |= content.is_some_and(Value::is_array);
             return;
         }
@@ -290,7 +290,7 @@ impl TextPlaces {
     }
 
     fn has_room(&mut self) -> bool {
-        let has_room = self.places.len() + self.names.len() < MOST_PLACES;
+        let has_room = self.places.len() + self.names.len() < MAX_PLACES;
         self.is_cut |= !has_room;
         has_room
     }
@@ -415,7 +415,7 @@ mod tests {
             assert_eq!(changed.is_some(), expected.ends_with('x'), "{shape:?} {body}");
         }
         let mut deep = json!("x");
-        for _ in 0..=DEEPEST_PARTS + 1 {
+        for _ in 0..=MAX_PART_DEPTH + 1 {
             deep = json!([{ "type": "tool_result", "content": deep }]);
         }
         let body = json!({ "messages": [{ "content": deep }] });

@@ -2,17 +2,17 @@
 
 use super::fault::{Fault, FaultKind};
 use super::parameters::Parameters;
-use super::remote::MOST_CHECKS as MOST_REMOTE;
+use super::remote::MAX_CHECKS as MAX_REMOTE;
 use super::table::{self, CheckSpec, ParameterKind, ParameterSpec};
 use serde_json::Value;
 
 /// A hook with more is refused.
-pub const MOST_CHECKS: usize = 50;
+pub const MAX_CHECKS: usize = 50;
 /// Beyond this many the writer has the wrong document.
-const MOST_FAULTS: usize = 100;
+const MAX_FAULTS: usize = 100;
 /// Texts in parameters: patterns, words, prefixes.
-const LONGEST_TEXT: usize = 64 << 10;
-const LONGEST_LIST: usize = 1000;
+const MAX_TEXT: usize = 64 << 10;
+const MAX_LIST: usize = 1000;
 
 /// `[{id, parameters?, name?, is_enabled?}]`: a list that is not empty, of checks that exist, with parameters that they take.
 pub fn validate(checks: &Value) -> Result<(), Vec<Fault>> {
@@ -22,18 +22,18 @@ pub fn validate(checks: &Value) -> Result<(), Vec<Fault>> {
     if items.is_empty() {
         return Err(vec![Fault::new(FaultKind::Empty, "", "must have a check")]);
     }
-    if items.len() > MOST_CHECKS {
-        return Err(vec![Fault::new(FaultKind::TooMany, "", format!("must not have more than {MOST_CHECKS} checks"))]);
+    if items.len() > MAX_CHECKS {
+        return Err(vec![Fault::new(FaultKind::TooMany, "", format!("must not have more than {MAX_CHECKS} checks"))]);
     }
     let mut faults = Vec::new();
-    if remote_checks(items) > MOST_REMOTE {
-        let why = format!("must not have more than {MOST_REMOTE} checks that others answer");
+    if remote_checks(items) > MAX_REMOTE {
+        let why = format!("must not have more than {MAX_REMOTE} checks that others answer");
         faults.push(Fault::new(FaultKind::TooMany, "", why));
     }
     for (index, item) in items.iter().enumerate() {
         one(item, &format!("[{index}]"), &mut faults);
     }
-    faults.truncate(MOST_FAULTS);
+    faults.truncate(MAX_FAULTS);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
@@ -129,7 +129,7 @@ pub fn validate_parameters(spec: &CheckSpec, parameters: &Value) -> Vec<Fault> {
 pub fn value(parameter: &ParameterSpec, sent: &Value, path: &str) -> Vec<Fault> {
     let wrong = || vec![Fault::new(FaultKind::WrongType, path, format!("must be {}", wanted(parameter.kind)))];
     let too_long =
-        || vec![Fault::new(FaultKind::OutOfRange, path, format!("must not be longer than {LONGEST_TEXT} bytes"))];
+        || vec![Fault::new(FaultKind::OutOfRange, path, format!("must not be longer than {MAX_TEXT} bytes"))];
     let not_one_of = |path: String, sent: &str, words: &[&str]| {
         let mut fault = Fault::unknown(path, &format!("one of {}", words.join(", ")), sent, words.iter().copied());
         fault.kind = FaultKind::NotOneOf;
@@ -139,7 +139,7 @@ pub fn value(parameter: &ParameterSpec, sent: &Value, path: &str) -> Vec<Fault> 
         (
             ParameterKind::Text | ParameterKind::Url | ParameterKind::Texts | ParameterKind::ObjectOrText,
             Value::String(text),
-        ) if text.len() > LONGEST_TEXT => too_long(),
+        ) if text.len() > MAX_TEXT => too_long(),
         (ParameterKind::Text, Value::String(text)) => match text.is_empty() && parameter.is_required {
             true => vec![Fault::new(FaultKind::Empty, path, "must not be empty")],
             false => Vec::new(),
@@ -168,8 +168,8 @@ pub fn value(parameter: &ParameterSpec, sent: &Value, path: &str) -> Vec<Fault> 
             if items.is_empty() && parameter.is_required {
                 return vec![Fault::new(FaultKind::Empty, path, "must not be empty")];
             }
-            if items.len() > LONGEST_LIST {
-                let message = format!("must not have more than {LONGEST_LIST} entries");
+            if items.len() > MAX_LIST {
+                let message = format!("must not have more than {MAX_LIST} entries");
                 return vec![Fault::new(FaultKind::TooMany, path, message)];
             }
             let mut faults = Vec::new();
@@ -177,7 +177,7 @@ pub fn value(parameter: &ParameterSpec, sent: &Value, path: &str) -> Vec<Fault> 
                 let at = format!("{path}[{index}]");
                 match (item.as_str(), parameter.kind) {
                     (None, _) => faults.push(Fault::new(FaultKind::WrongType, at, "must be a text")),
-                    (Some(text), _) if text.len() > LONGEST_TEXT => faults.extend(too_long()),
+                    (Some(text), _) if text.len() > MAX_TEXT => faults.extend(too_long()),
                     (Some(word), ParameterKind::Choices(words)) if !words.contains(&word) => {
                         faults.push(not_one_of(at, word, words));
                     }
@@ -266,14 +266,14 @@ mod tests {
 
     #[test]
     fn lists_and_texts_are_bounded() {
-        let many = json!(vec![json!({ "id": "default.alluppercase" }); MOST_CHECKS + 1]);
+        let many = json!(vec![json!({ "id": "default.alluppercase" }); MAX_CHECKS + 1]);
         assert_eq!(validate(&many).unwrap_err()[0].kind, FaultKind::TooMany);
-        let words = json!([{ "id": "contains", "parameters": { "words": vec!["a"; LONGEST_LIST + 1] } }]);
+        let words = json!([{ "id": "contains", "parameters": { "words": vec!["a"; MAX_LIST + 1] } }]);
         assert_eq!(validate(&words).unwrap_err()[0].kind, FaultKind::TooMany);
         let remote = json!({ "id": "webhook", "parameters": { "webhookURL": "https://a.test/x" } });
-        assert_eq!(validate(&json!(vec![remote.clone(); MOST_REMOTE])), Ok(()));
-        assert_eq!(validate(&json!(vec![remote; MOST_REMOTE + 1])).unwrap_err()[0].kind, FaultKind::TooMany);
-        let long = json!([{ "id": "endsWith", "parameters": { "suffix": "a".repeat(LONGEST_TEXT + 1) } }]);
+        assert_eq!(validate(&json!(vec![remote.clone(); MAX_REMOTE])), Ok(()));
+        assert_eq!(validate(&json!(vec![remote; MAX_REMOTE + 1])).unwrap_err()[0].kind, FaultKind::TooMany);
+        let long = json!([{ "id": "endsWith", "parameters": { "suffix": "a".repeat(MAX_TEXT + 1) } }]);
         assert_eq!(validate(&long).unwrap_err()[0].kind, FaultKind::OutOfRange);
         for checks in [json!([]), json!({}), json!(null), json!("default.contains")] {
             assert_eq!(validate(&checks).unwrap_err().len(), 1, "{checks}");

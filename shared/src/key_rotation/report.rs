@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// Rows that are opened at a time.
 pub(super) const BATCH: i64 = 500;
 /// Values that do not open are told one by one up to here.
-const TOLD: usize = 20;
+const MAX_LISTED: usize = 20;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -31,7 +31,7 @@ pub struct SealedCounts {
     pub opened: u64,
     pub broken: u64,
     /// The first of the broken, by table, row and reason.
-    pub told: Vec<(String, Uuid, String)>,
+    pub failures: Vec<(String, Uuid, String)>,
 }
 
 /// Which keys are in use.
@@ -84,8 +84,8 @@ pub async fn verify(client: &Client, sealer: &Sealer) -> Result<Report, SealErro
 impl SealedCounts {
     pub(super) fn add(&mut self, table: &str, id: Uuid, error: &SealError) {
         self.broken += 1;
-        if self.told.len() < TOLD {
-            self.told.push((table.to_owned(), id, error.to_string()));
+        if self.failures.len() < MAX_LISTED {
+            self.failures.push((table.to_owned(), id, error.to_string()));
         }
     }
 }
@@ -119,6 +119,6 @@ impl fmt::Display for Report {
         }
         let Some(values) = &self.values else { return Ok(()) };
         write!(f, "sealed values: {} open, {} do not", values.opened, values.broken)?;
-        values.told.iter().try_for_each(|(table, id, reason)| write!(f, "\n  {table} {id}: {reason}"))
+        values.failures.iter().try_for_each(|(table, id, reason)| write!(f, "\n  {table} {id}: {reason}"))
     }
 }

@@ -10,7 +10,7 @@ use zstd::zstd_safe::compress_bound;
 /// Bodies compress well and are read seldom; more effort gains little.
 const LEVEL: i32 = 3;
 /// A longer buffer is not kept for the next body.
-const LONGEST_KEPT: usize = 1 << 20;
+const MAX_IDLE_BUFFER: usize = 1 << 20;
 
 #[derive(Default)]
 pub struct Packer {
@@ -30,7 +30,7 @@ impl Packer {
         compressor.compress_to_buffer(json, &mut self.buffer)?;
         // Copied, because what is reserved is as long as the body was.
         let packed = Bytes::copy_from_slice(&self.buffer);
-        if self.buffer.capacity() > LONGEST_KEPT {
+        if self.buffer.capacity() > MAX_IDLE_BUFFER {
             self.buffer = Vec::new();
         }
         Ok(packed)

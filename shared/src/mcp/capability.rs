@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 const NAME: usize = 512;
 const ENTRY: usize = 64 << 10;
 /// What a model is told of a capability; and of that, what the oldest revision that is spoken does not have.
-const TOLD: [&str; 8] =
+const MODEL_FIELDS: [&str; 8] =
     ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments", "uri"];
 const LATER: [&str; 2] = ["title", "outputSchema"];
 
@@ -144,8 +144,9 @@ impl Capability {
 
     /// Whether every reader reads an entry alike: no field that is spelled nearly like one that models are told.
     pub fn is_plain(entry: &Value) -> bool {
-        let is_near =
-            |name: &String| TOLD.iter().any(|told| name != told && name.to_uppercase() == told.to_uppercase());
+        let is_near = |name: &String| {
+            MODEL_FIELDS.iter().any(|known| name != known && name.to_uppercase() == known.to_uppercase())
+        };
         !entry.as_object().is_some_and(|fields| fields.keys().any(is_near))
     }
 
@@ -160,11 +161,11 @@ impl Capability {
     }
 
     fn hash_without(&self, left_out: &[&str]) -> [u8; 32] {
-        let told = TOLD.iter().filter(|name| !left_out.contains(name));
-        let told: Map<String, Value> =
-            told.filter_map(|name| Some(((*name).to_owned(), self.definition.get(*name)?.clone()))).collect();
-        let told = json!({ "type": self.kind.as_str(), "told": sorted(&Value::Object(told)) });
-        Sha256::digest(told.to_string().as_bytes()).into()
+        let fields = MODEL_FIELDS.iter().filter(|name| !left_out.contains(name));
+        let fields: Map<String, Value> =
+            fields.filter_map(|name| Some(((*name).to_owned(), self.definition.get(*name)?.clone()))).collect();
+        let fields = json!({ "type": self.kind.as_str(), "told": sorted(&Value::Object(fields)) });
+        Sha256::digest(fields.to_string().as_bytes()).into()
     }
 }
 

@@ -1,6 +1,6 @@
 //! An API key as the proxy and the caller check need it. The key itself is never stored.
 
-use super::limits::ThingLimits;
+use super::limits::ObjectLimits;
 use super::status::AccessStatus;
 use crate::id::{ApiKeyId, OrganisationId, UserId, WorkspaceId};
 use crate::identity::KeyKind;
@@ -32,7 +32,7 @@ pub struct ApiKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Arc<KeyDefaults>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Arc<ThingLimits>>,
+    pub limits: Option<Arc<ObjectLimits>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl ApiKey {
             expires_at: row.try_get("expires_at")?,
             previous: previous(row)?,
             defaults: defaults(row.try_get("defaults")?)?,
-            limits: ThingLimits::from_row(row)?,
+            limits: ObjectLimits::from_row(row)?,
         })
     }
 

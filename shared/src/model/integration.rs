@@ -1,6 +1,6 @@
 //! An integration as the proxy needs it: the account of a provider, its credentials sealed.
 
-use super::limits::ThingLimits;
+use super::limits::ObjectLimits;
 use super::status::Status;
 use crate::id::{IntegrationId, OrganisationId, WorkspaceId};
 use crate::seal::{Sealed, SealedPlace, Secret};
@@ -166,7 +166,7 @@ pub struct IntegrationWorkspace {
     pub workspace_id: WorkspaceId,
     pub enabled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Arc<ThingLimits>>,
+    pub limits: Option<Arc<ObjectLimits>>,
 }
 
 impl IntegrationWorkspace {
@@ -179,7 +179,7 @@ impl IntegrationWorkspace {
             integration_id: row.try_get("integration_id")?,
             workspace_id: row.try_get("workspace_id")?,
             enabled: row.try_get("enabled")?,
-            limits: ThingLimits::from_row(row)?,
+            limits: ObjectLimits::from_row(row)?,
         })
     }
 }

@@ -10,13 +10,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ThingLimits {
-    pub rates: Vec<ThingRate>,
+pub struct ObjectLimits {
+    pub rates: Vec<ObjectRate>,
     pub budget: Option<Budget>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThingRate {
+pub struct ObjectRate {
     #[serde(rename = "type")]
     pub kind: RateKind,
     pub unit: RateUnit,
@@ -44,10 +44,10 @@ fn cost() -> BudgetKind {
     BudgetKind::Cost
 }
 
-impl ThingLimits {
+impl ObjectLimits {
     /// From `rate_limits`, an array, and `usage_limits`, an object; none when there are none.
     pub fn from_row(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
-        let rates: Option<Json<Vec<ThingRate>>> = row.try_get("rate_limits")?;
+        let rates: Option<Json<Vec<ObjectRate>>> = row.try_get("rate_limits")?;
         let budget: Option<Json<Budget>> = row.try_get("usage_limits")?;
         let rates = rates.map(|rates| rates.0).unwrap_or_default();
         Ok(Self { rates, budget: budget.map(|budget| budget.0) }.shared())
@@ -55,7 +55,7 @@ impl ThingLimits {
 
     /// Of a workspace, whose budgets are an array of at most one.
     pub fn of_workspace(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
-        let rates: Option<Json<Vec<ThingRate>>> = row.try_get("rate_limits")?;
+        let rates: Option<Json<Vec<ObjectRate>>> = row.try_get("rate_limits")?;
         let budgets: Option<Json<Vec<Budget>>> = row.try_get("usage_limits")?;
         let budget = budgets.and_then(|budgets| budgets.0.first().copied());
         Ok(Self { rates: rates.map(|rates| rates.0).unwrap_or_default(), budget }.shared())
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_read_and_what_is_for_people_is_passed_over() {
-        let rates: Vec<ThingRate> =
+        let rates: Vec<ObjectRate> =
             serde_json::from_value(json!([{ "type": "tokens", "unit": "rph", "value": 0 }])).unwrap();
-        assert_eq!(rates, [ThingRate { kind: RateKind::Tokens, unit: RateUnit::Rph, value: 0 }]);
+        assert_eq!(rates, [ObjectRate { kind: RateKind::Tokens, unit: RateUnit::Rph, value: 0 }]);
         let budget: Budget = serde_json::from_value(json!({
             "type": "tokens", "credit_limit": 5.5, "alert_threshold": 4, "strict": true, "periodic_reset": "weekly",
             "last_reset_at": "2026-02-01T00:00:00.000Z",
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!((plain.kind, plain.strict, plain.unknown_price), (BudgetKind::Cost, false, None));
         let wary: Budget = serde_json::from_value(json!({ "credit_limit": 1, "unknown_price": "refuse" })).unwrap();
         assert_eq!(wary.unknown_price, Some(UnknownPrice::Refuse));
-        assert!(serde_json::from_value::<Vec<ThingRate>>(json!([{ "type": "tokens" }])).is_err());
+        assert!(serde_json::from_value::<Vec<ObjectRate>>(json!([{ "type": "tokens" }])).is_err());
     }
 }

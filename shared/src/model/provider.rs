@@ -1,6 +1,6 @@
 //! A provider as the proxy needs it: a workspace's handle on an integration, `@slug` in requests.
 
-use super::limits::ThingLimits;
+use super::limits::ObjectLimits;
 use super::status::AccessStatus;
 use crate::id::{IntegrationId, OrganisationId, ProviderId, WorkspaceId};
 use crate::seal::{Sealed, SealedPlace};
@@ -21,7 +21,7 @@ pub struct Provider {
     pub slug: String,
     pub status: AccessStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Arc<ThingLimits>>,
+    pub limits: Option<Arc<ObjectLimits>>,
     pub expires_at: Option<DateTime<Utc>>,
     /// Settings that are laid over those of the integration; without its secret fields, which are in `sealed`.
     pub model_config: Option<Value>,
@@ -92,7 +92,7 @@ impl Provider {
             integration_id: row.try_get("integration_id")?,
             slug: row.try_get("slug")?,
             status: row.try_get("status")?,
-            limits: ThingLimits::from_row(row)?,
+            limits: ObjectLimits::from_row(row)?,
             expires_at: row.try_get("expires_at")?,
             model_config: row.try_get("model_config")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),

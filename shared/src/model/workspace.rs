@@ -1,7 +1,7 @@
 //! A workspace as the proxy needs it.
 
 use super::guardrail::{GuardrailDefaults, WorkspaceGuardrails};
-use super::limits::ThingLimits;
+use super::limits::ObjectLimits;
 use super::status::Status;
 use crate::id::{OrganisationId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Workspace {
     #[serde(default)]
     pub allows_own_credentials: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Arc<ThingLimits>>,
+    pub limits: Option<Arc<ObjectLimits>>,
     /// From 1 to 100: its part where workspaces wait for one another.
     #[serde(default = "usual_priority")]
     pub priority: u8,
@@ -64,7 +64,7 @@ impl Workspace {
             hides_costs: row.try_get("hides_costs")?,
             finds_plain_models: row.try_get("finds_plain_models")?,
             allows_own_credentials: row.try_get("allows_own_credentials")?,
-            limits: ThingLimits::of_workspace(row)?,
+            limits: ObjectLimits::of_workspace(row)?,
             priority: u8::try_from(row.try_get::<_, i16>("priority")?).unwrap_or_else(|_| usual_priority()),
             guardrails: WorkspaceGuardrails {
                 own: GuardrailDefaults::from_row(row)?,

@@ -31,8 +31,8 @@ impl Document {
     pub fn capabilities(&self, model: &str) -> ModelCapabilities {
         let Self::Capabilities(all) = self else { return ModelCapabilities::default() };
         let own = |name: &str| {
-            let told = all.get(name)?.get("capabilities")?;
-            ModelCapabilities::deserialize(told).ok()
+            let listed = all.get(name)?.get("capabilities")?;
+            ModelCapabilities::deserialize(listed).ok()
         };
         own(model).or_else(|| own("default")).unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// The longest file that is read.
-const LONGEST: usize = 32 << 20;
+const MAX_FILE: usize = 32 << 20;
 
 /// A folder with one `{provider}.json` each.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl PriceFolder {
             },
             Self::Stored { store, folder } => {
                 let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-                let Some(bytes) = store.get(&path, LONGEST).await? else { return Ok(None) };
+                let Some(bytes) = store.get(&path, MAX_FILE).await? else { return Ok(None) };
                 Ok(Some(String::from_utf8(bytes.into()).context("it is not UTF-8")?))
             }
         }
@@ -51,7 +51,7 @@ impl PriceFolder {
 
     /// Stores or replaces a file; nobody ever sees half of it.
     pub async fn put(&self, name: &str, text: String) -> anyhow::Result<()> {
-        anyhow::ensure!(text.len() <= LONGEST, "{name} would have more than {LONGEST} bytes");
+        anyhow::ensure!(text.len() <= MAX_FILE, "{name} would have more than {MAX_FILE} bytes");
         match self {
             Self::Folder(folder) => {
                 let path = folder.join(name);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, watch};
 
 /// How long an answer is kept.
-pub const KEPT: Duration = Duration::from_secs(3600);
+pub const CACHE_LIFETIME: Duration = Duration::from_secs(3600);
 /// How long what could not be renewed is used before the next attempt.
 pub const RETRIED_AFTER: Duration = Duration::from_secs(60);
 
@@ -52,18 +52,18 @@ pub struct Sources {
     local: Folders,
     /// One place for each provider that exists, so that nobody can fill the memory by asking, and so that many who ask
     /// for one file cause one fetch.
-    kept: HashMap<Box<str>, Places, foldhash::fast::RandomState>,
+    by_provider: HashMap<Box<str>, Places, foldhash::fast::RandomState>,
 }
 
 /// What is kept of one provider.
 #[derive(Debug, Default)]
 struct Places {
-    pricing: Mutex<Option<Kept>>,
-    general: Mutex<Option<Kept>>,
+    pricing: Mutex<Option<CachedDocument>>,
+    general: Mutex<Option<CachedDocument>>,
     /// What `pricing` holds, also while that is being renewed.
-    prices: RwLock<Option<Kept>>,
+    prices: RwLock<Option<CachedDocument>>,
     /// The same of `general`.
-    capabilities: RwLock<Option<Kept>>,
+    capabilities: RwLock<Option<CachedDocument>>,
     /// The fetch under way that nobody's patience can end.
     flight: parking_lot::Mutex<Option<PriceFlight>>,
 }
@@ -77,7 +77,7 @@ struct PriceFlight {
 }
 
 impl Places {
-    fn slot(&self, kind: Kind) -> &Mutex<Option<Kept>> {
+    fn slot(&self, kind: Kind) -> &Mutex<Option<CachedDocument>> {
         match kind {
             Kind::Pricing => &self.pricing,
             Kind::General => &self.general,
@@ -86,7 +86,7 @@ impl Places {
 
     /// Once prices and facts are both there, whichever came first.
     fn note_deprecation_dates(&self) {
-        let known = |place: &RwLock<Option<Kept>>| place.read().as_ref()?.document.clone();
+        let known = |place: &RwLock<Option<CachedDocument>>| place.read().as_ref()?.document.clone();
         let (Some(prices), Some(general)) = (known(&self.prices), known(&self.capabilities)) else { return };
         if let Some(list) = prices.as_prices() {
             list.note_deprecation_dates(general.deprecation_dates());
@@ -102,7 +102,7 @@ struct Folders {
 }
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct CachedDocument {
     document: Option<Arc<Document>>,
     until: Instant,
 }
@@ -124,7 +124,7 @@ impl Sources {
             path.as_ref().map(|path| PriceFolder::in_log_store(setting, path, log_store)).transpose()
         };
         let names = providers.map(Box::<str>::from).chain(super::bundled_providers().map(Box::from));
-        let kept = names.map(|name| (name, Places::default()));
+        let by_provider = names.map(|name| (name, Places::default()));
         Ok(Self {
             service,
             log_store: Folders {
@@ -141,14 +141,15 @@ impl Sources {
                 pricing: settings.model_configs_pricing_local_path.clone().map(PriceFolder::Folder),
                 general: settings.model_configs_capabilities_local_path.clone().map(PriceFolder::Folder),
             },
-            kept: kept.collect(),
+            by_provider: by_provider.collect(),
         })
     }
 
     /// The prices of a provider's models; `None` for a provider of which nothing is known.
     pub async fn prices(&self, provider: &str, now: Instant) -> Option<Arc<Document>> {
-        if let Some(kept) = self.kept.get(provider)?.prices.read().as_ref().filter(|kept| now < kept.until) {
-            return kept.document.clone();
+        if let Some(cached) = self.by_provider.get(provider)?.prices.read().as_ref().filter(|cached| now < cached.until)
+        {
+            return cached.document.clone();
         }
         let prices = self.document(Kind::Pricing, provider, now).await;
         self.document(Kind::General, provider, now).await;
@@ -157,15 +158,15 @@ impl Sources {
 
     /// The same as far as it is in memory, however old: for those who must not wait.
     pub fn known(&self, provider: &str) -> Option<Arc<Document>> {
-        self.kept.get(provider)?.prices.read().as_ref()?.document.clone()
+        self.by_provider.get(provider)?.prices.read().as_ref()?.document.clone()
     }
 
     /// The same for those who can wait a little: what is not in memory is fetched once for everybody, and kept whenever it
     /// comes. Nobody waits longer than until `patience` after that fetch began. What is old is renewed meanwhile.
     pub async fn learn(self: &Arc<Self>, provider: &str, patience: Duration) -> Option<Arc<Document>> {
-        let places = self.kept.get(provider)?;
+        let places = self.by_provider.get(provider)?;
         let (known, is_fresh) = match &*places.prices.read() {
-            Some(kept) => (kept.document.clone(), Instant::now() < kept.until),
+            Some(cached) => (cached.document.clone(), Instant::now() < cached.until),
             None => (None, false),
         };
         if is_fresh {
@@ -215,9 +216,9 @@ impl Sources {
     /// What is known of a provider's models beside their prices. What is not in memory is fetched for the next who asks, and
     /// until then what is bundled holds, or what was known before.
     fn general(self: &Arc<Self>, provider: &str) -> Option<Arc<Document>> {
-        let places = self.kept.get(provider)?;
+        let places = self.by_provider.get(provider)?;
         let (known, is_fresh) = match &*places.capabilities.read() {
-            Some(kept) => (Some(kept.document.clone()), Instant::now() < kept.until),
+            Some(cached) => (Some(cached.document.clone()), Instant::now() < cached.until),
             None => (None, false),
         };
         // Whoever holds it fetches already.
@@ -232,26 +233,26 @@ impl Sources {
     }
 
     pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {
-        let places = self.kept.get(provider)?;
+        let places = self.by_provider.get(provider)?;
         let mut slot = places.slot(kind).lock().await;
-        if let Some(kept) = slot.as_ref().filter(|kept| now < kept.until) {
-            return kept.document.clone();
+        if let Some(cached) = slot.as_ref().filter(|cached| now < cached.until) {
+            return cached.document.clone();
         }
         let found = self.look(kind, provider).await;
-        let earlier = slot.as_ref().and_then(|kept| kept.document.clone());
-        let kept = match found {
-            PriceLookup { document, failed: false } => Kept { document, until: now + KEPT },
+        let earlier = slot.as_ref().and_then(|cached| cached.document.clone());
+        let cached = match found {
+            PriceLookup { document, failed: false } => CachedDocument { document, until: now + CACHE_LIFETIME },
             PriceLookup { document, failed: true } => {
-                Kept { document: earlier.or(document), until: now + RETRIED_AFTER }
+                CachedDocument { document: earlier.or(document), until: now + RETRIED_AFTER }
             }
         };
         let known = match kind {
             Kind::Pricing => &places.prices,
             Kind::General => &places.capabilities,
         };
-        *known.write() = Some(kept.clone());
+        *known.write() = Some(cached.clone());
         places.note_deprecation_dates();
-        slot.insert(kept).document.clone()
+        slot.insert(cached).document.clone()
     }
 
     async fn look(&self, kind: Kind, provider: &str) -> PriceLookup {

@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Partials of one prompt, those inside others included.
-const MOST_PARTIALS: usize = 100;
+const MAX_PARTIALS: usize = 100;
 /// Bytes of all their templates.
-const LARGEST_PARTIALS: usize = 4 << 20;
+const MAX_PARTIALS_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RenderError {
@@ -19,7 +19,7 @@ pub enum RenderError {
     Template(#[from] TemplateError),
     #[error("the template, filled in, is not the JSON that it must be")]
     NotJson,
-    #[error("a prompt may use at most {} partials, of {} bytes together", MOST_PARTIALS, LARGEST_PARTIALS)]
+    #[error("a prompt may use at most {} partials, of {} bytes together", MAX_PARTIALS, MAX_PARTIALS_BYTES)]
     TooManyPartials,
     #[error("variables: must be an object")]
     Variables,
@@ -110,7 +110,7 @@ impl PartialSet {
         self.check_room(partial.bytes)?;
         self.bytes = self.bytes.saturating_add(partial.bytes);
         self.asked.extend(partial.components.partials.iter().cloned());
-        if self.asked.len() > MOST_PARTIALS {
+        if self.asked.len() > MAX_PARTIALS {
             return Err(RenderError::TooManyPartials);
         }
         self.partials.insert(name, partial);
@@ -118,7 +118,7 @@ impl PartialSet {
     }
 
     fn check_room(&self, bytes: usize) -> Result<(), RenderError> {
-        match self.partials.len() < MOST_PARTIALS && self.has_room(bytes) {
+        match self.partials.len() < MAX_PARTIALS && self.has_room(bytes) {
             true => Ok(()),
             false => Err(RenderError::TooManyPartials),
         }
@@ -126,7 +126,7 @@ impl PartialSet {
 
     /// Whether templates of so many bytes can be put in as well.
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.bytes.saturating_add(bytes) <= LARGEST_PARTIALS
+        self.bytes.saturating_add(bytes) <= MAX_PARTIALS_BYTES
     }
 
     /// Names that are asked for by the prompt or by one of these, and are not here.

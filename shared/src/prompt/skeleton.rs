@@ -7,10 +7,10 @@ use super::body::pieces::{Piece, fixed};
 use std::borrow::Cow;
 
 /// Gaps of one skeleton, and bytes of its texts: others are rendered where it may take longer.
-const MOST_GAPS: usize = 200;
-const LARGEST: usize = 64 << 10;
+const MAX_GAPS: usize = 200;
+const MAX_SIZE: usize = 64 << 10;
 /// Bytes of a request that is written from one; as much as is rendered at once.
-const LARGEST_REQUEST: usize = 256 << 10;
+const MAX_REQUEST: usize = 256 << 10;
 
 #[derive(Debug)]
 pub struct RequestSkeleton {
@@ -72,7 +72,7 @@ impl RequestSkeleton {
         skeleton.bytes = skeleton.fields.iter().map(SkeletonField::bytes).sum();
         let gaps = skeleton.fields.iter().flat_map(|field| &field.pieces);
         let gaps = gaps.filter(|piece| matches!(piece, Piece::Gap { .. })).count();
-        (gaps <= MOST_GAPS && skeleton.bytes <= LARGEST).then_some(skeleton)
+        (gaps <= MAX_GAPS && skeleton.bytes <= MAX_SIZE).then_some(skeleton)
     }
 
     /// What is set later wins, in the place of what it replaces.
@@ -118,7 +118,7 @@ impl RequestSkeleton {
             out.pop();
         }
         out.push(b'}');
-        (out.len() <= LARGEST_REQUEST).then_some(out)
+        (out.len() <= MAX_REQUEST).then_some(out)
     }
 }
 
@@ -140,7 +140,7 @@ impl SkeletonField {
                     Some(written) => printed_inside(written)?,
                 },
             };
-            if out.len() + text.len() > LARGEST_REQUEST {
+            if out.len() + text.len() > MAX_REQUEST {
                 return None;
             }
             out.extend_from_slice(text.as_bytes());

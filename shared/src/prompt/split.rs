@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// Versions that one label may point to, and the weight of each.
-pub const MOST_PARTS: usize = 20;
-pub const LARGEST_WEIGHT: u32 = 1_000_000;
+pub const MAX_PARTS: usize = 20;
+pub const MAX_WEIGHT: u32 = 1_000_000;
 
 /// What calls stick by: the user (`_user` of the metadata) or else the trace. With prompt and label, so that one user
 /// does not meet the same side of every split.

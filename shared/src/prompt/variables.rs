@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// Declarations of one version, and bytes of a name.
-pub const MOST_DECLARED: usize = 200;
-pub const LONGEST_NAME: usize = 255;
+pub const MAX_DECLARED: usize = 200;
+pub const MAX_NAME: usize = 255;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

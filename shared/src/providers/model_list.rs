@@ -45,8 +45,8 @@ impl ModelListRow {
 
 /// Of a row that says nothing of it.
 pub(super) fn usual(offers: &[FamilyOffer]) -> Result<ModelList, String> {
-    const BESIDE: [(Family, &str); 2] = [(Family::Chat, "openai"), (Family::Messages, "anthropic")];
-    let found = BESIDE.into_iter().find_map(|(family, form)| match &offers[family as usize] {
+    const LIST_FORMS: [(Family, &str); 2] = [(Family::Chat, "openai"), (Family::Messages, "anthropic")];
+    let found = LIST_FORMS.into_iter().find_map(|(family, form)| match &offers[family as usize] {
         FamilyOffer::Native(path) => Some((path.strip_suffix(family.path())?, form)),
         _ => None,
     });

@@ -27,8 +27,8 @@ pub fn hint(method: &str, path: &str) -> Option<String> {
     if is_inference(method, relative) {
         return Some("models are asked at the proxy's address, and this is the control plane's".to_owned());
     }
-    let told = |one: &&Operation| format!("{} /v1{}", one.method.as_str(), one.path);
-    let likeliest: Vec<String> = likeliest(method, relative).iter().take(SHOWN).map(told).collect();
+    let written = |one: &&Operation| format!("{} /v1{}", one.method.as_str(), one.path);
+    let likeliest: Vec<String> = likeliest(method, relative).iter().take(SHOWN).map(written).collect();
     match likeliest.as_slice() {
         [] => None,
         [one] => Some(format!("the nearest is {one}")),

@@ -132,15 +132,15 @@ impl Sealer {
 
     /// Follows the keyring file for ever; spawn it beside the service.
     pub async fn watch(self: Arc<Self>) {
-        let mut told = None;
+        let mut last_problem = None;
         loop {
             tokio::time::sleep(LOOK).await;
             let problem = self.look().err();
-            if problem != told {
+            if problem != last_problem {
                 if let Some(problem) = &problem {
                     tracing::error!(problem, "the keyring cannot be used; its last good state stays in use");
                 }
-                told = problem;
+                last_problem = problem;
             }
         }
     }

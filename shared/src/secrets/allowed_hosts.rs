@@ -5,7 +5,7 @@
 use crate::outbound::{BadHost, Host, Origin};
 
 /// Entries of one reference.
-pub const MOST: usize = 50;
+pub const MAX_HOSTS: usize = 50;
 
 /// An entry as it is kept: a name or address, and a port where only that one is meant.
 pub fn parse(entry: &str) -> Result<String, BadHost> {

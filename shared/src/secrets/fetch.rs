@@ -25,9 +25,9 @@ impl Fetcher {
 
     /// The secret as its manager holds it now.
     pub async fn fetch(&self, reference: &Reference) -> Result<FetchedSecret, FetchError> {
-        let was_kept = self.logins.find(&reference.login, Instant::now()).is_some();
+        let was_logged_in = self.logins.find(&reference.login, Instant::now()).is_some();
         match self.attempt(reference).await {
-            Err(FetchError::Denied(_)) if was_kept => {
+            Err(FetchError::Denied(_)) if was_logged_in => {
                 self.logins.forget(&reference.login);
                 self.attempt(reference).await
             }
@@ -54,7 +54,7 @@ impl Fetcher {
         }
     }
 
-    fn kept(&self, reference: &Reference, token: LoginToken) -> Secret {
+    fn remember_login(&self, reference: &Reference, token: LoginToken) -> Secret {
         let login = Login::Token(token.token.clone());
         self.logins.keep(reference.login, login, token.lasts, Instant::now());
         token.token

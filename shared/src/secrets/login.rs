@@ -18,7 +18,7 @@ pub struct Logins(Mutex<HashMap<[u8; 32], (Login, Instant)>>);
 
 /// A login is renewed so long before it ends.
 const BEFORE: Duration = Duration::from_secs(60);
-const MOST: usize = 10_000;
+const MAX_LOGINS: usize = 10_000;
 
 impl Logins {
     pub fn find(&self, of: &[u8; 32], now: Instant) -> Option<Login> {
@@ -28,7 +28,7 @@ impl Logins {
 
     pub fn keep(&self, of: [u8; 32], login: Login, lasts: Duration, now: Instant) {
         let mut logins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if logins.len() >= MOST {
+        if logins.len() >= MAX_LOGINS {
             logins.retain(|_, (_, end)| *end > now);
         }
         // A short one is used for half of its time.

@@ -221,7 +221,7 @@ fn hint<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(sent, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
-const LONGEST: usize = 4096;
+const MAX_REFERENCE: usize = 4096;
 
 impl ManagerAccess {
     /// Reads a whole config, secret fields included. What does not belong to the mode is refused, so that a mistyped
@@ -238,7 +238,9 @@ impl ManagerAccess {
                 None | Some(Value::Null) if field.is_required => return Err(bad(field.name, "is required")),
                 None | Some(Value::Null) => {}
                 Some(Value::String(text)) if is_sent_as_header(text) => {}
-                Some(_) => return Err(bad(field.name, format!("must be text of 1 to {LONGEST} visible characters"))),
+                Some(_) => {
+                    return Err(bad(field.name, format!("must be text of 1 to {MAX_REFERENCE} visible characters")));
+                }
             }
         }
         let text = |name: &str| config.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -304,7 +306,7 @@ impl ManagerAccess {
 
 /// Each of them ends in a header, a form or JSON; what no header can carry is a slip.
 fn is_sent_as_header(text: &str) -> bool {
-    (1..=LONGEST).contains(&text.len()) && text.chars().all(|c| !c.is_control())
+    (1..=MAX_REFERENCE).contains(&text.len()) && text.chars().all(|c| !c.is_control())
 }
 
 /// Becomes part of a host name.

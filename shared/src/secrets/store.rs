@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long a value is fresh.
 pub const TTL: Duration = Duration::from_secs(5 * 60);
 /// How long it is used at most without the manager's word.
-const MOST_STALE: Duration = Duration::from_secs(24 * 3600);
+const MAX_STALE: Duration = Duration::from_secs(24 * 3600);
 /// How long a refusal is repeated without asking again.
 const REFUSED: Duration = Duration::from_secs(30);
 /// A reference that nobody used for so long is no longer renewed.
@@ -60,7 +60,7 @@ impl SecretState {
             if age < ttl {
                 return SecretLookup::Fresh(Arc::clone(value));
             }
-            if age < MOST_STALE {
+            if age < MAX_STALE {
                 return SecretLookup::Stale(Arc::clone(value), self.retry_at.is_none_or(|at| at <= now));
             }
         }
@@ -163,11 +163,11 @@ impl Store {
             // Somebody is at it already.
             let Ok(_turn) = entry.turn.try_lock() else { return };
             if let Err(error) = store.ask(&entry).await {
-                let (id, is_kept) = (entry.reference.id, error.keeps_stale());
+                let (id, stays) = (entry.reference.id, error.keeps_stale());
                 static NOT_RENEWED: LogLimit = LogLimit::new();
                 if let Some(skipped) = NOT_RENEWED.pass() {
                     let error = Brief(error);
-                    tracing::warn!(secret_reference_id = %id, %error, is_kept, skipped, "a secret could not be renewed");
+                    tracing::warn!(secret_reference_id = %id, %error, stays, skipped, "a secret could not be renewed");
                 }
             }
         });

@@ -21,7 +21,7 @@ const BURST: u32 = 20;
 /// One more for each of these.
 const EVERY: Duration = Duration::from_secs(1);
 /// Bytes that a line quotes of a foreign text.
-const LONGEST: usize = 512;
+const MAX_QUOTED: usize = 512;
 
 /// How many lines one place in the code may write; a `static` beside it.
 pub struct LogLimit(Mutex<State>);
@@ -67,7 +67,7 @@ pub struct Brief<T>(pub T);
 
 impl<T: Display> Display for Brief<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut start = Start { out, room: LONGEST };
+        let mut start = Start { out, room: MAX_QUOTED };
         match write!(start, "{}", self.0) {
             // The only fault that `Start` makes by itself is that there is no more room.
             Err(_) if start.room == 0 => out.write_str("…"),
@@ -132,15 +132,15 @@ mod tests {
         for (text, shown) in [
             (String::new(), String::new()),
             ("short".into(), "short".into()),
-            ("a".repeat(LONGEST), "a".repeat(LONGEST)),
-            ("a".repeat(LONGEST + 1), format!("{}…", "a".repeat(LONGEST))),
-            ("é".repeat(1_000_000), format!("{}…", "é".repeat(LONGEST / 2))),
-            (format!("a{}", "é".repeat(LONGEST)), format!("a{}…", "é".repeat(LONGEST / 2 - 1))),
+            ("a".repeat(MAX_QUOTED), "a".repeat(MAX_QUOTED)),
+            ("a".repeat(MAX_QUOTED + 1), format!("{}…", "a".repeat(MAX_QUOTED))),
+            ("é".repeat(1_000_000), format!("{}…", "é".repeat(MAX_QUOTED / 2))),
+            (format!("a{}", "é".repeat(MAX_QUOTED)), format!("a{}…", "é".repeat(MAX_QUOTED / 2 - 1))),
         ] {
             assert_eq!(Brief(&text).to_string(), shown);
         }
         assert_eq!(Brief("pg-1\r\n{\"level\":\"ERROR\"}\u{1b}[2J").to_string(), "pg-1{\"level\":\"ERROR\"}[2J");
-        assert_eq!(Brief(format_args!("{}{}", "x".repeat(LONGEST), "")).to_string(), "x".repeat(LONGEST));
-        assert_eq!(Brief(format_args!("{}{}", "x".repeat(LONGEST), 'y')).to_string(), "x".repeat(LONGEST) + "…");
+        assert_eq!(Brief(format_args!("{}{}", "x".repeat(MAX_QUOTED), "")).to_string(), "x".repeat(MAX_QUOTED));
+        assert_eq!(Brief(format_args!("{}{}", "x".repeat(MAX_QUOTED), 'y')).to_string(), "x".repeat(MAX_QUOTED) + "…");
     }
 }

@@ -94,7 +94,7 @@ fn large(source: &mut Source) -> String {
         "{{=<% %>=}}<%={{ }}=%>",
         "{{t}}",
     ]);
-    piece.repeat(LARGEST / piece.len())
+    piece.repeat(MAX_SIZE / piece.len())
 }
 
 fn case(number: u64) -> (String, BTreeMap<String, String>) {

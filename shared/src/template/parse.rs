@@ -5,7 +5,7 @@ use super::scan::Token;
 use super::{Name, Node, TemplateError};
 
 /// Sections inside sections; it bounds every recursion over a template.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 struct Section<'t> {
     name: &'t str,
@@ -25,8 +25,8 @@ pub fn parse(tokens: Vec<Token<'_>>) -> Result<Vec<Node>, TemplateError> {
                 nodes.push(Node::Partial { name: name.into(), indentation: indentation.into() });
             }
             Token::Open { name, is_inverted } => {
-                if around.len() == DEEPEST {
-                    return Err(TemplateError::TooDeep(DEEPEST));
+                if around.len() == MAX_DEPTH {
+                    return Err(TemplateError::TooDeep(MAX_DEPTH));
                 }
                 // What stands around it waits in the section until it is closed.
                 around.push(Section { name, is_inverted, nodes: std::mem::take(&mut nodes) });

@@ -7,9 +7,9 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 /// A filled-in template is no longer than a request may be.
-const LONGEST: usize = 4 << 20;
-const MOST_STEPS: usize = 500_000;
-const MOST_PARTIALS: usize = 10;
+const MAX_OUTPUT: usize = 4 << 20;
+const MAX_STEPS: usize = 500_000;
+const MAX_PARTIALS: usize = 10;
 
 /// Where the result will stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl RenderBudget {
 
 impl Default for RenderBudget {
     fn default() -> Self {
-        Self { steps: MOST_STEPS, bytes: LONGEST }
+        Self { steps: MAX_STEPS, bytes: MAX_OUTPUT }
     }
 }
 
@@ -127,8 +127,8 @@ impl<'a> Rendering<'a> {
         if self.inside.iter().any(|inside| inside == name) {
             return Err(TemplateError::Cycle(shown(name)));
         }
-        if self.inside.len() == MOST_PARTIALS {
-            return Err(TemplateError::PartialsTooDeep(MOST_PARTIALS));
+        if self.inside.len() == MAX_PARTIALS {
+            return Err(TemplateError::PartialsTooDeep(MAX_PARTIALS));
         }
         let partials = self.partials;
         let found = partials.partial(name).ok_or_else(|| TemplateError::NoPartial(shown(name)))?;
@@ -174,7 +174,7 @@ impl<'a> Rendering<'a> {
 
     fn put(&mut self, text: &str) -> Result<(), TemplateError> {
         let left = self.budget.bytes.checked_sub(text.len());
-        self.budget.bytes = left.ok_or(TemplateError::OutputTooLong(LONGEST))?;
+        self.budget.bytes = left.ok_or(TemplateError::OutputTooLong(MAX_OUTPUT))?;
         self.output.push_str(text);
         Ok(())
     }
@@ -194,5 +194,5 @@ fn indented(text: &str, indentation: &str) -> Result<Template, TemplateError> {
 /// At most so many bytes of a partial with its indentation, before it is put together.
 fn indented_length(text: &str, indentation: &str) -> Result<usize, TemplateError> {
     let longer = text.len() + indentation.len() * text.split_inclusive('\n').count();
-    if longer > super::LARGEST { Err(TemplateError::TooLong) } else { Ok(longer) }
+    if longer > super::MAX_SIZE { Err(TemplateError::TooLong) } else { Ok(longer) }
 }

@@ -3,7 +3,7 @@
 use super::TemplateError;
 
 /// Bytes of a name. Looking one up takes time by its length, and counts as one step.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 
 #[derive(Debug, PartialEq)]
 pub enum Token<'t> {
@@ -95,7 +95,7 @@ impl<'t> Scan<'t> {
         if written.is_empty() && kind != Some('!') {
             return Err(TemplateError::NoName(begin));
         }
-        if written.len() > LONGEST_NAME && !matches!(kind, Some('!' | '=')) {
+        if written.len() > MAX_NAME && !matches!(kind, Some('!' | '=')) {
             return Err(TemplateError::LongName(begin));
         }
         let token = match kind {

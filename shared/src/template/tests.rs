@@ -138,7 +138,7 @@ fn what_cannot_be_used_says_why() {
     }
     let bounded = format!("{{{{ {} }}}}{{{{! {} }}}}", "a".repeat(255), "b".repeat(256));
     assert_eq!(filled(&bounded, &json!({})).as_deref(), Ok(""));
-    assert_eq!(Template::parse(&"x".repeat(LARGEST + 1)).err(), Some(TemplateError::TooLong));
+    assert_eq!(Template::parse(&"x".repeat(MAX_SIZE + 1)).err(), Some(TemplateError::TooLong));
     assert_eq!(filled("{{>gone}}", &json!({})), Err(TemplateError::NoPartial("gone".into())));
     let cycle = [("a", "{{>b}}"), ("b", "{{>a}}")];
     assert_eq!(with_partials("{{>a}}", &json!({}), &cycle), Err(TemplateError::Cycle("a".into())));
@@ -155,8 +155,8 @@ fn hostile_templates_end() {
     let names = ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11"];
     let partials: Vec<_> = names.iter().copied().zip(chain.iter().map(String::as_str)).collect();
     assert_eq!(with_partials("{{>p0}}", &json!({}), &partials), Err(TemplateError::PartialsTooDeep(10)));
-    let lines = "\n".repeat(LARGEST);
-    assert_eq!(filled(&lines, &json!({})).map(|filled| filled.len()), Ok(LARGEST));
+    let lines = "\n".repeat(MAX_SIZE);
+    assert_eq!(filled(&lines, &json!({})).map(|filled| filled.len()), Ok(MAX_SIZE));
     let names: String = (0..100_000).map(|n| format!("{{{{v{n}}}}}")).collect();
     assert_eq!(Template::parse(&names).unwrap().components().variables.len(), 100_000);
 }

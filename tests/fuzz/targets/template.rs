@@ -22,7 +22,7 @@ impl Partials for Both {
     }
 }
 
-const LARGEST: usize = 4 << 20;
+const MAX_SIZE: usize = 4 << 20;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(asked.variables.iter().all(|name| !name.is_empty()));
         for escape in [Escape::Nothing, Escape::JsonText] {
             if let Ok(filled) = render(parsed, &values, &partials, escape) {
-                assert!(filled.len() <= LARGEST);
+                assert!(filled.len() <= MAX_SIZE);
             }
         }
     }

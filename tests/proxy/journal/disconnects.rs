@@ -53,7 +53,7 @@ async fn streams_cut_at_random_bytes_count_the_tokens_that_were_received() {
     for path in PATHS {
         let whole = client(&stack, path).post(path, &ask(&json!({ "words": WORDS, "tag": path }))).await;
         assert_eq!((whole.status.as_u16(), words_of(&whole.body)), (200, WORDS as u64), "{path}");
-        assert_eq!(stack.mock.said()[path], WORDS as u64);
+        assert_eq!(stack.mock.spoken()[path], WORDS as u64);
         // Every stream has the same bytes but for a number of fixed length.
         let streams = (0..STREAMS).map(|_| {
             let after = rand::random_range(2000..whole.body.len() - 1000);

@@ -96,30 +96,30 @@ async fn what_is_spent_is_what_the_logs_cost_and_the_budget_ends_there() {
 
 #[tokio::test]
 async fn a_strict_budget_of_money_is_never_overspent_by_calls_at_once() {
-    const MOST: u64 = 20_000;
+    const MAX: u64 = 20_000;
     let stack = patient().await;
-    let usage = json!({ "prompt_tokens": 9, "completion_tokens": MOST, "total_tokens": MOST + 9 });
+    let usage = json!({ "prompt_tokens": 9, "completion_tokens": MAX, "total_tokens": MAX + 9 });
     stack.mock.script(json!([{ "body": answer(usage), "times": 1000, "latency_ms": 100 }])).unwrap();
     let strict = json!({ "credit_limit": 1, "strict": true });
     let first = key(&stack, strict.clone()).await;
     stack.until("prices are known", async || ask(&first.client, Some(1)).await.status == 200).await;
     let key = key(&stack, strict).await;
-    let answers = join_all((0..12).map(|_| ask(&key.client, Some(MOST)))).await;
+    let answers = join_all((0..12).map(|_| ask(&key.client, Some(MAX)))).await;
     let mut passed = answers.iter().filter(|answer| answer.status == 200).count();
     assert!(answers.iter().all(|answer| answer.status == 200 || answer.status == 412));
     // Each may cost 20 cents and the prompt; the fifth would go beyond the dollar.
     while passed < 4 {
-        let answer = ask(&key.client, Some(MOST)).await;
+        let answer = ask(&key.client, Some(MAX)).await;
         assert_eq!(answer.status, 200, "there is room for {} more: {}", 4 - passed, answer.text());
         passed += 1;
     }
     assert_eq!(passed, 4);
-    let refused = ask(&key.client, Some(MOST)).await;
+    let refused = ask(&key.client, Some(MAX)).await;
     assert_eq!(refused.status, 412, "{}", refused.text());
     let spent: Decimal = "80.009".parse().unwrap();
     let agree = async || sums(&stack, &key, "api_key").await == (Some(spent), Some(spent));
     stack.until("what is counted is what the logs cost", agree).await;
-    assert_eq!(ask(&key.client, Some(MOST)).await.status, 412, "nor when everything is settled");
+    assert_eq!(ask(&key.client, Some(MAX)).await.status, 412, "nor when everything is settled");
     stack.mock.reset();
     assert_eq!(ask(&key.client, Some(10_000)).await.status, 200, "what still fits passes");
 }

@@ -139,9 +139,10 @@ impl CounterPages {
 
     /// Budgets that have no counter in their period: nothing may have been used.
     async fn uncounted(&mut self, db: &impl GenericClient, owner: usize) -> anyhow::Result<Vec<Counter>> {
-        let thing = &OWNERS[owner];
-        let (table, budget, scope, scope_id) = (thing.table, thing.budget, thing.scope, thing.scope_id);
-        let is_alive = thing.is_alive;
+        let budget_owner = &OWNERS[owner];
+        let (table, budget, scope, scope_id) =
+            (budget_owner.table, budget_owner.budget, budget_owner.scope, budget_owner.scope_id);
+        let is_alive = budget_owner.is_alive;
         let select = format!(
             "SELECT t.id, c.organisation_id, c.scope, c.scope_id, c.unit, c.period, c.starts_at, 0::numeric AS value, {BESIDES}
              FROM {table} t CROSS JOIN LATERAL (SELECT t.organisation_id, '{scope}' AS scope, {scope_id} AS scope_id,

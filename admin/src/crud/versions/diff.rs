@@ -34,7 +34,7 @@ pub fn diff_within(from: &Value, to: &Value, most: usize) -> (Vec<Difference>, b
 }
 
 /// Bytes of all paths together: keys may be long, and each stands in the path of everything below it.
-const LONGEST_PATHS: usize = 4 << 20;
+const MAX_PATHS: usize = 4 << 20;
 
 struct Found {
     differences: Vec<Difference>,
@@ -45,7 +45,7 @@ struct Found {
 
 impl Found {
     fn is_full(&mut self) -> bool {
-        let is_full = self.differences.len() >= self.most || self.path_bytes > LONGEST_PATHS;
+        let is_full = self.differences.len() >= self.most || self.path_bytes > MAX_PATHS;
         self.is_complete &= !is_full;
         is_full
     }

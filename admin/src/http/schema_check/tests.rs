@@ -81,7 +81,7 @@ fn all_faults_are_told_at_once_and_no_more_than_are_read() {
     assert_eq!(fields, ["name", "role", "limit", "rates[0].x"], "a closed object is strict with everybody");
     assert_eq!(checked.unknown.iter().map(|one| one.field.as_str()).collect::<Vec<_>>(), ["invented"]);
     let many: Map<String, Value> = (0..1000).map(|n| (format!("x{n}"), Value::Null)).collect();
-    assert_eq!(check(&schema(), &Value::Object(many), is_secret).count(), MOST);
+    assert_eq!(check(&schema(), &Value::Object(many), is_secret).count(), MAX_FAULTS);
     let long = json!({ "name": "a", "x".repeat(1 << 20): 1 });
     assert!(check(&schema(), &long, is_secret).unknown[0].field.len() < 400);
 }

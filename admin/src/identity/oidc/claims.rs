@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 const SKEW: TimeDelta = TimeDelta::seconds(60);
 /// A logout is told when it happens.
 const OLDEST_LOGOUT: TimeDelta = TimeDelta::minutes(10);
-const LONGEST_ID: usize = 1024;
+const MAX_ID: usize = 1024;
 const BACKCHANNEL_LOGOUT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
 /// An ID token that may be believed.
@@ -101,13 +101,13 @@ fn common(claims: &Map<String, Value>, provider: &OidcProvider, now: DateTime<Ut
 
 /// Whether the provider says that the address is the person's. Some write it as a text, one says it of the domain.
 pub fn is_email_verified(claims: &Map<String, Value>) -> Option<bool> {
-    let said = |name: &str| match claims.get(name)? {
-        Value::Bool(said) => Some(*said),
-        Value::String(said) => Some(said.eq_ignore_ascii_case("true") || said == "1"),
-        Value::Number(said) => Some(said.as_i64() == Some(1)),
+    let verdict = |name: &str| match claims.get(name)? {
+        Value::Bool(value) => Some(*value),
+        Value::String(value) => Some(value.eq_ignore_ascii_case("true") || value == "1"),
+        Value::Number(value) => Some(value.as_i64() == Some(1)),
         _ => Some(false),
     };
-    VERDICTS.into_iter().find_map(said)
+    VERDICTS.into_iter().find_map(verdict)
 }
 
 /// What is said whether an address is the person's.
@@ -116,8 +116,8 @@ const VERDICTS: [&str; 2] = ["email_verified", "xms_edov"];
 /// Adds what the provider says beyond the ID token, which counts where both say something. An address and whether it is
 /// the person's belong together: what one says of its address is not said of the other's.
 pub fn complete(claims: &mut Map<String, Value>, mut more: Map<String, Value>) {
-    let (said, other) = (claims.get("email"), more.get("email"));
-    let (is_from_there, is_another) = (said.is_none() && other.is_some(), said.is_some() && other != said);
+    let (own, other) = (claims.get("email"), more.get("email"));
+    let (is_from_there, is_another) = (own.is_none() && other.is_some(), own.is_some() && other != own);
     for name in VERDICTS {
         if is_from_there {
             claims.shift_remove(name);
@@ -139,7 +139,7 @@ pub fn text<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<&'c str> {
 fn named(claims: &Map<String, Value>, name: &str) -> Result<Option<String>, OidcError> {
     match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(id)) if (1..=LONGEST_ID).contains(&id.len()) && !id.contains('\0') => Ok(Some(id.clone())),
+        Some(Value::String(id)) if (1..=MAX_ID).contains(&id.len()) && !id.contains('\0') => Ok(Some(id.clone())),
         Some(_) => Err(refused("sub, sid or jti is no text that can be used")),
     }
 }

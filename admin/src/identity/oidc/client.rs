@@ -22,11 +22,11 @@ use uuid::Uuid;
 
 const WITHIN: Duration = Duration::from_secs(10);
 /// Endpoints move rarely; a provider that moved one is asked again after this.
-const KEPT: Duration = Duration::from_secs(15 * 60);
-const MOST_KEPT: usize = 1000;
+const CACHE_LIFETIME: Duration = Duration::from_secs(15 * 60);
+const MAX_CACHED: usize = 1000;
 /// An issuer that could not be reached is not asked again so soon: strangers begin logins, and each would wait.
-const FAILURE_KEPT: Duration = Duration::from_secs(30);
-const LONGEST_ANSWER: usize = 256 << 10;
+const FAILURE_LIFETIME: Duration = Duration::from_secs(30);
+const MAX_ANSWER: usize = 256 << 10;
 
 pub struct OidcClient {
     outbound: Arc<Outbound>,
@@ -58,7 +58,7 @@ impl OidcClient {
         let keys = outbound.clone();
         let fetch = move |url: String| {
             let outbound = keys.clone();
-            async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
+            async move { outbound.get(&url, key_ring::MAX_SET).await }.boxed()
         };
         let custom_scopes = custom_scopes.iter().map(|scope| scope.trim().to_owned()).collect();
         Self {
@@ -72,16 +72,17 @@ impl OidcClient {
 
     /// What the issuer says of itself, asked for now and then.
     pub async fn metadata(&self, issuer: &str) -> Result<Arc<Metadata>, OidcError> {
-        let known = self.known.lock().get(issuer).filter(|(at, _)| at.elapsed() < KEPT).map(|(_, one)| one.clone());
+        let known =
+            self.known.lock().get(issuer).filter(|(at, _)| at.elapsed() < CACHE_LIFETIME).map(|(_, one)| one.clone());
         if let Some(metadata) = known {
             return Ok(metadata);
         }
-        let failed = self.failed.lock().get(issuer).filter(|(at, _)| at.elapsed() < FAILURE_KEPT).cloned();
+        let failed = self.failed.lock().get(issuer).filter(|(at, _)| at.elapsed() < FAILURE_LIFETIME).cloned();
         if let Some((_, why)) = failed {
             return Err(OidcError::Unreachable(why));
         }
         let url = discovery::address(issuer);
-        let asked = tokio::time::timeout(WITHIN, self.outbound.get(&url, discovery::LONGEST)).await;
+        let asked = tokio::time::timeout(WITHIN, self.outbound.get(&url, discovery::MAX_DOCUMENT)).await;
         let body = match asked.unwrap_or_else(|_| Err(no_answer())) {
             Ok(body) => body,
             Err(why) => {
@@ -116,7 +117,7 @@ impl OidcClient {
         code: Code<'_>,
     ) -> Result<Tokens, OidcError> {
         let (headers, body) = redemption(provider, &code)?;
-        let asked = self.outbound.post(&metadata.token_endpoint, &headers, body, LONGEST_ANSWER);
+        let asked = self.outbound.post(&metadata.token_endpoint, &headers, body, MAX_ANSWER);
         let (status, body) = answered(asked).await?;
         if status != 200 {
             return Err(OidcError::Refused(error_code(&body)));
@@ -135,7 +136,7 @@ impl OidcClient {
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         let bearer = HeaderValue::try_from(format!("Bearer {access_token}"));
         headers.insert(header::AUTHORIZATION, bearer.map_err(|_| OidcError::Answer("its access token is no token"))?);
-        let (status, body) = answered(self.outbound.get_with(url, &headers, LONGEST_ANSWER)).await?;
+        let (status, body) = answered(self.outbound.get_with(url, &headers, MAX_ANSWER)).await?;
         if status != 200 {
             return Err(OidcError::Refused(error_code(&body)));
         }
@@ -191,11 +192,11 @@ fn no_answer() -> String {
     format!("no answer within {} s", WITHIN.as_secs())
 }
 
-fn keep<T>(kept: &mut HashMap<String, (Instant, T)>, issuer: &str, what: T) {
-    if kept.len() >= MOST_KEPT {
-        kept.clear();
+fn keep<T>(cache: &mut HashMap<String, (Instant, T)>, issuer: &str, what: T) {
+    if cache.len() >= MAX_CACHED {
+        cache.clear();
     }
-    kept.insert(issuer.to_owned(), (Instant::now(), what));
+    cache.insert(issuer.to_owned(), (Instant::now(), what));
 }
 
 /// Name and secret are encoded before they are put together (RFC 6749, 2.3.1).

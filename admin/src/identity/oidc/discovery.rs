@@ -18,8 +18,8 @@ pub struct Metadata {
     pub authorization_response_iss_parameter_supported: bool,
 }
 
-pub const LONGEST: usize = 256 << 10;
-const LONGEST_URL: usize = 2048;
+pub const MAX_DOCUMENT: usize = 256 << 10;
+const MAX_URL: usize = 2048;
 
 /// Where the metadata of an issuer are.
 pub fn address(issuer: &str) -> String {
@@ -45,7 +45,7 @@ impl Metadata {
 
 /// https, or plain HTTP on a host that the operator trusts. People are sent there, codes and secrets too.
 fn is_address(url: &str, guard: &Guard) -> bool {
-    let parsed = url::Url::parse(url).ok().filter(|_| url.len() <= LONGEST_URL);
+    let parsed = url::Url::parse(url).ok().filter(|_| url.len() <= MAX_URL);
     let is_plain = |url: &url::Url| {
         url.host().is_some() && url.username().is_empty() && url.password().is_none() && url.fragment().is_none()
     };

@@ -19,7 +19,7 @@ const EVERYWHERE: &str = "*";
 /// What somebody does in all their workspaces at once: look at what happened there.
 const IN_OWN_WORKSPACES: [&str; 5] = ["audit_logs.list", "analytics.view", "logs.export", "logs.list", "logs.view"];
 /// Workspaces that somebody can look at at once.
-const MOST_WORKSPACES: i64 = 1000;
+const MAX_WORKSPACES: i64 = 1000;
 pub(super) const OVER: ApiError = ApiError::Unauthenticated("The session is over; sign in again");
 const NO_SUCH_WORKSPACE: ApiError = ApiError::Forbidden("This person is in no such workspace (x-gateway-workspace)");
 const NOT_FOR_ORGANISATION: ApiError =
@@ -137,7 +137,7 @@ async fn in_own_workspaces(
         JOIN workspaces w ON w.id = m.workspace_id AND w.organisation_id = u.organisation_id AND w.status = 'active'
         WHERE u.id = $1 AND u.organisation_id = $2 AND u.status = 'active'
         ORDER BY w.is_default DESC, m.created_at, w.id LIMIT $3";
-    let rows = db.query(FIND, &[&person.user_id, &person.organisation_id, &MOST_WORKSPACES]).await?;
+    let rows = db.query(FIND, &[&person.user_id, &person.organisation_id, &MAX_WORKSPACES]).await?;
     let own = |row: &Row| Ok(OwnWorkspace { id: row.try_get("workspace_id")?, standing: standing_of(row)? });
     let own = rows.iter().map(own).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
     if own.is_empty() {

@@ -46,8 +46,8 @@ fn a_list_has_so_many_items_at_most() {
     let id = "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11";
     for (name, item) in lists.chain([(ORG_MODEL, "a__b"), (STATUS_CODE, "200"), (KEYS, id)]) {
         let of = |count: usize| sql(&format!("{name}={}", vec![item; count].join(",")));
-        assert!(of(MOST_ITEMS).is_ok(), "{name}");
-        let refused = of(MOST_ITEMS + 1).unwrap_err();
+        assert!(of(MAX_ITEMS).is_ok(), "{name}");
+        let refused = of(MAX_ITEMS + 1).unwrap_err();
         assert!(refused.contains(name) && refused.contains("at most 100 items"), "{name}: {refused}");
     }
 }

@@ -57,8 +57,8 @@ async fn leave(tx: &Transaction<'_>, organisation: Uuid, arrived: &mut Arrived, 
             UPDATE api_keys k SET status = 'archived', last_updated_at = now() FROM gone
             WHERE k.workspace_id = gone.workspace_id AND k.user_id = gone.user_id AND k.status <> 'archived')
         SELECT workspace_id FROM gone";
-    let kept: Vec<Uuid> = given.workspaces.keys().copied().collect();
-    for row in tx.query(LEAVE, &[&organisation, &arrived.user_id, &kept]).await? {
+    let granted: Vec<Uuid> = given.workspaces.keys().copied().collect();
+    for row in tx.query(LEAVE, &[&organisation, &arrived.user_id, &granted]).await? {
         arrived.left.push(row.try_get("workspace_id")?);
     }
     Ok(())
@@ -110,7 +110,7 @@ fn has(found: &Value, value: &str) -> bool {
     match found {
         Value::String(text) => text == value,
         Value::Array(all) => all.iter().any(|one| !one.is_array() && has(one, value)),
-        Value::Bool(said) => value == if *said { "true" } else { "false" },
+        Value::Bool(flag) => value == if *flag { "true" } else { "false" },
         Value::Number(number) => value.parse().is_ok_and(|wanted: serde_json::Number| wanted == *number),
         Value::Null | Value::Object(_) => false,
     }

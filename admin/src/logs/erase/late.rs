@@ -14,7 +14,7 @@ use tokio_postgres::{GenericClient, Row, Transaction};
 use uuid::Uuid;
 
 /// Longer than anybody keeps a journal that cannot be sent.
-const KEPT_DAYS: i32 = 30;
+const LIFETIME_DAYS: i32 = 30;
 const BODIES: i64 = 200;
 
 pub async fn remember(
@@ -123,7 +123,7 @@ pub async fn forget(tx: &Transaction<'_>) -> Result<(), ApiError> {
     const ERASURES: &str = "DELETE FROM log_erasures WHERE asked_at < now() - make_interval(days => $1)";
     const BODIES: &str = "DELETE FROM erased_bodies WHERE erased_at < now() - make_interval(days => $1)";
     for forget in [ERASURES, BODIES] {
-        tx.execute(forget, &[&KEPT_DAYS]).await?;
+        tx.execute(forget, &[&LIFETIME_DAYS]).await?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ const AT_ONCE_WITH_BODIES: i64 = 500;
 const PART_BYTES: usize = 4 << 20;
 const BODIES_AT_ONCE: usize = 4;
 /// The longest stored body that is read; more than is ever written.
-const MOST_OF_BODY: usize = 64 << 20;
+const MAX_OF_BODY: usize = 64 << 20;
 
 /// What a step needs of an export.
 pub struct RunningExport {
@@ -228,7 +228,7 @@ async fn body(store: &LogStore, key: &str) -> Result<Value, StepError> {
         }
         Value::Null
     };
-    let packed = match store.body(key, MOST_OF_BODY).await {
+    let packed = match store.body(key, MAX_OF_BODY).await {
         Ok(Some(packed)) => packed,
         Ok(None) => return Ok(Value::Null),
         Err(error @ (Error::TooLong | Error::Damaged | Error::Path)) => return Ok(unreadable(error)),
@@ -236,7 +236,7 @@ async fn body(store: &LogStore, key: &str) -> Result<Value, StepError> {
     };
     // Unpacking a large body takes longer than a thread of the service may be held.
     let unpacked = tokio::task::spawn_blocking(move || {
-        let json = log_store::unpack(&packed, MOST_OF_BODY)?;
+        let json = log_store::unpack(&packed, MAX_OF_BODY)?;
         serde_json::from_slice(&json).map_err(|_| Error::Damaged)
     });
     Ok(unpacked.await.unwrap_or(Err(Error::Damaged)).unwrap_or_else(unreadable))

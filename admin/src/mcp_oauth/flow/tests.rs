@@ -46,7 +46,7 @@ fn the_person_is_sent_with_everything_that_binds_the_answer() {
 
 #[test]
 fn an_answer_of_another_issuer_is_refused() {
-    for (names_issuer, told, expected) in [
+    for (names_issuer, issuer, expected) in [
         (false, None, true),
         (false, Some("https://as.example"), true),
         (false, Some("https://evil.example"), false),
@@ -54,6 +54,6 @@ fn an_answer_of_another_issuer_is_refused() {
         (true, Some("https://as.example"), true),
         (true, Some(""), false),
     ] {
-        assert_eq!(check_issuer(&client(names_issuer), told).is_ok(), expected, "{names_issuer} {told:?}");
+        assert_eq!(check_issuer(&client(names_issuer), issuer).is_ok(), expected, "{names_issuer} {issuer:?}");
     }
 }

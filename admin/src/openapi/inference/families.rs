@@ -58,7 +58,7 @@ impl Family {
 }
 
 pub fn families() -> Vec<Family> {
-    generation().into_iter().chain(native()).chain(media()).chain(kept()).chain(models()).collect()
+    generation().into_iter().chain(native()).chain(media()).chain(provider_objects()).chain(models()).collect()
 }
 
 fn post(path: &str, summary: &str, body: Schema, answer: Value) -> Family {
@@ -188,7 +188,7 @@ fn media() -> Vec<Family> {
 }
 
 /// What providers keep: passed to the provider that headers or the config name, unchanged in both directions.
-fn kept() -> Vec<Family> {
+fn provider_objects() -> Vec<Family> {
     let object = |kind: &str, id: &str| schema::any_object().eg(json!({ "id": id, "object": kind }));
     let list = || schema::any_object().eg(json!({ "object": "list", "data": [], "has_more": false }));
     let batch = schema::object("BatchRequest")

@@ -55,8 +55,8 @@ impl SseLink {
         let Some(id) = id else { return Ok(Exchange { status, session: None, answer: None }) };
         loop {
             let event = self.next().await.map_err(|message| McpError { status: Some(status), message })?;
-            let said = serde_json::from_str::<Value>(&event).unwrap_or_default();
-            if let Some(answer) = mcp::answer_to(id, &said) {
+            let parsed = serde_json::from_str::<Value>(&event).unwrap_or_default();
+            if let Some(answer) = mcp::answer_to(id, &parsed) {
                 return Ok(Exchange { status, session: None, answer: Some(answer) });
             }
         }

@@ -69,7 +69,7 @@ fn description() -> Doc {
     let list = schema::object("BudgetForecasts")
         .need("object", schema::fixed("list"))
         .need("as_of", schema::time().says("When the counters were read."))
-        .need("total", schema::whole(0..=budgets::MOST).eg(1))
+        .need("total", schema::whole(0..=budgets::MAX_BUDGETS).eg(1))
         .need("total_is_capped", schema::flag().says("Whether there are more budgets, which are left out."))
         .need("data", schema::list(budget).says("Those first that end first."))
         .need("workspaces", docs::workspaces());

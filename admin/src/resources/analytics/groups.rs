@@ -11,7 +11,7 @@ use crate::identity::Call;
 use crate::log_data::dimension::{self, Dimension};
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
-    COST_UNIT, CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MOST_GROUPS, Order, OrderBy, PostgresLogs,
+    COST_UNIT, CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MAX_GROUPS, Order, OrderBy, PostgresLogs,
     snapshot,
 };
 use crate::openapi::Doc;
@@ -31,7 +31,7 @@ const ANY: &str = "/analytics/groups/{groupBy}";
 const LOGS: &str = "/logs/groups/{groupBy}";
 
 /// Names of metadata are no longer than this where they are logged.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// Columns that a group may have beside its number of requests.
 static COLUMNS: &[(&str, Measure)] = &[
@@ -266,8 +266,8 @@ async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiE
 }
 
 async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) -> Result<Response, ApiError> {
-    if name.chars().count() > LONGEST_NAME || name.contains('\0') {
-        return Err(ApiError::field("metadataKey", format!("must be a name of at most {LONGEST_NAME} characters")));
+    if name.chars().count() > MAX_NAME || name.contains('\0') {
+        return Err(ApiError::field("metadataKey", format!("must be a name of at most {MAX_NAME} characters")));
     }
     let mut asked = Asked::of(&app, &call).await?;
     asked.question.view.may_use_metadata()?;
@@ -280,8 +280,8 @@ async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) 
             REQUESTS,
             COST,
             ("avg_tokens", m::AVG_TOKENS),
-            ("avg_weighted_feedback", m::AVG_SAID),
-            ("requests_with_feedback", m::SAID),
+            ("avg_weighted_feedback", m::AVG_FEEDBACK),
+            ("requests_with_feedback", m::FEEDBACK_COUNT),
             LAST_SEEN,
         ],
         has_totals: false,
@@ -377,7 +377,7 @@ fn descriptions() -> [Doc; 6] {
 fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
     let list = schema::object(title)
         .need("object", schema::fixed("list"))
-        .need("total", schema::whole(0..=MOST_GROUPS).eg(1))
+        .need("total", schema::whole(0..=MAX_GROUPS).eg(1))
         .need("total_is_capped", schema::flag().says("Whether there are more groups, which are left out."))
         .need("data", schema::list(group))
         .need("workspaces", docs::workspaces())
@@ -403,7 +403,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
             "`groupBy` is one of {by}. Each group has its value under that name, `requests`, and the columns that are asked for. \
              With `then_by` each group is divided further: a row has both values under their names, and the names of keys and \
              workspaces as `api_key_name` and `workspace_name`. At most {} groups are listed.",
-            MOST_GROUPS
+            MAX_GROUPS
         ))
         .filter(
             THEN_BY,

@@ -28,7 +28,7 @@ const MODELS: &str = "/analytics/graphs/feedbacks/ai-models";
 const CACHE: &str = "/analytics/summary/cache";
 
 /// Codes of errors there can be.
-const MOST_CODES: i64 = 1000;
+const MAX_CODES: i64 = 1000;
 
 pub fn routes() -> Routes {
     Routes::default()
@@ -129,7 +129,7 @@ async fn status_codes_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Dra
         then_by: None,
         measures: &[m::REQUESTS],
         order: Order { by: OrderBy::Measure(0), is_descending: true },
-        size: MOST_CODES,
+        size: MAX_CODES,
         offset: 0,
     };
     let Groups { rows, .. } = logs.groups(&failed, &by_code).await?;

@@ -21,10 +21,10 @@ const ONE: &str = "/analytics/saved-filters/{id}";
 const OBJECT: &str = "saved-filter";
 
 /// Of one organisation.
-const MOST: i64 = 1000;
+const MAX_FILTERS: i64 = 1000;
 /// Bytes of filters, written as JSON.
-const LONGEST: usize = 16 << 10;
-const LONGEST_NAME: usize = 255;
+const MAX_FILTER_BYTES: usize = 16 << 10;
+const MAX_NAME: usize = 255;
 
 pub fn routes() -> Routes {
     Routes::default().post(PATH, create).get(PATH, list).put(ONE, update).delete(ONE, remove).describe(docs())
@@ -50,7 +50,7 @@ async fn create(State(app): State<App>, call: Call) -> Answer {
         SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM saved_filters WHERE organisation_id = $1) < $6
         RETURNING id, name, filters, workspace_id, created_by, created_at, last_updated_at";
     let sent: NewFilter = call.body()?;
-    let name = text::sized("name", sent.name, 1..=LONGEST_NAME)?;
+    let name = text::sized("name", sent.name, 1..=MAX_NAME)?;
     let filters = checked(sent.filters)?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
@@ -58,8 +58,8 @@ async fn create(State(app): State<App>, call: Call) -> Answer {
     let workspace = tenancy::asked(&action.tx, &call.caller, sent.workspace_id.as_deref()).await?;
     action.workspace_id = workspace;
     let by = call.caller.actor_id().to_string();
-    let added = action.tx.query_opt(ADD, &[&organisation, &workspace, &name, &filters, &by, &MOST]).await?;
-    let added = added.ok_or_else(|| ApiError::Conflict(format!("There are {MOST} saved filters already")))?;
+    let added = action.tx.query_opt(ADD, &[&organisation, &workspace, &name, &filters, &by, &MAX_FILTERS]).await?;
+    let added = added.ok_or_else(|| ApiError::Conflict(format!("There are {MAX_FILTERS} saved filters already")))?;
     let (id, after) = (added.try_get::<_, Uuid>("id")?, Some(shown(&added)?));
     action.commit(Change { resource_id: id.to_string(), before: None, after }).await?;
     Ok(Json(json!({ "id": id, "object": OBJECT })))
@@ -69,7 +69,7 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
     let filter = visible(&call.caller);
     let sql = format!(
         "SELECT {COLUMNS} FROM saved_filters
-         WHERE {} ORDER BY created_at DESC, id LIMIT {MOST}",
+         WHERE {} ORDER BY created_at DESC, id LIMIT {MAX_FILTERS}",
         filter.sql()
     );
     let rows = app.db.get().await?.query(&sql, &filter.values()).await?;
@@ -82,7 +82,7 @@ async fn update(State(app): State<App>, call: Call, Path(id): Path<String>) -> A
         last_updated_at = now() WHERE organisation_id = $4 AND id = $1
         RETURNING id, name, filters, workspace_id, created_by, created_at, last_updated_at";
     let sent: FilterChange = call.body()?;
-    let name = sent.name.try_map(|name| text::sized("name", name, 1..=LONGEST_NAME))?;
+    let name = sent.name.try_map(|name| text::sized("name", name, 1..=MAX_NAME))?;
     let filters = sent.filters.try_map(checked)?;
     let (name, filters) = (name.value(), filters.value());
     let mut db = app.db.get().await?;
@@ -149,11 +149,11 @@ fn checked(filters: Map<String, Value>) -> Result<Value, ApiError> {
     }
     let query = filters::of_json(&filters).map_err(|error| error.under("filters"))?;
     filters::conditions(&query).map_err(|error| error.under("filters"))?;
-    let kept = Value::Object(filters);
-    if kept.to_string().len() > LONGEST {
-        return Err(ApiError::field("filters", format!("must be at most {LONGEST} bytes")));
+    let stored = Value::Object(filters);
+    if stored.to_string().len() > MAX_FILTER_BYTES {
+        return Err(ApiError::field("filters", format!("must be at most {MAX_FILTER_BYTES} bytes")));
     }
-    Ok(kept)
+    Ok(stored)
 }
 
 fn shown(row: &Row) -> Result<Value, tokio_postgres::Error> {
@@ -175,7 +175,7 @@ fn docs() -> [Doc; 4] {
             .eg(json!({ "ai_org_model": "openai__gpt-4o", "status_code": [429, 500], "workspace_slug": "ws-market-3f9a01" }))
             .says("Names and values as in the query of a graph; lists may be arrays, workspaces slugs or ids.")
     };
-    let name = || schema::text(1..=LONGEST_NAME).eg("Failed calls");
+    let name = || schema::text(1..=MAX_NAME).eg("Failed calls");
     let sent = schema::object("NewSavedFilter")
         .need("name", name())
         .need("filters", filters())
@@ -191,7 +191,7 @@ fn docs() -> [Doc; 4] {
         .need("last_updated_at", schema::time());
     let list = schema::object("SavedFilterList")
         .need("object", schema::fixed("list"))
-        .need("total", schema::whole(0..=MOST).eg(1))
+        .need("total", schema::whole(0..=MAX_FILTERS).eg(1))
         .need("data", schema::list(saved));
     [
         Doc::post(PATH, "Keep filters of analytics").body(sent).answer(made).also(409),
@@ -207,13 +207,13 @@ mod tests {
 
     #[test]
     fn only_filters_that_analytics_know_are_kept() {
-        let kept = |filters: Value| checked(filters.as_object().unwrap().clone());
+        let stored = |filters: Value| checked(filters.as_object().unwrap().clone());
         for good in [
             json!({}),
             json!({ "status_code": [429, 500], "metadata": { "_user": "ada" } }),
             json!({ "time_of_generation_min": "2026-01-15T10:30:00Z", "workspace_slug": "a,b" }),
         ] {
-            assert_eq!(kept(good.clone()).unwrap(), good);
+            assert_eq!(stored(good.clone()).unwrap(), good);
         }
         for (bad, field) in [
             (json!({ "statuscode": 429 }), "filters.statuscode"),
@@ -221,7 +221,7 @@ mod tests {
             (json!({ "cost_min": -1 }), "filters.cost_min"),
             (json!({ "metadata": "{" }), "filters.metadata"),
         ] {
-            let error = kept(bad).unwrap_err();
+            let error = stored(bad).unwrap_err();
             assert!(error.to_string().starts_with(field), "{error}");
         }
     }

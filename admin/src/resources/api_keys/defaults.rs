@@ -21,12 +21,16 @@ pub struct SentKeyDefaults {
 impl SentKeyDefaults {
     /// Over what is stored; metadata is replaced whole.
     pub fn over(self, stored: &Value) -> Result<Value, ApiError> {
-        const MOST: usize = 100;
+        const MAX_METADATA: usize = 100;
         let mut merged = stored.as_object().cloned().unwrap_or_default();
         if let Field::Value(metadata) = &self.metadata
-            && (metadata.len() > MOST || metadata.iter().any(|(name, value)| name.len() > 255 || value.len() > 4096))
+            && (metadata.len() > MAX_METADATA
+                || metadata.iter().any(|(name, value)| name.len() > 255 || value.len() > 4096))
         {
-            return Err(ApiError::field("defaults.metadata", format!("must have at most {MOST} short entries")));
+            return Err(ApiError::field(
+                "defaults.metadata",
+                format!("must have at most {MAX_METADATA} short entries"),
+            ));
         }
         let fits = |name: &String| (1..=255).contains(&name.chars().count());
         if matches!(&self.config_id, Field::Value(name) if !fits(name)) {

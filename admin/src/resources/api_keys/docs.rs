@@ -2,7 +2,7 @@
 
 use super::ApiKeyRow;
 use super::lookup::STATUSES;
-use super::rotation_policy::SHORTEST_TRANSITION;
+use super::rotation_policy::MIN_TRANSITION;
 use crate::crud::Resource as _;
 use crate::limits::{self, docs as limit_docs};
 use crate::openapi::schema::{self, Schema};
@@ -71,7 +71,7 @@ fn name() -> Schema {
 
 fn transition() -> Schema {
     let says = "How long the old secret stays good, in milliseconds; at least half an hour, less than the period.";
-    schema::whole(SHORTEST_TRANSITION..=i64::MAX).eg(3_600_000).or_null().says(says)
+    schema::whole(MIN_TRANSITION..=i64::MAX).eg(3_600_000).or_null().says(says)
 }
 
 fn new(title: &str, scope: &str) -> Schema {

@@ -75,9 +75,9 @@ fn not_an_owners(
 
 /// What is none of this kind's scopes, each with the one that was probably meant.
 fn unknown(asked: &[String], possible: &[&str]) -> Vec<FieldFault> {
-    const MOST: usize = 50;
+    const MAX_FAULTS: usize = 50;
     let unknown = asked.iter().enumerate().filter(|(_, scope)| !possible.contains(&scope.as_str()));
-    let faults = unknown.take(MOST).map(|(n, scope)| {
+    let faults = unknown.take(MAX_FAULTS).map(|(n, scope)| {
         let shown = (scope.chars().count() <= 100).then(|| scope.as_str().into());
         let what = "a scope of this kind of key";
         FieldFault::unknown(format!("scopes[{n}]"), scope, what, possible.iter().copied()).sent(shown)

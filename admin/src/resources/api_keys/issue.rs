@@ -96,7 +96,7 @@ pub struct NewSessionKey {
 }
 
 /// Such keys of one person at once; for one more the oldest ends.
-const MOST_OF_SESSIONS: i64 = 3;
+const MAX_OF_SESSIONS: i64 = 3;
 
 /// With the config and the metadata that keys of people have in this workspace, and no longer than these may live: calls by
 /// it are held to what calls by other keys are. It takes no place among the keys that a workspace may have.
@@ -130,7 +130,7 @@ pub async fn for_session(
         .set("expires_at", expiry)
         .set("expiry_enforced", true)
         .set("created_by", new.user);
-    tx.execute(MAKE_ROOM, &[&new.user, &new.organisation, &(MOST_OF_SESSIONS - 1)]).await?;
+    tx.execute(MAKE_ROOM, &[&new.user, &new.organisation, &(MAX_OF_SESSIONS - 1)]).await?;
     let (made, secret) = issue(tx, prefix, columns).await?;
     Ok((made.id, secret, expiry))
 }

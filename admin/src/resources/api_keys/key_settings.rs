@@ -97,10 +97,10 @@ impl KeySettings {
         );
         let Some(row) = tx.query_opt(&sql, &[&workspace, &organisation]).await? else { return Ok(None) };
         let (own, shared): (Value, Value) = (row.try_get("settings")?, row.try_get("organisation")?);
-        Ok(Some(Self { user_config: row.try_get("config")?, ..Self::said(&own, &shared) }))
+        Ok(Some(Self { user_config: row.try_get("config")?, ..Self::merged(&own, &shared) }))
     }
 
-    fn said(own: &Value, shared: &Value) -> Self {
+    fn merged(own: &Value, shared: &Value) -> Self {
         let setting = |name: &str| tenant_settings::number(name, own, shared);
         Self {
             lifetimes: Lifetimes { default: setting("user_api_key_ttl"), most: setting("user_api_key_max_ttl") },
@@ -124,11 +124,11 @@ mod tests {
         let own = json!({ "team": "red", "app": "x" });
         for (is_open, team) in [(0, "blue"), (1, "red")] {
             let settings = json!({ "user_key_metadata": { "team": "blue" }, "user_key_metadata_override": is_open });
-            let place = KeySettings::said(&settings, &json!({}));
+            let place = KeySettings::merged(&settings, &json!({}));
             assert_eq!(Value::Object(place.metadata(own.as_object())), json!({ "team": team, "app": "x" }));
             assert_eq!(Value::Object(place.metadata(None)), json!({ "team": "blue" }));
         }
-        assert!(KeySettings::said(&json!({}), &json!({})).metadata(None).is_empty());
+        assert!(KeySettings::merged(&json!({}), &json!({})).metadata(None).is_empty());
     }
 
     #[test]

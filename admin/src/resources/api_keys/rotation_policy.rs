@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The shortest transition, and the usual one: half an hour.
-pub const SHORTEST_TRANSITION: i64 = 1_800_000;
+pub const MIN_TRANSITION: i64 = 1_800_000;
 /// Longer than any period.
-const LONGEST_TRANSITION: i64 = 365 * 24 * 3600 * 1000;
+const MAX_TRANSITION: i64 = 365 * 24 * 3600 * 1000;
 
 #[derive(Deserialize)]
 #[serde(expecting = "struct Sent", deny_unknown_fields)]
@@ -38,7 +38,7 @@ pub fn checked(sent: Value, now: DateTime<Utc>) -> Result<Value, ApiError> {
 
 /// The policy of an organisation that rotates its people's keys every so many days.
 pub fn every(days: i64, now: DateTime<Utc>) -> Value {
-    stored(None, Some(days), next(None, Some(days), now), SHORTEST_TRANSITION)
+    stored(None, Some(days), next(None, Some(days), now), MIN_TRANSITION)
 }
 
 fn policy(sent: SentRotationPolicy, now: DateTime<Utc>) -> Result<Value, ApiError> {
@@ -75,12 +75,12 @@ fn stored(period: Option<RotationPeriod>, days: Option<i64>, next: DateTime<Utc>
 
 /// A checked transition, in milliseconds: at least half an hour, and over before the next rotation.
 pub fn transition(asked: Option<i64>, period_ms: Option<i64>) -> Result<i64, ApiError> {
-    let asked = asked.unwrap_or(SHORTEST_TRANSITION);
-    let most = period_ms.map_or(LONGEST_TRANSITION, |period| period - 1);
-    if (SHORTEST_TRANSITION..=most).contains(&asked) {
+    let asked = asked.unwrap_or(MIN_TRANSITION);
+    let most = period_ms.map_or(MAX_TRANSITION, |period| period - 1);
+    if (MIN_TRANSITION..=most).contains(&asked) {
         return Ok(asked);
     }
-    let message = format!("must be from {SHORTEST_TRANSITION} to {most}");
+    let message = format!("must be from {MIN_TRANSITION} to {most}");
     Err(ApiError::field("key_transition_period_ms", message))
 }
 
@@ -147,7 +147,7 @@ mod tests {
                 (Some(next), &json!("ACTIVE")),
                 "{sent}"
             );
-            assert_eq!(policy["key_transition_period_ms"], SHORTEST_TRANSITION, "{sent}");
+            assert_eq!(policy["key_transition_period_ms"], MIN_TRANSITION, "{sent}");
         }
         for (sent, field) in [
             (json!({}), "rotation_policy"),

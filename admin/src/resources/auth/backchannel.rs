@@ -54,13 +54,13 @@ async fn end_sessions(
     let provider = OidcProvider::by_issuer(settings, &issuer).ok_or_else(refused)?;
     let metadata = app.oidc.metadata(&provider.issuer).await.map_err(invalid)?;
     let signed = app.oidc.signed_claims(&metadata, token, &TYPES).await.map_err(invalid)?;
-    let told = claims::logout_token(&signed, &provider, Utc::now()).map_err(invalid)?;
+    let token = claims::logout_token(&signed, &provider, Utc::now()).map_err(invalid)?;
     let mut db = app.db.get().await?;
     let tx = db.transaction().await?;
-    if !attempts::take_once(&tx, organisation, &provider.issuer, &told.id, told.until).await? {
+    if !attempts::take_once(&tx, organisation, &provider.issuer, &token.id, token.until).await? {
         return Err(ApiError::field("logout_token", "was sent before"));
     }
-    let (subject, session) = (told.subject.as_deref(), told.session.as_deref());
+    let (subject, session) = (token.subject.as_deref(), token.session.as_deref());
     let ended = sessions::end_by_provider(&tx, organisation, &provider.issuer, subject, session).await?;
     let mut record = AuditRecord::for_visitor(origin, organisation);
     record.user_id = ended.first().copied();

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use shared::seal::{Sealed, SealedPlace, Secret};
 use uuid::Uuid;
 
-const LONGEST_CODE: usize = 4096;
+const MAX_CODE: usize = 4096;
 
 pub async fn callback(
     State(app): State<App>,
@@ -97,7 +97,7 @@ impl ReturnedLogin<'_> {
         if let Some(error) = query.text("error") {
             return Err(OidcError::Refused(plain_code(error)).into());
         }
-        let code = query.text("code").filter(|code| code.len() <= LONGEST_CODE);
+        let code = query.text("code").filter(|code| code.len() <= MAX_CODE);
         code.ok_or_else(|| ApiError::field("code", "is required, and at most 4096 bytes"))
     }
 
@@ -136,7 +136,7 @@ fn lacks_claims(person: &IdClaims, rules: &[String]) -> bool {
 
 fn arrival(attempt: &Attempt, provider: &OidcProvider, person: IdClaims) -> Arrival {
     let text = |all: &Map<String, Value>, name: &str| claims::text(all, name).map(str::to_owned);
-    let said = claims::is_email_verified(&person.all);
+    let verified = claims::is_email_verified(&person.all);
     Arrival {
         organisation_id: attempt.organisation_id,
         provider: LoginProvider::Oidc,
@@ -144,7 +144,7 @@ fn arrival(attempt: &Attempt, provider: &OidcProvider, person: IdClaims) -> Arri
         subject: person.subject,
         email: text(&person.all, "email").unwrap_or_default(),
         // What the provider denies is not believed, whatever the settings say.
-        email_verified: said.unwrap_or(provider.trust_email),
+        email_verified: verified.unwrap_or(provider.trust_email),
         first_name: text(&person.all, "given_name"),
         last_name: text(&person.all, "family_name"),
         claims: Value::Object(person.all),

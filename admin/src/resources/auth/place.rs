@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// Who is signed in, until there is a console to go to.
 pub const HOME: &str = "/v1/auth/session";
-const LONGEST: usize = 2048;
+const MAX_ADDRESS: usize = 2048;
 const TOO_OFTEN: &str = "Too many attempts to sign in from this address";
 
 /// Counts an attempt of the client's network, and of the wide one that it may be a part of.
@@ -62,7 +62,7 @@ fn counted(network: IpAddr) -> Uuid {
 pub fn return_to(sent: Option<&str>) -> Result<String, ApiError> {
     let Some(path) = sent else { return Ok(HOME.into()) };
     let is_path = path.starts_with('/') && !path.starts_with("//");
-    let is_plain = path.len() <= LONGEST && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let is_plain = path.len() <= MAX_ADDRESS && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     match is_path && is_plain {
         true => Ok(path.to_owned()),
         false => Err(ApiError::field("return_to", "must be a path of this host, as /console")),
@@ -109,7 +109,7 @@ mod tests {
         ] {
             assert_eq!(return_to(Some(sent)).is_ok(), accepted, "{sent:?}");
         }
-        assert!(return_to(Some(&format!("/{}", "x".repeat(LONGEST)))).is_err());
+        assert!(return_to(Some(&format!("/{}", "x".repeat(MAX_ADDRESS)))).is_err());
         assert_eq!(return_to(None).unwrap(), HOME);
     }
 }

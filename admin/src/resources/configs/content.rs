@@ -6,7 +6,7 @@ use shared::config::{self, Strictness};
 use shared::settings::config_limits::ConfigLimits;
 
 /// Every proxy keeps every config in memory.
-const LARGEST: usize = 1 << 20;
+const MAX_SIZE: usize = 1 << 20;
 
 /// The object that was sent, not yet looked into.
 pub fn parsed(sent: Value) -> Result<Value, ApiError> {
@@ -17,7 +17,7 @@ pub fn parsed(sent: Value) -> Result<Value, ApiError> {
     if !sent.is_object() {
         return Err(not_json());
     }
-    if sent.to_string().len() > LARGEST {
+    if sent.to_string().len() > MAX_SIZE {
         return Err(ApiError::field("config", "must not be larger than 1 MiB"));
     }
     Ok(sent)
@@ -50,7 +50,7 @@ mod tests {
             (json!("{\"provider\":\"@a\\u0000\"}"), false),
             (json!([]), false),
             (json!({ "provider": "@a", "metadata": {} }), false),
-            (json!({ "override_params": { "a": "x".repeat(LARGEST) }, "provider": "@a" }), false),
+            (json!({ "override_params": { "a": "x".repeat(MAX_SIZE) }, "provider": "@a" }), false),
         ] {
             let checked = parsed(sent.clone()).and_then(|sent| checked(sent, &limits));
             assert_eq!(checked.is_ok(), accepted, "{:.80}", sent.to_string());

@@ -14,7 +14,7 @@ use uuid::Uuid;
 const STARS: &str = "*****";
 
 /// Puts the stored value in the place of each mask, and says where; `stored` is the present config.
-pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiError> {
+pub fn keep_stored(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiError> {
     let old: Vec<(SecretField, String, &Value)> = secrets(stored)
         .into_iter()
         .filter_map(|found| {
@@ -22,7 +22,7 @@ pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiErr
             Some((found, mask_of(value), value))
         })
         .collect();
-    let mut kept = BTreeSet::new();
+    let mut unchanged = BTreeSet::new();
     for found in secrets(sent) {
         let mask = sent.pointer(&found.pointer).and_then(Value::as_str).unwrap_or_default();
         if !mask.contains(STARS) {
@@ -40,10 +40,10 @@ pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiErr
         }
         if let Some(place) = sent.pointer_mut(&found.pointer) {
             *place = (*value).clone();
-            kept.insert(found.pointer);
+            unchanged.insert(found.pointer);
         }
     }
-    Ok(kept)
+    Ok(unchanged)
 }
 
 fn mask_of(value: &Value) -> String {
@@ -56,13 +56,13 @@ pub async fn sealed(
     action: &Action<'_>,
     id: Uuid,
     mut config: Value,
-    kept: &BTreeSet<String>,
+    unchanged: &BTreeSet<String>,
     stored: &Value,
 ) -> Result<Value, ApiError> {
     let place = credentials::place(action.organisation_id(), id);
     let sealer = &action.app.sealer;
     for SecretField { pointer, .. } in secrets(&config) {
-        let Some(value) = config.pointer_mut(&pointer).filter(|_| !kept.contains(&pointer)) else { continue };
+        let Some(value) = config.pointer_mut(&pointer).filter(|_| !unchanged.contains(&pointer)) else { continue };
         let secret = Secret::from(plain(value));
         let before = stored.pointer(&pointer).and_then(|old| Some((old, SealedText::from_value(old)?)));
         if let Some((old, text)) = before
@@ -95,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     fn fault(sent: &Value, stored: &Value) -> Option<String> {
-        match kept(&mut sent.clone(), stored) {
+        match keep_stored(&mut sent.clone(), stored) {
             Ok(_) => None,
             Err(ApiError::Invalid { field, .. }) => field,
             Err(other) => panic!("{other}"),
@@ -109,7 +109,7 @@ mod tests {
         let mut sent = json!({ "targets": [
             { "provider": "groq", "api_key": "gk*****xyz" }, { "provider": "@other" },
             { "provider": "openai", "api_key": "sk*****abc" }, { "provider": "mistral-ai", "api_key": "new-0123456789" }] });
-        let found = kept(&mut sent, &stored).unwrap();
+        let found = keep_stored(&mut sent, &stored).unwrap();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["/targets/0/api_key", "/targets/2/api_key"]);
         assert_eq!(sent["targets"][0]["api_key"], "gk-0123456789xyz");
         assert_eq!(sent["targets"][2]["api_key"], "sk-0123456789abc");

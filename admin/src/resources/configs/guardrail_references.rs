@@ -1,7 +1,7 @@
 //! The guardrails that a config names and its workspace does not have. Requests go on without one that is missing, so
 //! whoever saves the config is told.
 
-use super::references::{MOST, MOST_SHOWN, MOST_WARNINGS, each_field};
+use super::references::{MAX_NAMES, MAX_SHOWN, MAX_WARNINGS, each_field};
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::Value;
@@ -33,14 +33,14 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
         return Ok(());
     }
     let wanted: Vec<&str> = named.keys().map(String::as_str).collect();
-    let rows = action.tx.query(KNOWN, &[&action.organisation_id(), &workspace, &wanted, &MOST]).await?;
+    let rows = action.tx.query(KNOWN, &[&action.organisation_id(), &workspace, &wanted, &MAX_NAMES]).await?;
     let known = rows.iter().map(|row| Ok((row.try_get("slug")?, row.try_get("id")?)));
     let known = known.collect::<Result<Vec<(&str, &str)>, tokio_postgres::Error>>()?;
     let is_known = |name: &str| known.iter().any(|(slug, id)| *slug == name || *id == name);
-    for (name, path) in named.iter().filter(|(name, _)| !is_known(name)).take(MOST_WARNINGS) {
+    for (name, path) in named.iter().filter(|(name, _)| !is_known(name)).take(MAX_WARNINGS) {
         let meant = nearest(name, known.iter().map(|(slug, _)| *slug));
         let meant = meant.map(|one| format!("; did you mean {one}?")).unwrap_or_default();
-        let name: String = name.chars().take(MOST_SHOWN).collect();
+        let name: String = name.chars().take(MAX_SHOWN).collect();
         action.call.origin.warn(format!("{path}: this workspace has no guardrail {name} yet{meant}"));
     }
     Ok(())

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Names of a workspace's providers that are looked at for the nearest.
-pub(super) const MOST: i64 = 1000;
+pub(super) const MAX_NAMES: i64 = 1000;
 /// Names that are warned of: finding the nearest of each takes its time.
-pub(super) const MOST_WARNINGS: usize = 50;
+pub(super) const MAX_WARNINGS: usize = 50;
 /// Characters of such a name that are shown.
-pub(super) const MOST_SHOWN: usize = 100;
+pub(super) const MAX_SHOWN: usize = 100;
 
 /// Adds a warning for each name that nothing has.
 pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Value) -> Result<(), ApiError> {
@@ -24,13 +24,13 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
         return Ok(());
     }
     let wanted: Vec<&str> = named.keys().map(String::as_str).collect();
-    let rows = action.tx.query(SLUGS, &[&action.organisation_id(), &workspace, &wanted, &MOST]).await?;
+    let rows = action.tx.query(SLUGS, &[&action.organisation_id(), &workspace, &wanted, &MAX_NAMES]).await?;
     let known = rows.iter().map(|row| row.try_get("slug")).collect::<Result<Vec<&str>, _>>()?;
     let missing = named.iter().filter(|(slug, _)| !known.contains(&slug.as_str()));
-    for (slug, path) in missing.take(MOST_WARNINGS) {
+    for (slug, path) in missing.take(MAX_WARNINGS) {
         let meant = nearest(slug, known.iter().copied()).map(|one| format!("; did you mean @{one}?"));
         let meant = meant.unwrap_or_default();
-        let slug: String = slug.chars().take(MOST_SHOWN).collect();
+        let slug: String = slug.chars().take(MAX_SHOWN).collect();
         action.call.origin.warn(format!("{path}: this workspace has no provider @{slug} yet{meant}"));
     }
     Ok(())

@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 /// What is wrong with a list of checks, each by its path in the body.
 pub fn faults(checks: &Value) -> Vec<FieldFault> {
     let faults = guardrails::validate(checks).err().unwrap_or_default();
-    faults.into_iter().map(|fault| told(checks, fault)).collect()
+    faults.into_iter().map(|fault| field_fault(checks, fault)).collect()
 }
 
 /// With the nearest id as a field of its own, where an id is unknown.
-fn told(checks: &Value, fault: guardrails::Fault) -> FieldFault {
+fn field_fault(checks: &Value, fault: guardrails::Fault) -> FieldFault {
     let index = fault.path.strip_prefix('[').and_then(|rest| rest.strip_suffix("].id"));
     let id = index.and_then(|index| checks.get(index.parse::<usize>().ok()?)?["id"].as_str());
     let is_unknown = fault.kind == FaultKind::UnknownName;
@@ -114,7 +114,7 @@ pub fn prepare(check: &Value, subject: &TrialSubject) -> Result<(Box<dyn Check>,
 /// What one check says. Those that ask somebody else are not asked here, and say so.
 pub fn run(check: &Value, subject: &TrialSubject) -> Value {
     match prepare(check, subject) {
-        Ok((compiled, hook)) => told_verdict(compiled.run(&judged(subject, &*compiled, hook, &HeaderMap::new()))),
+        Ok((compiled, hook)) => describe_verdict(compiled.run(&judged(subject, &*compiled, hook, &HeaderMap::new()))),
         Err(error) => error,
     }
 }
@@ -137,7 +137,7 @@ pub fn judged<'s>(subject: &'s TrialSubject, check: &dyn Check, hook: Hook, head
     }
 }
 
-pub fn told_verdict(verdict: Verdict) -> Value {
+pub fn describe_verdict(verdict: Verdict) -> Value {
     let mut shown = verdict.to_json();
     if let Some(json) = verdict.transformed {
         shown["transformed_data"] = json;

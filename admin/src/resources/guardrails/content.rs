@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use shared::model::guardrail::GuardrailActions;
 use std::collections::BTreeSet;
 
-pub const MOST_CHECKS: usize = 50;
+pub const MAX_CHECKS: usize = 50;
 /// Of checks and actions together, as JSON: every proxy holds it in memory, once for each version.
-const LONGEST: usize = 128 << 10;
+const MAX_CONTENT: usize = 128 << 10;
 
 /// What a body says of it.
 #[derive(Default, Deserialize)]
@@ -66,8 +66,8 @@ pub fn check_faults(checks: &Value) -> Result<Vec<FieldFault>, ApiError> {
 fn count_fault(checks: &Value) -> Option<FieldFault> {
     match checks.as_array().map(Vec::len) {
         None => Some(FieldFault::new("checks", "must be a list of checks")),
-        Some(count) if !(1..=MOST_CHECKS).contains(&count) => {
-            Some(FieldFault::new("checks", format!("must have 1 to {MOST_CHECKS} items")))
+        Some(count) if !(1..=MAX_CHECKS).contains(&count) => {
+            Some(FieldFault::new("checks", format!("must have 1 to {MAX_CHECKS} items")))
         }
         Some(_) => None,
     }
@@ -97,9 +97,11 @@ fn bounded(content: Value) -> Result<Value, ApiError> {
 }
 
 fn within(content: &Value) -> Result<(), ApiError> {
-    match content.to_string().len() <= LONGEST {
+    match content.to_string().len() <= MAX_CONTENT {
         true => Ok(()),
-        false => Err(ApiError::field("checks", format!("must be at most {LONGEST} bytes of JSON with the actions"))),
+        false => {
+            Err(ApiError::field("checks", format!("must be at most {MAX_CONTENT} bytes of JSON with the actions")))
+        }
     }
 }
 
@@ -159,17 +161,16 @@ mod tests {
         ] {
             assert_eq!(fields(checks.clone(), actions.clone()), expected, "{checks} {actions}");
         }
-        let long =
-            json!([{ "id": "default.contains", "parameters": { "operator": "any", "words": ["x".repeat(LONGEST)] } }]);
+        let long = json!([{ "id": "default.contains", "parameters": { "operator": "any", "words": ["x".repeat(MAX_CONTENT)] } }]);
         assert_eq!(fields(long, json!({})), ["checks"]);
     }
 
     /// A pattern that cannot be compiled is not even looked at in what is too long.
     #[test]
     fn size_and_number_are_looked_at_before_anything_is_compiled() {
-        let broken = json!({ "id": "default.nope", "parameters": { "rule": "x".repeat(LONGEST) } });
+        let broken = json!({ "id": "default.nope", "parameters": { "rule": "x".repeat(MAX_CONTENT) } });
         assert_eq!(fields(json!([broken]), json!({})), ["checks"]);
-        assert_eq!(fields(json!(vec![json!({ "id": "default.nope" }); MOST_CHECKS + 1]), json!({})), ["checks"]);
+        assert_eq!(fields(json!(vec![json!({ "id": "default.nope" }); MAX_CHECKS + 1]), json!({})), ["checks"]);
     }
 
     #[test]

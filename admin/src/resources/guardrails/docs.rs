@@ -1,7 +1,7 @@
 //! How the OpenAPI document shows guardrails.
 
 use super::Guardrail;
-use super::content::MOST_CHECKS;
+use super::content::MAX_CHECKS;
 use crate::crud::versions::Versioned as _;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
@@ -81,7 +81,7 @@ fn checks() -> Schema {
         )
         .may("name", schema::text(1..=255).eg("No passwords").or_null().says("A name for people."))
         .may("is_enabled", schema::flag().eg(true).or_null().says("Whether it runs; true when absent."));
-    schema::list(check).at_least(1).at_most(MOST_CHECKS).says("What is looked at.")
+    schema::list(check).at_least(1).at_most(MAX_CHECKS).says("What is looked at.")
 }
 
 fn actions() -> Schema {

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// As many as are listed; one is enough to refuse.
-const MOST: i64 = 100;
+const MAX_LISTED: i64 = 100;
 
 /// Refuses while the organisation or a workspace has it among its defaults. The row is locked, and whoever names it there
 /// holds it too, so nobody comes in between.
@@ -21,7 +21,7 @@ pub async fn refuse_defaults(action: &Action<'_>, id: Uuid, slug: &str) -> Resul
     let organisation = action.organisation_id();
     let whole = action.tx.query(ORGANISATION, &[&organisation, &json!([{ "id": id }])]).await?;
     let names = [id.to_string(), slug.to_owned()];
-    let parts = action.tx.query(WORKSPACES, &[&organisation, &names.as_slice(), &MOST]).await?;
+    let parts = action.tx.query(WORKSPACES, &[&organisation, &names.as_slice(), &MAX_LISTED]).await?;
     let whole = whole.iter().map(|row| listed("organisation", row));
     let by = whole.chain(parts.iter().map(|row| listed("workspace", row))).collect::<Result<Vec<_>, _>>()?;
     if by.is_empty() { Ok(()) } else { Err(ApiError::DefaultOf { object: "guardrail", by }) }
@@ -40,7 +40,7 @@ pub async fn configs_naming(
         ORDER BY slug LIMIT $4";
     let alias = slug.strip_prefix("pg-").map_or_else(|| slug.to_owned(), |rest| format!("guard_{rest}"));
     let names = json!({ "slug": slug, "id": id, "alias": alias });
-    let rows = action.tx.query(CONFIGS, &[&action.organisation_id(), &workspace, &names, &MOST]).await?;
+    let rows = action.tx.query(CONFIGS, &[&action.organisation_id(), &workspace, &names, &MAX_LISTED]).await?;
     rows.iter().map(|row| listed("config", row)).collect()
 }
 

@@ -8,9 +8,9 @@ use shared::model::guardrail::canonical_name;
 use uuid::Uuid;
 
 /// Of one list of defaults. Each runs on every request.
-pub const MOST: usize = 100;
+pub const MAX_DEFAULTS: usize = 100;
 /// Slugs that are looked at for the nearest.
-const MOST_KNOWN: i64 = 1000;
+const MAX_KNOWN: i64 = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedGuardrail {
@@ -29,8 +29,8 @@ pub async fn find(
     const FIND: &str = "SELECT id, slug FROM guardrails
         WHERE organisation_id = $1 AND (workspace_id IS NULL OR workspace_id = $2) AND status = 'active'
         AND (id = ANY($3) OR slug = ANY($4)) ORDER BY id FOR SHARE";
-    if names.len() > MOST {
-        return Err(ApiError::field(field, format!("must name at most {MOST} guardrails")));
+    if names.len() > MAX_DEFAULTS {
+        return Err(ApiError::field(field, format!("must name at most {MAX_DEFAULTS} guardrails")));
     }
     let names: Vec<String> = names.iter().map(|name| canonical_name(name)).collect();
     let ids: Vec<Uuid> = names.iter().filter_map(|name| tenancy::id(name)).collect();
@@ -58,7 +58,7 @@ async fn refusal(
     const KNOWN: &str = "SELECT slug FROM guardrails
         WHERE organisation_id = $1 AND (workspace_id IS NULL OR workspace_id = $2) AND status = 'active'
         ORDER BY created_at DESC LIMIT $3";
-    let rows = action.tx.query(KNOWN, &[&action.organisation_id(), &workspace, &MOST_KNOWN]).await?;
+    let rows = action.tx.query(KNOWN, &[&action.organisation_id(), &workspace, &MAX_KNOWN]).await?;
     let known = rows.iter().map(|row| row.try_get("slug")).collect::<Result<Vec<&str>, _>>()?;
     let what = match workspace {
         Some(_) => "a guardrail of this workspace or of the organisation",

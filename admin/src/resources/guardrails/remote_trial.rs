@@ -1,7 +1,7 @@
 //! Checks of a trial that services outside answer: asked side by side, with the organisation's credentials, through admin's own
 //! way out, whose rules for addresses are the proxy's.
 
-use super::check_table::{self, is_enabled, told_verdict};
+use super::check_table::{self, describe_verdict, is_enabled};
 use super::trial_subject::TrialSubject;
 use crate::app::App;
 use crate::backpressure::turns::Turns;
@@ -12,11 +12,11 @@ use axum::http::HeaderMap;
 use futures::future::try_join_all;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{
-    Answers, LONGEST_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteContext, RemoteFailure, scrubbed,
+    Answers, MAX_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteContext, RemoteFailure, scrubbed,
 };
 use shared::guardrails::{Check, Hook, Verdict};
 use shared::identity::jwt::WebKeySet;
-use shared::identity::jwt::key_ring::LONGEST_SET;
+use shared::identity::jwt::key_ring::MAX_SET;
 use shared::model::Plugin;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Whatever a check says of itself: a person waits.
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+const MAX_WAIT: Duration = Duration::from_secs(15);
 /// Trials that wait for others at once: of all, and of one organisation.
 static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(8, 2, Duration::ZERO));
 
@@ -75,7 +75,7 @@ pub async fn asked(
         let asked = AskedCheck { check, hook, subject: subject.clone() };
         ask(app, place, asked, credentials.clone())
     });
-    try_join_all(asking).await.map(|said| said.into_iter().collect())
+    try_join_all(asking).await.map(|answers| answers.into_iter().collect())
 }
 
 /// A check, and what it is asked about: bodies of strangers, written and read where nobody else waits.
@@ -114,7 +114,7 @@ impl AskedCheck {
     }
 
     fn limit(&self) -> Duration {
-        self.check.remote().map_or(LONGEST_WAIT, |service| service.timeout().min(LONGEST_WAIT))
+        self.check.remote().map_or(MAX_WAIT, |service| service.timeout().min(MAX_WAIT))
     }
 }
 
@@ -149,7 +149,7 @@ async fn ask(
 ) -> Result<(usize, RemoteResult), ApiError> {
     let began = Instant::now();
     let verdict = verdict(app, asked, credentials).await?;
-    let result = off_threads(move || told_verdict(verdict)).await?;
+    let result = off_threads(move || describe_verdict(verdict)).await?;
     Ok((place, RemoteResult { result, took: began.elapsed() }))
 }
 
@@ -174,10 +174,10 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
             Ok(Answers::Calls(try_join_all(calls.into_iter().map(|call| post(outbound, call))).await?))
         }
         // A trial asks anew.
-        Question::KeptCall { call, .. } => Ok(Answers::Calls(vec![post(outbound, call).await?])),
+        Question::CachedCall { call, .. } => Ok(Answers::Calls(vec![post(outbound, call).await?])),
         Question::KeySet { url, .. } => {
             let unusable = |why: String| RemoteFailure::Unreachable(format!("the key set cannot be fetched: {why}"));
-            let body = outbound.get(&url, LONGEST_SET).await.map_err(unusable)?;
+            let body = outbound.get(&url, MAX_SET).await.map_err(unusable)?;
             let keys = WebKeySet::parse(&body).map_err(|why| unusable(why.to_owned()))?;
             Ok(Answers::KeySet(Arc::new(keys)))
         }
@@ -196,7 +196,7 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
 
 async fn post(outbound: &Outbound, call: RemoteCall) -> Result<RemoteAnswer, RemoteFailure> {
     let headers: HeaderMap = call.headers.into_iter().collect();
-    match outbound.post(&call.url, &headers, call.body, LONGEST_ANSWER).await {
+    match outbound.post(&call.url, &headers, call.body, MAX_ANSWER).await {
         Ok((status, body)) => Ok(RemoteAnswer::new(status, body)),
         Err(PostError::Forbidden(rule)) => Err(RemoteFailure::Forbidden(rule)),
         Err(PostError::TooLong) => Err(RemoteFailure::TooLong),

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Trials that run at once, of all and of one organisation. They take a core each.
-static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2, 1, LONGEST_WAIT));
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2, 1, MAX_WAIT));
 /// As long as a trial waits for its turn.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// As long as all its checks may take together.
-const LONGEST_RUN: Duration = Duration::from_secs(2);
+const MAX_RUN: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 struct Trial {
@@ -43,8 +43,8 @@ pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let organisation = call.caller.organisation_id();
     let (checks, subject, remote) = off_threads(organisation, move || prepared(trial)).await??;
     let subject = Arc::new(subject);
-    let said = remote_trial::asked(&app, &call, remote, &subject).await?;
-    off_threads(organisation, move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
+    let answers = remote_trial::asked(&app, &call, remote, &subject).await?;
+    off_threads(organisation, move || run(&checks, &subject, &answers, Instant::now() + MAX_RUN)).await.map(Json)
 }
 
 /// Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
@@ -80,14 +80,14 @@ fn prepared(trial: Trial) -> Result<(Value, TrialSubject, Vec<RemoteTrial>), Api
 
 /// Each check by itself; an error counts as passed unless the check says `failOnError`, as it does in the proxy.
 /// What others said of some stands in `said`, by their places.
-fn run(checks: &Value, subject: &TrialSubject, said: &HashMap<usize, RemoteResult>, deadline: Instant) -> Value {
+fn run(checks: &Value, subject: &TrialSubject, answers: &HashMap<usize, RemoteResult>, deadline: Instant) -> Value {
     let all = checks.as_array().into_iter().flatten().enumerate();
     let results: Vec<Value> = all
         .filter(|(_, check)| is_enabled(check))
         .map(|(place, check)| {
             let started = Instant::now();
-            let (mut result, waited) = match (said.get(&place), started < deadline) {
-                (Some(said), _) => (said.result.clone(), said.took),
+            let (mut result, waited) = match (answers.get(&place), started < deadline) {
+                (Some(answer), _) => (answer.result.clone(), answer.took),
                 (None, true) => (check_table::run(check, subject), Duration::ZERO),
                 (None, false) => {
                     let late = check_table::error("TooLate", "the checks before this one took all the time of a trial");
@@ -98,8 +98,8 @@ fn run(checks: &Value, subject: &TrialSubject, said: &HashMap<usize, RemoteResul
             let took = started.elapsed() + waited;
             result["execution_time"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
             let id = check["id"].as_str().unwrap_or_default();
-            let said = check["parameters"]["failOnError"].as_bool();
-            result["fail_on_error"] = said.unwrap_or_else(|| shared::guardrails::fails_on_error(id)).into();
+            let setting = check["parameters"]["failOnError"].as_bool();
+            result["fail_on_error"] = setting.unwrap_or_else(|| shared::guardrails::fails_on_error(id)).into();
             result
         })
         .collect();

@@ -181,8 +181,8 @@ async fn disable_others(
 ) -> Result<(), ApiError> {
     const DISABLE: &str = "UPDATE integration_workspaces SET enabled = false, last_updated_at = now()
                            WHERE integration_id = $1 AND enabled AND workspace_id <> ALL($2)";
-    let kept: Vec<Uuid> = targets.iter().map(|(id, _)| *id).collect();
-    action.tx.execute(DISABLE, &[&integration, &kept]).await?;
+    let listed: Vec<Uuid> = targets.iter().map(|(id, _)| *id).collect();
+    action.tx.execute(DISABLE, &[&integration, &listed]).await?;
     Ok(())
 }
 

@@ -9,9 +9,9 @@ use serde_json::Value;
 use shared::outbound::Guard;
 use shared::providers::{Auth, ProviderEntry};
 
-const LONGEST_KEY: usize = 4096;
+const MAX_KEY: usize = 4096;
 /// All settings together, in bytes.
-const LARGEST: usize = 256 << 10;
+const MAX_SIZE: usize = 256 << 10;
 
 /// What there is to judge.
 pub struct AccountToCheck<'a> {
@@ -26,14 +26,14 @@ pub struct AccountToCheck<'a> {
 impl AccountToCheck<'_> {
     pub fn check(&self) -> Result<(), ApiError> {
         // It will stand in a header.
-        let is_key = |key: &str| !key.trim().is_empty() && key.len() <= LONGEST_KEY && !key.contains(char::is_control);
+        let is_key = |key: &str| !key.trim().is_empty() && key.len() <= MAX_KEY && !key.contains(char::is_control);
         if self.key.is_some_and(|key| !is_key(key)) {
-            let message = format!("must have 1 to {LONGEST_KEY} characters, none of them a control character");
+            let message = format!("must have 1 to {MAX_KEY} characters, none of them a control character");
             return Err(ApiError::field("key", message));
         }
         let size = self.configurations.values().map(|value| value.to_string().len()).sum::<usize>();
-        if size > LARGEST {
-            return Err(ApiError::field("configurations", format!("must have at most {LARGEST} bytes")));
+        if size > MAX_SIZE {
+            return Err(ApiError::field("configurations", format!("must have at most {MAX_SIZE} bytes")));
         }
         self.everywhere()?;
         let needs_key = match &*self.provider.slug {
@@ -232,9 +232,9 @@ pub fn host(value: &Value, hosts: &Guard) -> Result<(), ApiError> {
 
 /// Headers that can be sent as they are.
 pub fn headers(value: &Value) -> Result<(), ApiError> {
-    const MOST: usize = 100;
-    let Some(fields) = value.as_object().filter(|fields| fields.len() <= MOST) else {
-        return Err(ApiError::invalid(format!("must be an object of at most {MOST} headers")));
+    const MAX_HEADERS: usize = 100;
+    let Some(fields) = value.as_object().filter(|fields| fields.len() <= MAX_HEADERS) else {
+        return Err(ApiError::invalid(format!("must be an object of at most {MAX_HEADERS} headers")));
     };
     for (n, (name, value)) in fields.iter().enumerate() {
         let is_header = HeaderName::try_from(name).is_ok();

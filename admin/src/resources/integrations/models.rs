@@ -31,7 +31,7 @@ const TABLE: Table = Table {
     tenancy: Tenancy::Organisation,
     on_delete: OnDelete::Delete,
 };
-const MOST: usize = 5000;
+const MAX_MODELS: usize = 5000;
 
 type Base = BTreeSet<String>;
 
@@ -87,8 +87,8 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     if change.models.is_empty() && change.allow_all_models.is_none() {
         return Err(ApiError::field("models", "is required"));
     }
-    if change.models.len() > MOST {
-        return Err(ApiError::field("models", format!("must be at most {MOST}")));
+    if change.models.len() > MAX_MODELS {
+        return Err(ApiError::field("models", format!("must be at most {MAX_MODELS}")));
     }
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
@@ -273,7 +273,7 @@ async fn shown(db: &impl GenericClient, integration: &Integration, base: Base) -
     let mut models: BTreeMap<String, Value> =
         base.into_iter().map(|slug| (slug.clone(), unsaid(slug, integration))).collect();
     for row in db.query(&sql, &[&integration.id]).await? {
-        models.insert(row.try_get("slug")?, said(&row)?);
+        models.insert(row.try_get("slug")?, model_body(&row)?);
     }
     let models: Vec<Value> = models.into_values().collect();
     Ok(json!({
@@ -299,7 +299,7 @@ fn unsaid(slug: String, integration: &Integration) -> Value {
     })
 }
 
-fn said(row: &Row) -> Result<Value, ApiError> {
+fn model_body(row: &Row) -> Result<Value, ApiError> {
     let slug: String = row.try_get("slug")?;
     let configurations: Option<Value> = row.try_get("configurations")?;
     let masks: Value = row.try_get("masks")?;

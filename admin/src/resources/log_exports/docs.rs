@@ -20,7 +20,7 @@ pub fn docs() -> Vec<Doc> {
             ))
             .need("workspace_ids", workspaces())
     };
-    let said = |text: &str| {
+    let confirmation = |text: &str| {
         schema::object("").need("message", schema::any_text().eg(text)).need("object", schema::fixed("export"))
     };
     let url = || schema::any_text().eg("https://gateway.example.com/v1/logs/exports/0b0cb1f4/files/1?token=x");
@@ -38,9 +38,9 @@ pub fn docs() -> Vec<Doc> {
         Doc::update::<LogExport>(change()).answer(counted()),
         Doc::post(&at("/start"), "Start an export")
             .details("Again from its beginning, if it failed or was cancelled.")
-            .answer(said("The export was started"))
+            .answer(confirmation("The export was started"))
             .conditional(),
-        Doc::post(&at("/cancel"), "Cancel an export").answer(said("The export was cancelled")).conditional(),
+        Doc::post(&at("/cancel"), "Cancel an export").answer(confirmation("The export was cancelled")).conditional(),
         Doc::get(&at("/download"), "Get links to the files of an export")
             .details("A file holds up to 50,000 logs; `signed_url` is the first. Links are good for an hour.")
             .filter("workspace_id", schema::any_text().eg("ws-market-3f9a01"))

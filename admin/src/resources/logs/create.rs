@@ -61,7 +61,7 @@ pub fn docs() -> Doc {
         "metadata",
         schema::any_object().eg(json!({ "trace_id": "checkout-42", "user": "ada" })).or_null().says(says),
     );
-    let many = schema::list(log.clone()).at_least(1).at_most(custom::MOST);
+    let many = schema::list(log.clone()).at_least(1).at_most(custom::MAX_LOGS);
     let stored = schema::object("LogsStored")
         .need("status", schema::fixed("success"))
         .need("message", schema::any_text().eg("Logs stored"))

@@ -19,7 +19,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 const SIZES: PageSizes = PageSizes { default: 100, most: 500 };
-pub const MOST: usize = 1000;
+pub const MAX_CAPABILITIES: usize = 1000;
 /// The highest price of a call, in US cents.
 const DEAREST: f64 = 1_000_000.0;
 
@@ -90,8 +90,8 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let found = list::held(&mut action, &name).await?;
     let sent = call.body::<CapabilitiesChange>()?.capabilities.unwrap_or_default();
-    if sent.is_empty() || sent.len() > MOST {
-        return Err(ApiError::field("capabilities", format!("must list 1 to {MOST}")));
+    if sent.is_empty() || sent.len() > MAX_CAPABILITIES {
+        return Err(ApiError::field("capabilities", format!("must list 1 to {MAX_CAPABILITIES}")));
     }
     let mut after = Vec::new();
     for (n, one) in sent.iter().enumerate() {

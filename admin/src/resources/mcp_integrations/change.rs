@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub const AUTH: [&str; 5] = ["none", "headers", "oauth_auto", "oauth", "oauth_client_credentials"];
 pub const TRANSPORTS: [&str; 2] = ["http", "sse"];
-const LARGEST: usize = 256 << 10;
+const MAX_SIZE: usize = 256 << 10;
 
 #[derive(Deserialize)]
 pub struct NewMcpIntegration {
@@ -101,11 +101,11 @@ pub async fn changed(
         judge_external(&sent)?;
         if leads_elsewhere {
             let mut secrets = masks.as_object().into_iter().flatten();
-            let kept = secrets.find(|(name, mask)| {
+            let masked = secrets.find(|(name, mask)| {
                 let is_brought = sent.get(name.as_str()).is_some_and(|value| value != *mask);
                 account.configurations.contains_key(name.as_str()) && !is_brought
             });
-            if let Some((name, _)) = kept {
+            if let Some((name, _)) = masked {
                 let message = "must be sent again, because this change leads it to another host";
                 return Err(ApiError::field(format!("configurations.{name}"), message));
             }
@@ -171,8 +171,8 @@ fn judge(action: &Action<'_>, configurations: &Fields) -> Result<(), ApiError> {
     }
     match configurations.get("oauth_metadata") {
         None | Some(Value::Null) => {}
-        Some(Value::Object(told)) => {
-            ConfiguredClient::parse(action.app.outbound.guard(), told)
+        Some(Value::Object(client)) => {
+            ConfiguredClient::parse(action.app.outbound.guard(), client)
                 .map_err(|bad| ApiError::field(format!("configurations.oauth_metadata.{}", bad.field), bad.message))?;
         }
         Some(_) => return Err(ApiError::field("configurations.oauth_metadata", "must be an object")),
@@ -180,8 +180,8 @@ fn judge(action: &Action<'_>, configurations: &Fields) -> Result<(), ApiError> {
     if let Some(rules) = configurations.get("jwt_validation").filter(|rules| !rules.is_null()) {
         judge_token_rules(action, rules)?;
     }
-    if json!(configurations).to_string().len() > LARGEST {
-        return Err(ApiError::field("configurations", format!("must have at most {LARGEST} bytes")));
+    if json!(configurations).to_string().len() > MAX_SIZE {
+        return Err(ApiError::field("configurations", format!("must have at most {MAX_SIZE} bytes")));
     }
     Ok(())
 }

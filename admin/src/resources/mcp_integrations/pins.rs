@@ -37,20 +37,22 @@ pub struct PinChange {
     kind: &'static str,
     name: String,
     approved: Hash,
-    told: Hash,
+    current: Hash,
 }
 
 /// What is stored of a capability: the hash that was approved, and the one that was last told.
 #[derive(Debug, Clone, Default)]
 struct StoredPin {
     approved: Option<Hash>,
-    told: Option<Hash>,
+    current: Option<Hash>,
 }
 
 /// Whether a capability that is told so may be used, and whether that is news.
-fn judge(kind: Kind, stored: &StoredPin, told: Hash) -> (PinState, bool) {
+fn judge(kind: Kind, stored: &StoredPin, current: Hash) -> (PinState, bool) {
     match stored.approved {
-        Some(approved) if kind.is_pinned() && approved != told => (PinState::Changed, stored.told != Some(told)),
+        Some(approved) if kind.is_pinned() && approved != current => {
+            (PinState::Changed, stored.current != Some(current))
+        }
         _ => (PinState::Approved, false),
     }
 }
@@ -86,16 +88,16 @@ pub async fn store(
     let put = db.prepare(PUT).await?;
     let mut changed = Vec::new();
     for one in offered {
-        let told = one.hash();
+        let current = one.hash();
         let stored = known.get(&(one.kind.as_str().to_owned(), one.name.clone())).cloned().unwrap_or_default();
-        let (state, is_news) = judge(one.kind, &stored, told);
-        let (definition, hash) = (Value::Object(one.definition.clone()), told.as_slice());
+        let (state, is_news) = judge(one.kind, &stored, current);
+        let (definition, hash) = (Value::Object(one.definition.clone()), current.as_slice());
         let (kind, state, plain) = (one.kind.as_str(), state.as_str(), one.plain_hash());
         let values: [&(dyn ToSql + Sync); 8] =
             [&organisation, &integration, &kind, &one.name, &definition, &hash, &state, &plain.as_slice()];
         db.execute(&put, &values).await?;
         if let (true, Some(approved)) = (is_news, stored.approved) {
-            changed.push(PinChange { kind: one.kind.as_str(), name: one.name.clone(), approved, told });
+            changed.push(PinChange { kind: one.kind.as_str(), name: one.name.clone(), approved, current });
         }
     }
     db.execute(FORGET, &[&integration, &organisation, &REMEMBERED]).await?;
@@ -116,21 +118,21 @@ async fn known(
             let bytes: Option<&[u8]> = row.try_get(name)?;
             Ok::<_, tokio_postgres::Error>(bytes.and_then(|bytes| Hash::try_from(bytes).ok()))
         };
-        let pin = StoredPin { approved: hash("pinned_hash")?, told: hash("definition_hash")? };
+        let pin = StoredPin { approved: hash("pinned_hash")?, current: hash("definition_hash")? };
         known.insert((row.try_get("type")?, row.try_get("name")?), pin);
     }
     Ok(known)
 }
 
 /// Before and after, as the audit trail shows them.
-pub fn told(changed: &[PinChange]) -> (Option<Value>, Option<Value>) {
+pub fn describe_changes(changed: &[PinChange]) -> (Option<Value>, Option<Value>) {
     let side = |hash: fn(&PinChange) -> &Hash, state: &str| {
         let listed = changed.iter().take(LISTED).map(|one| {
             json!({ "type": one.kind, "name": one.name, "definition_hash": hex::encode(hash(one)), "pin_state": state })
         });
         json!({ "capabilities": listed.collect::<Vec<_>>(), "total": changed.len() })
     };
-    (Some(side(|one| &one.approved, "approved")), Some(side(|one| &one.told, "changed")))
+    (Some(side(|one| &one.approved, "approved")), Some(side(|one| &one.current, "changed")))
 }
 
 #[cfg(test)]
@@ -140,8 +142,8 @@ mod tests {
     #[test]
     fn what_is_told_otherwise_waits_and_is_news_once() {
         let (a, b, c) = ([1; 32], [2; 32], [3; 32]);
-        let pin = |approved, told| StoredPin { approved, told };
-        for (kind, stored, told, expected) in [
+        let pin = |approved, current| StoredPin { approved, current };
+        for (kind, stored, current, expected) in [
             (Kind::Tool, pin(None, None), a, (PinState::Approved, false)),
             (Kind::Tool, pin(Some(a), Some(a)), a, (PinState::Approved, false)),
             (Kind::Tool, pin(Some(a), Some(a)), b, (PinState::Changed, true)),
@@ -152,14 +154,14 @@ mod tests {
             (Kind::Instructions, pin(Some(a), Some(a)), b, (PinState::Changed, true)),
             (Kind::Resource, pin(Some(a), Some(a)), b, (PinState::Approved, false)),
         ] {
-            assert_eq!(judge(kind, &stored, told), expected, "{kind:?} {stored:?}");
+            assert_eq!(judge(kind, &stored, current), expected, "{kind:?} {stored:?}");
         }
     }
 
     #[test]
     fn the_trail_names_both_hashes_and_is_bounded() {
-        let one = |n: usize| PinChange { kind: "tool", name: n.to_string(), approved: [1; 32], told: [2; 32] };
-        let (before, after) = told(&(0..200).map(one).collect::<Vec<_>>());
+        let one = |n: usize| PinChange { kind: "tool", name: n.to_string(), approved: [1; 32], current: [2; 32] };
+        let (before, after) = describe_changes(&(0..200).map(one).collect::<Vec<_>>());
         let (before, after) = (before.unwrap(), after.unwrap());
         assert_eq!(before["capabilities"].as_array().map(Vec::len), Some(100));
         assert_eq!((&after["total"], &after["capabilities"][0]["pin_state"]), (&json!(200), &json!("changed")));

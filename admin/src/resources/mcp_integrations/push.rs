@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
-const MOST: usize = 5000;
+const MAX_CAPABILITIES: usize = 5000;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -70,8 +70,8 @@ impl Pushed {
 }
 
 fn read_capabilities(sent: &[Map<String, Value>]) -> Result<Vec<Capability>, ApiError> {
-    if sent.len() > MOST {
-        return Err(ApiError::field("capabilities", format!("must list at most {MOST}")));
+    if sent.len() > MAX_CAPABILITIES {
+        return Err(ApiError::field("capabilities", format!("must list at most {MAX_CAPABILITIES}")));
     }
     let mut seen = HashSet::new();
     let mut offered = Vec::new();

@@ -191,7 +191,7 @@ async fn push(app: &App, call: &Call, name: &str, pushed: &Pushed) -> Answer {
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, app, call).await?;
     let found = list::held(&mut action, name).await?;
-    pushed.store(&action.tx, found.organisation_id, found.id, pushed.info.as_ref().map(said)).await?;
+    pushed.store(&action.tx, found.organisation_id, found.id, pushed.info.as_ref().map(server_metadata)).await?;
     let answer = stored(pushed.offered.as_deref().unwrap_or_default());
     let change =
         Change { resource_id: found.id.to_string(), before: Some(found.metadata()), after: Some(answer.clone()) };
@@ -212,15 +212,15 @@ async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> R
 pub fn outcome(learnt: &Learnt) -> Value {
     match learnt {
         Ok((_, offered)) => stored(offered),
-        Err(error) => told(false, &error.message, &[]),
+        Err(error) => sync_outcome(false, &error.message, &[]),
     }
 }
 
 fn stored(offered: &[Capability]) -> Value {
-    told(true, "what the server offers is stored", offered)
+    sync_outcome(true, "what the server offers is stored", offered)
 }
 
-fn told(success: bool, message: &str, offered: &[Capability]) -> Value {
+fn sync_outcome(success: bool, message: &str, offered: &[Capability]) -> Value {
     let count = |kind: Kind| offered.iter().filter(|one| one.kind == kind).count();
     json!({
         "success": success, "message": message,
@@ -252,7 +252,7 @@ pub async fn store(
             return Ok(());
         }
     };
-    if db.execute(SYNCED, &[&target.id, &organisation, &target.address.url, &said(info)]).await? == 0 {
+    if db.execute(SYNCED, &[&target.id, &organisation, &target.address.url, &server_metadata(info)]).await? == 0 {
         return Ok(());
     }
     let changed = pins::store(db, organisation, target.id, offered).await?;
@@ -261,12 +261,12 @@ pub async fn store(
     }
     let mut record = AuditRecord::by_system(organisation, "mcp_integrations", "update");
     record.resource_id = Some(target.id.to_string());
-    (record.before, record.after) = pins::told(&changed);
+    (record.before, record.after) = pins::describe_changes(&changed);
     audit::record(db, &record).await
 }
 
 /// As `metadata` stores it.
-fn said(info: &ServerInfo) -> Value {
+fn server_metadata(info: &ServerInfo) -> Value {
     json!({
         "title": info.title, "icons": info.icons.as_ref().map(|icons| json!({ "icons": icons })),
         "server_name": info.name, "server_version": info.version, "protocol_version": info.protocol_version,

@@ -72,8 +72,8 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
         }
     }
     if overrides {
-        let kept: Vec<Uuid> = targets.iter().map(|(id, _, _)| *id).collect();
-        action.tx.execute(CLOSE, &[&found.id, &kept]).await?;
+        let listed: Vec<Uuid> = targets.iter().map(|(id, _, _)| *id).collect();
+        action.tx.execute(CLOSE, &[&found.id, &listed]).await?;
     }
     for target in targets {
         set(&action, found.id, target).await?;

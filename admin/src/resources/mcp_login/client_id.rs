@@ -9,9 +9,9 @@ use serde_json::Value;
 use url::{Host, Url};
 
 const PREFIX: &str = "mcp_";
-const LONGEST_ID: usize = 4096;
-const LONGEST_NAME: usize = 80;
-const MOST_ADDRESSES: usize = 10;
+const MAX_ID: usize = 4096;
+const MAX_NAME: usize = 80;
+const MAX_ADDRESSES: usize = 10;
 /// Schemes that run something in the browser itself instead of leading elsewhere.
 const FORBIDDEN: [&str; 9] =
     ["javascript", "data", "vbscript", "file", "blob", "about", "filesystem", "view-source", "ftp"];
@@ -28,13 +28,13 @@ impl McpClient {
     /// Of a registration (RFC 7591); a sentence when it cannot be accepted.
     pub fn register(asked: &Value) -> Result<Self, &'static str> {
         let name = asked["client_name"].as_str().unwrap_or("MCP client");
-        let name: String = name.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+        let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
         let addresses = asked["redirect_uris"].as_array().ok_or("redirect_uris must be a list")?;
         let addresses = addresses.iter().map(|one| one.as_str().map(str::to_owned));
         let redirect_uris = addresses.collect::<Option<Vec<_>>>().ok_or("redirect_uris must be texts")?;
         let client = Self { name, redirect_uris };
         client.check()?;
-        if client.id().len() > LONGEST_ID {
+        if client.id().len() > MAX_ID {
             return Err("redirect_uris are too long");
         }
         Ok(client)
@@ -42,9 +42,9 @@ impl McpClient {
 
     /// None for what no registration gave.
     pub fn parse(id: &str) -> Option<Self> {
-        let text = id.strip_prefix(PREFIX).filter(|text| text.len() <= LONGEST_ID)?;
+        let text = id.strip_prefix(PREFIX).filter(|text| text.len() <= MAX_ID)?;
         let client: Self = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-        let is_name = client.name.chars().count() <= LONGEST_NAME && !client.name.chars().any(char::is_control);
+        let is_name = client.name.chars().count() <= MAX_NAME && !client.name.chars().any(char::is_control);
         (is_name && client.check().is_ok()).then_some(client)
     }
 
@@ -67,7 +67,7 @@ impl McpClient {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        if !(1..=MOST_ADDRESSES).contains(&self.redirect_uris.len()) {
+        if !(1..=MAX_ADDRESSES).contains(&self.redirect_uris.len()) {
             return Err("redirect_uris must list 1 to 10");
         }
         let is_fine = |address: &String| {

@@ -5,7 +5,7 @@ use super::client_id::McpClient;
 use crate::http::Query;
 use url::Url;
 
-const LONGEST: usize = 2048;
+const MAX_ADDRESS: usize = 2048;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginRequest {
@@ -27,11 +27,11 @@ pub enum BadLogin {
 
 impl LoginRequest {
     pub fn parse(query: &Query, issuer: &str) -> Result<Self, BadLogin> {
-        let text = |name: &str| query.text(name).filter(|text| text.len() <= 2 * LONGEST).map(str::to_owned);
+        let text = |name: &str| query.text(name).filter(|text| text.len() <= 2 * MAX_ADDRESS).map(str::to_owned);
         let client_id = text("client_id").unwrap_or_default();
         let client =
             McpClient::parse(&client_id).ok_or(BadLogin::Page("The program that sent you is not registered."))?;
-        let redirect_uri = text("redirect_uri").filter(|uri| uri.len() <= LONGEST && client.has(uri));
+        let redirect_uri = text("redirect_uri").filter(|uri| uri.len() <= MAX_ADDRESS && client.has(uri));
         let redirect_uri =
             redirect_uri.ok_or(BadLogin::Page("The program that sent you did not register this address."))?;
         let state = text("state");

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::crud::{self, Action, Answer, Change};
 use crate::http::{ApiError, text};
 use crate::identity::Call;
-use crate::resources::mcp_integrations::capabilities::{MOST, kind_of, listed, pages, shown};
+use crate::resources::mcp_integrations::capabilities::{MAX_CAPABILITIES, kind_of, listed, pages, shown};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
@@ -74,8 +74,8 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let server = crud::held::<McpServer>(&mut action, &name, None).await?;
     let sent = call.body::<CapabilityFlags>()?.capabilities.unwrap_or_default();
-    if sent.is_empty() || sent.len() > MOST {
-        return Err(ApiError::field("capabilities", format!("must list 1 to {MOST}")));
+    if sent.is_empty() || sent.len() > MAX_CAPABILITIES {
+        return Err(ApiError::field("capabilities", format!("must list 1 to {MAX_CAPABILITIES}")));
     }
     let mut after = Vec::new();
     for (n, one) in sent.iter().enumerate() {

@@ -17,7 +17,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-const MOST: usize = 1000;
+const MAX_USERS: usize = 1000;
 const DEFAULTS: [&str; 2] = ["allow", "deny"];
 
 #[derive(Deserialize)]
@@ -86,8 +86,8 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     if people.is_empty() && sent.default_user_access.is_none() {
         return Err(ApiError::field("user_access", "is required where the default does not change"));
     }
-    if people.len() > MOST {
-        return Err(ApiError::field("user_access", format!("must list at most {MOST}")));
+    if people.len() > MAX_USERS {
+        return Err(ApiError::field("user_access", format!("must list at most {MAX_USERS}")));
     }
     let before = overrides(&action.tx, &server).await?;
     if let Some(default) = &sent.default_user_access {

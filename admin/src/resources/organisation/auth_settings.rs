@@ -143,8 +143,8 @@ fn key_address(url: String, guard: &Guard) -> Result<String, ApiError> {
 
 /// What the audience of a token may be; an empty list is the same as none.
 fn audiences(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
-    const MOST: usize = 20;
-    if sent.len() > MOST {
+    const MAX_AUDIENCES: usize = 20;
+    if sent.len() > MAX_AUDIENCES {
         return Err(ApiError::field("jwt_audiences", "must be at most 20 texts"));
     }
     let each = sent.into_iter().enumerate();

@@ -48,7 +48,7 @@ fn guardrails_change() -> Schema {
     let names = || {
         let name = schema::text(1..=255).eg("pg-pii-3f9a01");
         let says = "Ids or slugs of guardrails of the whole organisation; null for none.";
-        schema::list(name).at_most(crate::resources::guardrails::named::MOST).or_null().eg(json!([])).says(says)
+        schema::list(name).at_most(crate::resources::guardrails::named::MAX_DEFAULTS).or_null().eg(json!([])).says(says)
     };
     schema::object("DefaultsChange").may("input_guardrails", names()).may("output_guardrails", names())
 }
@@ -110,7 +110,7 @@ fn overrides(title: &str) -> Schema {
 }
 
 fn change() -> Schema {
-    const LONGEST: i64 = 100 * 365 * 86400;
+    const MAX_LIFETIME: i64 = 100 * 365 * 86400;
     let switch = || schema::either([schema::bit(), schema::flag(), schema::nothing()]);
     let days = schema::whole(1..=365).eg(30);
     let period = schema::either([days, schema::choice(&["weekly", "monthly"]), schema::nothing()]);
@@ -119,12 +119,12 @@ fn change() -> Schema {
         .closed();
     let settings = schema::object("OrganisationSettingsChange")
         .may("debug_log", switch())
-        .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null())
-        .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
-        .may("service_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null())
-        .may("service_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
-        .may("admin_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null())
-        .may("admin_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
+        .may("user_api_key_ttl", schema::whole(0..=MAX_LIFETIME).eg(86400).or_null())
+        .may("user_api_key_max_ttl", schema::whole(0..=MAX_LIFETIME).eg(604_800).or_null())
+        .may("service_api_key_ttl", schema::whole(0..=MAX_LIFETIME).eg(86400).or_null())
+        .may("service_api_key_max_ttl", schema::whole(0..=MAX_LIFETIME).eg(604_800).or_null())
+        .may("admin_api_key_ttl", schema::whole(0..=MAX_LIFETIME).eg(86400).or_null())
+        .may("admin_api_key_max_ttl", schema::whole(0..=MAX_LIFETIME).eg(604_800).or_null())
         .may("user_api_key_count", schema::whole(-1..=i64::from(i32::MAX)).eg(10).or_null())
         .may("user_api_key_auto_create", switch())
         .may("user_api_key_rotation_period", period)

@@ -28,7 +28,7 @@ struct Exclusion {
 }
 
 /// Each is looked up.
-const MOST_WORKSPACES: usize = 1000;
+const MAX_WORKSPACES: usize = 1000;
 
 /// The column of `workspaces` that says so.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ pub fn docs() -> Vec<Doc> {
         .need("workspace_id", schema::name_of("ws-market-3f9a01").says("Id or slug."))
         .need("excluded", schema::flag().eg(true));
     let change = schema::object("ExclusionsChange")
-        .need("workspaces", schema::list(named).at_most(MOST_WORKSPACES))
+        .need("workspaces", schema::list(named).at_most(MAX_WORKSPACES))
         .may("override_existing", schema::flag().says("Replace the list instead of changing it."))
         .may(
             "organisation_id",
@@ -124,8 +124,8 @@ fn shown(row: &Row) -> Result<Value, tokio_postgres::Error> {
 
 async fn update(app: &App, call: &Call, side: ExclusionSide) -> Answer {
     let change: ExclusionsChange = call.body()?;
-    if change.workspaces.len() > MOST_WORKSPACES {
-        return Err(ApiError::field("workspaces", format!("must have at most {MOST_WORKSPACES} items")));
+    if change.workspaces.len() > MAX_WORKSPACES {
+        return Err(ApiError::field("workspaces", format!("must have at most {MAX_WORKSPACES} items")));
     }
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, app, call).await?;

@@ -5,19 +5,19 @@ use crate::http::{ApiError, FieldFault};
 use serde_json::{Map, Value};
 use shared::identity::api_key;
 
-const MOST: usize = 20;
-const LONGEST_NAME: usize = 64;
+const MAX_CREDENTIALS: usize = 20;
+const MAX_NAME: usize = 64;
 /// Keys of service accounts are whole documents.
-const LONGEST_VALUE: usize = 16 << 10;
+const MAX_VALUE: usize = 16 << 10;
 /// Before a field's name in an answer, and never a field of its own.
 const MASKED: &str = "masked_";
 /// Characters from which on the ends of a value are shown: of a shorter one they would be too much.
-const SHORTEST_SHOWN: usize = 20;
+const MIN_SHOWN: usize = 20;
 
 pub fn checked(sent: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
     let fields: Map<String, Value> = sent.into_iter().filter(|(_, value)| !value.is_null()).collect();
-    if fields.is_empty() || fields.len() > MOST {
-        return Err(ApiError::field("credentials", format!("must have 1 to {MOST} fields")));
+    if fields.is_empty() || fields.len() > MAX_CREDENTIALS {
+        return Err(ApiError::field("credentials", format!("must have 1 to {MAX_CREDENTIALS} fields")));
     }
     let faults: Vec<FieldFault> = fields.iter().filter_map(|(name, value)| fault(name, value)).collect();
     if faults.is_empty() { Ok(fields) } else { Err(ApiError::Faults(faults)) }
@@ -25,7 +25,7 @@ pub fn checked(sent: Map<String, Value>) -> Result<Map<String, Value>, ApiError>
 
 /// Never with the value.
 fn fault(name: &str, value: &Value) -> Option<FieldFault> {
-    let is_name = (1..=LONGEST_NAME).contains(&name.len())
+    let is_name = (1..=MAX_NAME).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
     if !is_name {
         return Some(FieldFault::new("credentials", "must have names of 1 to 64 letters, digits, `_`, `-` and `.`"));
@@ -36,19 +36,19 @@ fn fault(name: &str, value: &Value) -> Option<FieldFault> {
     }
     match value {
         Value::String(text) if text.is_empty() => Some(FieldFault::new(at, "must not be empty")),
-        Value::String(text) if text.len() > LONGEST_VALUE || text.contains('\0') => {
-            Some(FieldFault::new(at, format!("must be at most {LONGEST_VALUE} bytes without NUL")))
+        Value::String(text) if text.len() > MAX_VALUE || text.contains('\0') => {
+            Some(FieldFault::new(at, format!("must be at most {MAX_VALUE} bytes without NUL")))
         }
         Value::String(_) | Value::Number(_) | Value::Bool(_) => None,
-        Value::Object(_) if value.to_string().len() <= LONGEST_VALUE => None,
-        _ => Some(FieldFault::new(at, format!("must be a text, or an object of at most {LONGEST_VALUE} bytes"))),
+        Value::Object(_) if value.to_string().len() <= MAX_VALUE => None,
+        _ => Some(FieldFault::new(at, format!("must be a text, or an object of at most {MAX_VALUE} bytes"))),
     }
 }
 
 /// What may be stored beside the sealed ones.
 pub fn masks(fields: &Map<String, Value>) -> Value {
     let masks = fields.iter().map(|(name, value)| {
-        let long = value.as_str().filter(|text| text.chars().count() >= SHORTEST_SHOWN);
+        let long = value.as_str().filter(|text| text.chars().count() >= MIN_SHOWN);
         let mask = long.map_or_else(|| "*****".to_owned(), api_key::mask);
         (name.clone(), mask.into())
     });
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_is_no_credential_is_named_without_its_value() {
-        let long = "s3cret".repeat(LONGEST_VALUE);
+        let long = "s3cret".repeat(MAX_VALUE);
         for (sent, field) in [
             (json!({}), "credentials"),
             (json!({ "a": null }), "credentials"),

@@ -1,7 +1,7 @@
 //! How the OpenAPI document shows policies.
 
 use super::rates::{self, RatePolicy};
-use super::rule::{LONGEST_VALUE, MOST_CONDITIONS, MOST_GROUPS, MOST_VALUES, TARGETS};
+use super::rule::{MAX_CONDITIONS, MAX_GROUPS, MAX_VALUE, MAX_VALUES, TARGETS};
 use super::usage::{self, UsagePolicy};
 use super::{STATUSES, entities};
 use crate::crud::Resource as _;
@@ -10,20 +10,20 @@ use crate::openapi::schema::{self, Schema};
 use crate::openapi::{Doc, choices};
 use serde_json::json;
 
-const MOST: i64 = 1_000_000_000_000_000;
+const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
 pub fn rates() -> [Doc; 6] {
     let own = |title: &str| {
         schema::object(title)
             .need("type", schema::choice(&rates::KINDS))
             .need("unit", schema::choice(&rates::UNITS))
-            .need("value", schema::number(1).up_to(MOST).eg(100))
+            .need("value", schema::number(1).up_to(MAX_AMOUNT).eg(100))
     };
     let policy = record(schema::shown("RateLimitsPolicy", RatePolicy::OBJECT).with(&own("")), &RATE_KEYS);
     let change = change("RateLimitsPolicyChange", &RATE_KEYS)
         .may("type", schema::choice(&rates::KINDS).or_null().says("Cannot be changed."))
         .may("unit", schema::choice(&rates::UNITS).or_null())
-        .may("value", schema::number(1).up_to(MOST).eg(100).or_null());
+        .may("value", schema::number(1).up_to(MAX_AMOUNT).eg(100).or_null());
     let entity = entity("RateLimitsPolicyEntity")
         .need("limit", schema::number(1).eg(100))
         .need("window_resets_at", schema::time());
@@ -44,9 +44,9 @@ pub fn rates() -> [Doc; 6] {
 }
 
 pub fn usage() -> [Doc; 8] {
-    let limit = || schema::number(1).up_to(MOST).eg(500).says("Dollars, tokens (at least 100) or requests.");
+    let limit = || schema::number(1).up_to(MAX_AMOUNT).eg(500).says("Dollars, tokens (at least 100) or requests.");
     let budget = schema::object("")
-        .may("alert_threshold", schema::number(1).up_to(MOST).eg(400).or_null().says("Below credit_limit."))
+        .may("alert_threshold", schema::number(1).up_to(MAX_AMOUNT).eg(400).or_null().says("Below credit_limit."))
         .may("periodic_reset", schema::choice(&["monthly", "weekly"]).or_null().says("On the first, or on Mondays."))
         .may("periodic_reset_days", schema::whole(1..=365).or_null().eg(json!(null)));
     let own = |title: &str| {
@@ -128,8 +128,8 @@ const USAGE_KEYS: [&str; 10] = [
 ];
 
 fn conditions(keys: &[&str]) -> Schema {
-    let text = || schema::text(1..=LONGEST_VALUE);
-    let several = |one: Schema| [one.clone(), schema::list(one).at_least(1).at_most(MOST_VALUES)];
+    let text = || schema::text(1..=MAX_VALUE);
+    let several = |one: Schema| [one.clone(), schema::list(one).at_least(1).at_most(MAX_VALUES)];
     let others = several(text().matching(r"^([^*]|\*[\s\S])").eg("root")).into_iter().chain([schema::nothing()]);
     let condition = schema::object("")
         .need("key", key(keys))
@@ -137,13 +137,13 @@ fn conditions(keys: &[&str]) -> Schema {
         .may("excludes", schema::either(others).says("And none of these."))
         .closed();
     schema::list(condition)
-        .at_most(MOST_CONDITIONS)
+        .at_most(MAX_CONDITIONS)
         .says("All of them must hold; without any it applies to every request.")
 }
 
 fn group_by(keys: &[&str]) -> Schema {
     let group = schema::object("").need("key", key(keys)).closed();
-    schema::list(group).at_most(MOST_GROUPS).says(
+    schema::list(group).at_most(MAX_GROUPS).says(
         "Each combination of values is counted apart; a request that lacks one of them is not counted, \
                unless `include_none` is set. Without any, all requests are counted together.",
     )

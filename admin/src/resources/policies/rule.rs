@@ -5,10 +5,10 @@ use crate::http::{ApiError, text};
 use serde_json::{Value, json};
 use shared::model::policy::{Condition, ConditionValues, GroupBy, PolicyKey, PolicyTarget};
 
-pub const MOST_CONDITIONS: usize = 20;
-pub const MOST_VALUES: usize = 100;
-pub const LONGEST_VALUE: usize = 512;
-pub const MOST_GROUPS: usize = 8;
+pub const MAX_CONDITIONS: usize = 20;
+pub const MAX_VALUES: usize = 100;
+pub const MAX_VALUE: usize = 512;
+pub const MAX_GROUPS: usize = 8;
 pub const TARGETS: [&str; 2] = [PolicyTarget::Llm.as_str(), PolicyTarget::McpTools.as_str()];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl RuleFor {
     }
 
     pub fn conditions(self, sent: Vec<Condition>) -> Result<Value, ApiError> {
-        if sent.len() > MOST_CONDITIONS {
-            return Err(ApiError::field("conditions", format!("must hold at most {MOST_CONDITIONS} conditions")));
+        if sent.len() > MAX_CONDITIONS {
+            return Err(ApiError::field("conditions", format!("must hold at most {MAX_CONDITIONS} conditions")));
         }
         for (n, condition) in sent.iter().enumerate() {
             self.check_condition(condition).map_err(|error| error.under(&format!("conditions[{n}]")))?;
@@ -55,8 +55,8 @@ impl RuleFor {
     }
 
     pub fn group_by(self, sent: Vec<GroupBy>) -> Result<Value, ApiError> {
-        if sent.len() > MOST_GROUPS {
-            return Err(ApiError::field("group_by", format!("must hold at most {MOST_GROUPS} keys")));
+        if sent.len() > MAX_GROUPS {
+            return Err(ApiError::field("group_by", format!("must hold at most {MAX_GROUPS} keys")));
         }
         for (n, one) in sent.iter().enumerate() {
             let at = |error: ApiError| error.under(&format!("group_by[{n}]"));
@@ -96,11 +96,11 @@ impl RuleFor {
 }
 
 fn values(field: &str, values: &ConditionValues) -> Result<(), ApiError> {
-    if !(1..=MOST_VALUES).contains(&values.iter().count()) {
-        return Err(ApiError::field(field, format!("must hold 1 to {MOST_VALUES} texts")));
+    if !(1..=MAX_VALUES).contains(&values.iter().count()) {
+        return Err(ApiError::field(field, format!("must hold 1 to {MAX_VALUES} texts")));
     }
     for one in values.iter() {
-        text::sized(field, one.to_owned(), 1..=LONGEST_VALUE)?;
+        text::sized(field, one.to_owned(), 1..=MAX_VALUE)?;
     }
     Ok(())
 }
@@ -127,11 +127,11 @@ mod tests {
         let (rates, usage) = (FOR_RATES, RuleFor { limit: LimitType::Usage, ..FOR_RATES });
         let (llm, tools) = (of(PolicyTarget::Llm), of(PolicyTarget::McpTools));
         let one = json!({ "key": "api_key", "value": "x" });
-        let (many, long) = (vec!["x"; MOST_VALUES + 1], "x".repeat(LONGEST_VALUE + 1));
+        let (many, long) = (vec!["x"; MAX_VALUES + 1], "x".repeat(MAX_VALUE + 1));
         for (sent, whose, expected) in [
             (json!([]), rates, None),
-            (json!(vec![one.clone(); MOST_CONDITIONS]), rates, None),
-            (json!(vec![one; MOST_CONDITIONS + 1]), rates, Some("conditions")),
+            (json!(vec![one.clone(); MAX_CONDITIONS]), rates, None),
+            (json!(vec![one; MAX_CONDITIONS + 1]), rates, Some("conditions")),
             (json!([{ "key": "api_key", "value": "x" }]), rates, None),
             (json!([{ "key": "api_key", "value": "" }]), rates, Some("conditions[0].value")),
             (json!([{ "key": "api_key", "value": [] }]), rates, Some("conditions[0].value")),

@@ -20,13 +20,13 @@ use shared::prompt::VersionName;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-pub const MOST_DIFFERENCES: usize = 1000;
+pub const MAX_DIFFERENCES: usize = 1000;
 /// Of all texts together.
-pub const MOST_LINES: usize = 5000;
+pub const MAX_LINES: usize = 5000;
 /// Versions that are compared at once, of all and of one organisation. They take a core each.
-static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2, 1, LONGEST_WAIT));
+static TURNS: LazyLock<Turns> = LazyLock::new(|| Turns::new(2, 1, MAX_WAIT));
 /// As long as a comparison waits for its turn.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 const TOO_MANY: ApiError =
     ApiError::RateLimited { message: "Too many versions are being compared; try again shortly", retry_after: 5 };
 
@@ -84,8 +84,8 @@ fn templates(from: &str, to: &str) -> (Value, Value) {
 }
 
 fn differences(from: &Value, to: &Value) -> (Vec<PromptDifference>, bool) {
-    let (found, mut is_complete) = diff_within(from, to, MOST_DIFFERENCES);
-    let mut lines_left = MOST_LINES;
+    let (found, mut is_complete) = diff_within(from, to, MAX_DIFFERENCES);
+    let mut lines_left = MAX_LINES;
     let shown = found.into_iter().map(|mut change| {
         let lines = match (change.op, &change.from, &change.to) {
             (DiffOperation::Replace, Some(Value::String(from)), Some(Value::String(to)))
@@ -150,9 +150,9 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_said_so() {
         let many = |value: i32| Value::Object((0..2000).map(|n| (format!("p{n}"), json!(value))).collect());
         let (found, is_complete) = compared(("", many(1)), ("", many(2)));
-        assert_eq!((found.as_array().unwrap().len(), is_complete), (MOST_DIFFERENCES, false));
+        assert_eq!((found.as_array().unwrap().len(), is_complete), (MAX_DIFFERENCES, false));
         let lines = |word: &str| (0..6000).map(|n| format!("{word}{n}\n")).collect::<String>();
         let (found, is_complete) = compared((&lines("a"), json!({})), (&lines("b"), json!({})));
-        assert_eq!((found[0]["lines"].as_array().unwrap().len(), is_complete), (MOST_LINES, false));
+        assert_eq!((found[0]["lines"].as_array().unwrap().len(), is_complete), (MAX_LINES, false));
     }
 }

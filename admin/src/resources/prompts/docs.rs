@@ -1,12 +1,12 @@
 //! Prompts and their versions, described.
 
-use super::comparison::MOST_DIFFERENCES;
-use super::{MOST_VERSIONS, Prompt, VERSION_PAGES};
+use super::comparison::MAX_DIFFERENCES;
+use super::{MAX_VERSIONS, Prompt, VERSION_PAGES};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
-use shared::prompt::split::LARGEST_WEIGHT;
-use shared::prompt::variables::{MOST_DECLARED, VariableType};
+use shared::prompt::split::MAX_WEIGHT;
+use shared::prompt::variables::{MAX_DECLARED, VariableType};
 
 pub fn docs() -> Vec<Doc> {
     let item = item();
@@ -58,7 +58,7 @@ pub fn collection() -> Schema {
 /// A number of a version to be served by default.
 pub fn publication(object: &str) -> Schema {
     let title = if object == "prompt" { "PromptPublication" } else { "PartialPublication" };
-    schema::object(title).need("version", schema::whole(1..=i64::from(MOST_VERSIONS)))
+    schema::object(title).need("version", schema::whole(1..=i64::from(MAX_VERSIONS)))
 }
 
 pub fn created(object: &'static str) -> Schema {
@@ -123,7 +123,7 @@ fn declared() -> Schema {
         .may("required", schema::flag().eg(true).says("Whether a call without it is refused."));
     let says = "Variables that are checked before they are filled in: one that is missing or mistyped is 400 and named. \
                 Null for none.";
-    schema::list(variable).at_most(MOST_DECLARED).or_null().says(says)
+    schema::list(variable).at_most(MAX_DECLARED).or_null().says(says)
 }
 
 fn sent(all: Schema) -> Schema {
@@ -196,7 +196,7 @@ fn label_id() -> Schema {
 }
 
 fn labels() -> Schema {
-    let weight = schema::whole(0..=i64::from(LARGEST_WEIGHT)).eg(90);
+    let weight = schema::whole(0..=i64::from(MAX_WEIGHT)).eg(90);
     let label = schema::object("VersionLabel")
         .need("id", schema::uuid())
         .need("name", schema::slug().eg("staging"))
@@ -287,7 +287,7 @@ fn comparison() -> Schema {
     schema::object("PromptComparison")
         .need("object", schema::fixed("list"))
         .need("total", schema::whole(0..=i64::MAX).says("How many differences are listed."))
-        .need("data", schema::list(change).at_most(MOST_DIFFERENCES).says("What differs."))
+        .need("data", schema::list(change).at_most(MAX_DIFFERENCES).says("What differs."))
         .need("from", version(1, "The version before."))
         .need("to", version(2, "The version after."))
         .need("is_complete", schema::flag().eg(true).says("False where more differs than is listed."))

@@ -7,15 +7,15 @@ use crate::http::{ApiError, Field, text};
 use crate::identity::tenancy;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shared::prompt::variables::{LONGEST_NAME, MOST_DECLARED};
+use shared::prompt::variables::{MAX_DECLARED, MAX_NAME};
 use shared::prompt::{DeclaredVariable, PromptBody};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// Bytes of a template, and of each JSON field as text.
-const LARGEST_TEMPLATE: usize = 1 << 20;
-const LARGEST_PARAMETERS: usize = 256 << 10;
-const LARGEST_TOOLS: usize = 1 << 20;
+const MAX_TEMPLATE: usize = 1 << 20;
+const MAX_PARAMETERS: usize = 256 << 10;
+const MAX_TOOLS: usize = 1 << 20;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -181,14 +181,14 @@ impl Draft {
     }
 
     fn parsed(mut self) -> Result<Self, ApiError> {
-        within("string", self.template.len(), LARGEST_TEMPLATE)?;
+        within("string", self.template.len(), MAX_TEMPLATE)?;
         for (field, value) in [("parameters", &self.parameters), ("template_metadata", &self.template_metadata)] {
-            within(field, serde_json::to_string(value).map_or(usize::MAX, |text| text.len()), LARGEST_PARAMETERS)?;
+            within(field, serde_json::to_string(value).map_or(usize::MAX, |text| text.len()), MAX_PARAMETERS)?;
         }
         for (field, value) in
             [("functions", &self.functions), ("tools", &self.tools), ("tool_choice", &self.tool_choice)]
         {
-            within(field, value.as_ref().map_or(0, |value| value.to_string().len()), LARGEST_TOOLS)?;
+            within(field, value.as_ref().map_or(0, |value| value.to_string().len()), MAX_TOOLS)?;
         }
         let body = PromptBody::parse(&self.template, self.is_raw);
         let body = body.map_err(|error| ApiError::field("string", error.to_string()))?;
@@ -247,18 +247,16 @@ fn within(field: &str, bytes: usize, most: usize) -> Result<(), ApiError> {
 
 /// Names that a template could have, each once.
 fn checked_declarations(sent: Vec<DeclaredVariable>) -> Result<Vec<DeclaredVariable>, ApiError> {
-    if sent.len() > MOST_DECLARED {
-        return Err(ApiError::field("declared_variables", format!("must be at most {MOST_DECLARED}")));
+    if sent.len() > MAX_DECLARED {
+        return Err(ApiError::field("declared_variables", format!("must be at most {MAX_DECLARED}")));
     }
     let mut known = BTreeSet::new();
     for (place, DeclaredVariable { name, .. }) in sent.iter().enumerate() {
         let refused = |message: String| Err(ApiError::field(format!("declared_variables[{place}].name"), message));
         let is_written =
             name.split('.').all(|part| !part.is_empty()) && name.trim() == name && !name.contains(['{', '}']);
-        if name.len() > LONGEST_NAME || !is_written {
-            return refused(format!(
-                "must be 1 to {LONGEST_NAME} bytes, as the template names it: `name`, `user.name`"
-            ));
+        if name.len() > MAX_NAME || !is_written {
+            return refused(format!("must be 1 to {MAX_NAME} bytes, as the template names it: `name`, `user.name`"));
         }
         if !known.insert(name) {
             return refused("must not be declared twice".into());

@@ -1,11 +1,11 @@
 //! Where the labels of a prompt point, described.
 
-use super::MOST_VERSIONS;
+use super::MAX_VERSIONS;
 use crate::http::PageSizes;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
-use shared::prompt::split::{LARGEST_WEIGHT, MOST_PARTS};
+use shared::prompt::split::{MAX_PARTS, MAX_WEIGHT};
 
 pub fn docs() -> [Doc; 3] {
     const ONE: &str = "/prompts/{promptId}/labels/{labelId}";
@@ -22,11 +22,11 @@ const POINTED: &str = "To one version, or to several by weight, so that a new on
                        label is named by id or name. It is moved at once, from wherever it pointed.";
 
 fn weight() -> Schema {
-    schema::whole(0..=i64::from(LARGEST_WEIGHT)).eg(90).says("Its share of the calls, beside the other weights.")
+    schema::whole(0..=i64::from(MAX_WEIGHT)).eg(90).says("Its share of the calls, beside the other weights.")
 }
 
 fn number() -> Schema {
-    schema::whole(1..=i64::from(MOST_VERSIONS)).eg(3).says("The number of a version of this prompt.")
+    schema::whole(1..=i64::from(MAX_VERSIONS)).eg(3).says("The number of a version of this prompt.")
 }
 
 fn split() -> Schema {
@@ -34,7 +34,7 @@ fn split() -> Schema {
         .need("version", number())
         .may("weight", weight().or_null().says("Its share of the calls, beside the other weights; 100 if absent."));
     let example = json!([{ "version": 3, "weight": 90 }, { "version": 4, "weight": 10 }]);
-    let versions = schema::list(part).at_least(1).at_most(MOST_PARTS).eg(example);
+    let versions = schema::list(part).at_least(1).at_most(MAX_PARTS).eg(example);
     schema::object("LabelSplit").need("versions", versions.says("Each version once; one of them must have a weight."))
 }
 

@@ -13,7 +13,7 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::prompt::VersionName;
-use shared::prompt::split::{LARGEST_WEIGHT, MOST_PARTS};
+use shared::prompt::split::{MAX_PARTS, MAX_WEIGHT};
 use uuid::Uuid;
 
 #[derive(Default, Deserialize)]
@@ -99,15 +99,15 @@ fn checked(sent: LabelSplit) -> Result<Vec<(i32, u32)>, ApiError> {
     let versions: Vec<(i32, u32)> =
         sent.versions.iter().map(|one| (one.version, one.weight.unwrap_or(USUAL_WEIGHT))).collect();
     let refused = |message: String| Err(ApiError::field("versions", message));
-    if !(1..=MOST_PARTS).contains(&versions.len()) {
-        return refused(format!("must be 1 to {MOST_PARTS} versions"));
+    if !(1..=MAX_PARTS).contains(&versions.len()) {
+        return refused(format!("must be 1 to {MAX_PARTS} versions"));
     }
     if versions.iter().all(|(_, weight)| *weight == 0) {
         return refused("must have a weight above 0 somewhere".into());
     }
     for (place, (version, weight)) in versions.iter().enumerate() {
-        if *weight > LARGEST_WEIGHT {
-            let message = format!("must be at most {LARGEST_WEIGHT}");
+        if *weight > MAX_WEIGHT {
+            let message = format!("must be at most {MAX_WEIGHT}");
             return Err(ApiError::field(format!("versions[{place}].weight"), message));
         }
         if versions[..place].iter().any(|(earlier, _)| earlier == version) {

@@ -6,9 +6,9 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 /// Changes beyond which texts are not compared line by line. Time grows with this and the length, memory with its square.
-const MOST_EDITS: usize = 1000;
+const MAX_EDITS: usize = 1000;
 /// Lines on one side beyond which neither.
-const MOST_LINES: usize = 20_000;
+const MAX_LINES: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineChange {
@@ -48,7 +48,7 @@ fn replaced(old: usize, new: usize) -> Vec<Edit> {
 }
 
 fn shortest(old: &[&str], new: &[&str]) -> Option<Vec<Edit>> {
-    if old.is_empty() || new.is_empty() || old.len().max(new.len()) > MOST_LINES {
+    if old.is_empty() || new.is_empty() || old.len().max(new.len()) > MAX_LINES {
         return None;
     }
     // Lines as numbers, which are compared faster.
@@ -80,7 +80,7 @@ struct Search {
 
 impl Search {
     fn new(lines: usize) -> Self {
-        let most = lines.min(MOST_EDITS);
+        let most = lines.min(MAX_EDITS);
         Self { most, furthest: vec![0; 2 * most + 3], before: Vec::new() }
     }
 

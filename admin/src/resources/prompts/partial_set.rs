@@ -10,20 +10,20 @@ use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// Partials inside partials; rendering refuses more as well.
-const DEEPEST: usize = 10;
+const MAX_DEPTH: usize = 10;
 
 /// As many as are looked for at once.
-const MOST: usize = 100;
+const MAX_PARTIALS: usize = 100;
 
 /// Level by level. What does not exist stays out, and rendering says so.
 pub async fn load(app: &App, workspace: Uuid, asked: &Components) -> Result<PartialSet, ApiError> {
     let (mut partials, mut known) = (PartialSet::default(), BTreeSet::new());
-    if asked.partials.len() > MOST {
+    if asked.partials.len() > MAX_PARTIALS {
         return Err(refused(RenderError::TooManyPartials));
     }
-    for _ in 0..=DEEPEST {
+    for _ in 0..=MAX_DEPTH {
         let missing = partials.missing(asked);
-        if missing.len() > MOST {
+        if missing.len() > MAX_PARTIALS {
             return Err(refused(RenderError::TooManyPartials));
         }
         // What was looked for in vain is missing still.

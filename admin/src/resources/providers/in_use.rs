@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// As many as are listed; one is enough to refuse.
-const MOST: i64 = 100;
+const MAX_LISTED: i64 = 100;
 
 /// Whether a config names a provider, at any depth: as `@slug`, as a virtual key, or before a model's name. Every
 /// workspace has its own slugs.
@@ -21,7 +21,7 @@ const NAMES: &str = "c.organisation_id = p.organisation_id AND c.workspace_id = 
 pub async fn configs_naming(action: &Action<'_>, provider: Uuid) -> Result<Vec<InUseBy>, ApiError> {
     let find = format!(
         "SELECT DISTINCT c.id, c.slug AS name, c.workspace_id FROM configs c, providers p
-         WHERE p.id = $1 AND p.organisation_id = $2 AND {NAMES} ORDER BY c.slug LIMIT {MOST}"
+         WHERE p.id = $1 AND p.organisation_id = $2 AND {NAMES} ORDER BY c.slug LIMIT {MAX_LISTED}"
     );
     let rows = action.tx.query(&find, &[&provider, &action.organisation_id()]).await?;
     rows.iter().map(|row| listed("config", row)).collect()
@@ -33,12 +33,12 @@ pub async fn relying_on_integration(action: &Action<'_>, integration: Uuid) -> R
     let made = format!(
         "SELECT id, slug AS name, workspace_id FROM providers
          WHERE integration_id = $1 AND organisation_id = $2 AND status <> 'archived' AND creation_mode = 'manual'
-         ORDER BY slug LIMIT {MOST}"
+         ORDER BY slug LIMIT {MAX_LISTED}"
     );
     let named = format!(
         "SELECT DISTINCT c.id, c.slug AS name, c.workspace_id FROM configs c, providers p
          WHERE p.integration_id = $1 AND p.organisation_id = $2 AND p.status <> 'archived' AND {NAMES}
-         ORDER BY c.slug LIMIT {MOST}"
+         ORDER BY c.slug LIMIT {MAX_LISTED}"
     );
     let (integration, organisation) = (&integration, &action.organisation_id());
     let made = action.tx.query(&made, &[integration, organisation]).await?;

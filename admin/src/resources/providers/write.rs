@@ -106,10 +106,10 @@ async fn configured(
     current: Option<&Provider>,
     config: Fields,
 ) -> Result<Columns, ApiError> {
-    const LARGEST: usize = 256 << 10;
+    const MAX_SIZE: usize = 256 << 10;
     let config = Value::Object(config);
-    if config.to_string().len() > LARGEST {
-        return Err(ApiError::field("model_config", format!("must have at most {LARGEST} bytes")));
+    if config.to_string().len() > MAX_SIZE {
+        return Err(ApiError::field("model_config", format!("must have at most {MAX_SIZE} bytes")));
     }
     let Value::Object(config) = config else { return Err(ApiError::Internal) };
     let place = model::Provider::place_of(action.organisation_id(), id);

@@ -102,7 +102,7 @@ impl SamlAnswer<'_> {
 
     /// Judged again with fresh metadata when the key is not known: identity providers change their keys.
     async fn statement(&self, settings: &SamlSettings) -> Result<Statement, ApiError> {
-        let provider = self.app.saml_providers.find(settings, Freshness::Kept).await?;
+        let provider = self.app.saml_providers.find(settings, Freshness::Cached).await?;
         match self.believed(settings, &provider).await {
             Err(Judged::Unbelievable(Unbelievable::Signature(_))) if settings.metadata_url.is_some() => {
                 let provider = self.app.saml_providers.find(settings, Freshness::Renewed).await?;
@@ -163,12 +163,12 @@ const TRANSIENT: &str = "urn:oasis:names:tc:SAML:2.0:nameid-format:transient";
 fn arrival(attempt: &Attempt, settings: &SamlSettings, statement: &Statement) -> Arrival {
     let names = settings.attributes.clone().unwrap_or_default();
     let first = |name: &str| statement.attributes.get(name).and_then(|values| values.first()).cloned();
-    let said = |chosen: &Option<String>, usual: &[&str]| match chosen {
+    let attribute = |chosen: &Option<String>, usual: &[&str]| match chosen {
         Some(name) => first(name),
         None => usual.iter().find_map(|name| first(name)),
     };
     let named = Some(statement.name.clone()).filter(|name| name.contains('@'));
-    let email = said(&names.email, &EMAIL).or(named).unwrap_or_default();
+    let email = attribute(&names.email, &EMAIL).or(named).unwrap_or_default();
     // A transient name is another at every login.
     let subject = match statement.name_format == TRANSIENT {
         true => email.clone(),
@@ -184,8 +184,8 @@ fn arrival(attempt: &Attempt, settings: &SamlSettings, statement: &Statement) ->
         subject,
         email,
         email_verified: true,
-        first_name: said(&names.first_name, &FIRST_NAME),
-        last_name: said(&names.last_name, &LAST_NAME),
+        first_name: attribute(&names.first_name, &FIRST_NAME),
+        last_name: attribute(&names.last_name, &LAST_NAME),
         claims: Value::Object(claims),
     }
 }

@@ -40,7 +40,7 @@ async fn begin(app: &App, origin: &RequestOrigin, organisation: &str, return_to:
     let organisation = tenancy::id(organisation).ok_or(ApiError::NotFound("organisation"))?;
     let settings = settings_of(&*app.db.get().await?, organisation).await?;
     let settings = settings.ok_or(ApiError::NotFound("sign-in by SAML in this organisation"))?;
-    let provider = match app.saml_providers.find(&settings, Freshness::Kept).await {
+    let provider = match app.saml_providers.find(&settings, Freshness::Cached).await {
         Ok(provider) => provider,
         Err(refused) => return Err(begun::recorded(app, origin, Some(organisation), refused).await),
     };

@@ -94,12 +94,12 @@ fn names(tags: &str, version: &str) -> bool {
 
 /// The page asked for: first index (from 1), and how many.
 pub fn page(query: &Query) -> Result<(i64, i64), ApiError> {
-    const MOST: i64 = 1000;
+    const MAX_PAGE: i64 = 1000;
     let number = |name: &str, default: i64| match query.text(name) {
         None => Ok(default),
         Some(text) => text.parse::<i64>().map_err(|_| ApiError::field(name, "must be a whole number")),
     };
-    Ok((number("startIndex", 1)?.max(1), number("count", 100)?.clamp(0, MOST)))
+    Ok((number("startIndex", 1)?.max(1), number("count", 100)?.clamp(0, MAX_PAGE)))
 }
 
 pub fn list(total: i64, start: i64, resources: Vec<Value>) -> Done {
@@ -119,18 +119,18 @@ pub fn chosen(body: Value, query: &Query) -> Value {
     if wanted.is_empty() && unwanted.is_empty() {
         return Value::Object(fields);
     }
-    let mut kept = Map::new();
+    let mut selected = Map::new();
     for (name, mut value) in fields {
         let is_named = |path: &String| first(path).eq_ignore_ascii_case(&name) || path.eq_ignore_ascii_case(&name);
         let is_always = matches!(name.as_str(), "id" | "schemas");
         if is_always || (wanted.is_empty() && !unwanted.iter().any(|path| is_named(path) && !path.contains('.'))) {
             unwanted.iter().filter(|path| is_named(path)).for_each(|path| without_part(&mut value, path));
-            kept.insert(name, value);
+            selected.insert(name, value);
         } else if !wanted.is_empty() && wanted.iter().any(is_named) {
-            kept.insert(name, value);
+            selected.insert(name, value);
         }
     }
-    Value::Object(kept)
+    Value::Object(selected)
 }
 
 fn first(path: &str) -> &str {

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-pub const MOST_OPERATIONS: usize = 500;
+pub const MAX_OPERATIONS: usize = 500;
 
 pub async fn run(State(app): State<App>, call: Call) -> Outcome {
     let body = call.object()?;
@@ -19,11 +19,11 @@ pub async fn run(State(app): State<App>, call: Call) -> Outcome {
     let Some((_, Value::Array(sent))) = sent else {
         return Err(ApiError::invalid("Operations must be a list"));
     };
-    if sent.len() > MOST_OPERATIONS {
+    if sent.len() > MAX_OPERATIONS {
         return Err(ApiError::Scim {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             kind: "tooMany",
-            detail: format!("At most {MOST_OPERATIONS} operations are taken at once"),
+            detail: format!("At most {MAX_OPERATIONS} operations are taken at once"),
         });
     }
     let most_failures = body.get("failOnErrors").and_then(Value::as_u64).filter(|most| *most > 0);

@@ -2,7 +2,7 @@
 //! schemas. Always the same, but for the address.
 
 use super::answer::{self, Done, Outcome, base};
-use super::bulk::MOST_OPERATIONS;
+use super::bulk::MAX_OPERATIONS;
 use super::groups::GROUP;
 use super::person::USER;
 use crate::app::App;
@@ -16,7 +16,7 @@ pub async fn provider(State(app): State<App>, _call: Call) -> Outcome {
     Ok(Done::ok(json!({
         "schemas": ["urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"],
         "patch": { "supported": true },
-        "bulk": { "supported": true, "maxOperations": MOST_OPERATIONS, "maxPayloadSize": 1 << 20 },
+        "bulk": { "supported": true, "maxOperations": MAX_OPERATIONS, "maxPayloadSize": 1 << 20 },
         "filter": { "supported": true, "maxResults": 1000 },
         "changePassword": { "supported": false },
         "sort": { "supported": false },

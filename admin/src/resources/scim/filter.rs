@@ -5,9 +5,9 @@ use crate::http::ApiError;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 
-const LONGEST: usize = 4096;
-const MOST_COMPARISONS: usize = 64;
-const DEEPEST: usize = 16;
+const MAX_FILTER: usize = 4096;
+const MAX_COMPARISONS: usize = 64;
+const MAX_DEPTH: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
@@ -64,7 +64,7 @@ pub fn invalid(detail: impl Into<String>) -> ApiError {
 }
 
 pub fn parse(text: &str) -> Result<Filter, ApiError> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_FILTER {
         return Err(invalid("The filter is too long"));
     }
     let mut parser = Parser { rest: text, comparisons: 0 };
@@ -83,7 +83,7 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// `prefix` is the attribute whose brackets the parser is in, with a dot.
     fn any_of(&mut self, prefix: &str, depth: usize) -> Result<Filter, ApiError> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(invalid("The filter is nested too deeply"));
         }
         let mut left = self.all_of(prefix, depth)?;
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
             return Ok(inner);
         }
         self.comparisons += 1;
-        if self.comparisons > MOST_COMPARISONS {
+        if self.comparisons > MAX_COMPARISONS {
             return Err(invalid("The filter has too many comparisons"));
         }
         self.comparison(format!("{prefix}{attribute}"))

@@ -71,7 +71,7 @@ pub async fn list(State(app): State<App>, call: Call) -> Outcome {
 /// larger by itself stands alone on its page.
 fn page(condition: &str, start: i64, count: i64, with_members: bool) -> String {
     /// About 4 MB of JSON.
-    const MOST_MEMBERS: u32 = 20_000;
+    const MAX_MEMBERS: u32 = 20_000;
     let page = format!(
         "SELECT g.* FROM scim_groups g WHERE g.organisation_id = $1 AND {condition}
          ORDER BY g.created_at, g.id LIMIT {count} OFFSET {}",
@@ -84,7 +84,7 @@ fn page(condition: &str, start: i64, count: i64, with_members: bool) -> String {
             "SELECT {columns} FROM (SELECT p.*, row_number() OVER so_far AS place,
                      sum((SELECT count(*) FROM scim_group_members m WHERE m.group_id = p.id)) OVER so_far AS members_so_far
                  FROM ({page}) p WINDOW so_far AS (ORDER BY p.created_at, p.id)) g
-             WHERE g.place = 1 OR g.members_so_far <= {MOST_MEMBERS} ORDER BY g.created_at, g.id"
+             WHERE g.place = 1 OR g.members_so_far <= {MAX_MEMBERS} ORDER BY g.created_at, g.id"
         ),
     }
 }

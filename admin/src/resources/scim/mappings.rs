@@ -39,15 +39,15 @@ fn shown(row: &Row) -> Result<Value, ApiError> {
 
 /// Pages from 0, of 100.
 fn page(query: &Query) -> Result<(i64, i64), ApiError> {
-    const MOST: i64 = 100;
+    const MAX_PAGE: i64 = 100;
     let number = |name: &str| match query.text(name) {
         None => Ok(0),
         Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(text.parse::<i64>().unwrap_or(i64::MAX)),
         Some(_) => Err(ApiError::field(name, "must be a whole number of at least 0")),
     };
     let size = match number("page_size")? {
-        0 => MOST,
-        size => size.min(MOST),
+        0 => MAX_PAGE,
+        size => size.min(MAX_PAGE),
     };
     Ok((size, number("page")?.saturating_mul(size)))
 }

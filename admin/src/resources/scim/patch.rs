@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 /// Most operations in one request.
-const MOST_OPERATIONS: usize = 1000;
+const MAX_OPERATIONS: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
@@ -42,11 +42,11 @@ pub fn operations(body: &Map<String, Value>) -> Result<Vec<PatchOperation>, ApiE
     let Some(Value::Array(sent)) = sent else {
         return Err(refused("invalidSyntax", "Operations must be a list"));
     };
-    if sent.len() > MOST_OPERATIONS {
+    if sent.len() > MAX_OPERATIONS {
         return Err(ApiError::Scim {
             status: StatusCode::PAYLOAD_TOO_LARGE,
             kind: "tooMany",
-            detail: format!("At most {MOST_OPERATIONS} operations are taken at once"),
+            detail: format!("At most {MAX_OPERATIONS} operations are taken at once"),
         });
     }
     sent.iter().map(operation).collect()

@@ -11,7 +11,7 @@ pub const USER: &str = "urn:ietf:params:scim:schemas:core:2.0:User";
 /// Attributes of a person that have several values.
 pub const SEVERAL: &[&str] =
     &["emails", "roles", "groups", "phoneNumbers", "ims", "photos", "addresses", "entitlements", "x509Certificates"];
-const LONGEST: usize = 32 << 10;
+const MAX_ATTRIBUTES: usize = 32 << 10;
 
 pub const COLUMNS: &str = "u.id, u.email, u.scim_user_name, u.first_name, u.last_name, u.role,
     u.status = 'active' AS is_active, u.scim_external_id, u.scim_attributes, u.created_at, u.last_updated_at,
@@ -73,8 +73,8 @@ impl Person {
             shown.insert("emails".into(), json!([{ "value": self.email, "type": "work", "primary": true }]));
         }
         let sent = shown.get("roles").and_then(Value::as_array).cloned();
-        let is_told = sent.as_ref().is_some_and(|sent| role_in(sent).is_none_or(|role| role == self.role));
-        if !is_told {
+        let is_same_role = sent.as_ref().is_some_and(|sent| role_in(sent).is_none_or(|role| role == self.role));
+        if !is_same_role {
             let role = (self.role != "member").then(|| json!([{ "value": self.role, "primary": true }]));
             put(&mut shown, "roles", role);
         }
@@ -171,8 +171,10 @@ impl Wanted {
             false => role_in(roles),
         });
         let attributes = Value::Object(sent);
-        if attributes.to_string().len() > LONGEST {
-            return Err(ApiError::invalid(format!("A person's attributes must not be longer than {LONGEST} bytes")));
+        if attributes.to_string().len() > MAX_ATTRIBUTES {
+            return Err(ApiError::invalid(format!(
+                "A person's attributes must not be longer than {MAX_ATTRIBUTES} bytes"
+            )));
         }
         Ok(Self { user_name, email, first_name, last_name, external_id, is_active, role, groups, attributes })
     }

@@ -73,8 +73,8 @@ impl AuthConfig {
             place(after) != place(self.config.get(**field))
         };
         let Some(field) = ADDRESSES.iter().find(is_moved) else { return Ok(()) };
-        let kept = self.config.keys().find(|name| self.is_secret(name) && !sent.contains_key(name.as_str()));
-        match kept {
+        let stored = self.config.keys().find(|name| self.is_secret(name) && !sent.contains_key(name.as_str()));
+        match stored {
             None => Ok(()),
             Some(name) => {
                 let message = format!("must be sent again, because `{field}` leads it to another host");

@@ -40,14 +40,14 @@ static DEPENDENTS: &[DependentTable] = &[
 ];
 
 #[derive(Deserialize)]
-struct Farewell {
+struct DeletionRequest {
     name: String,
     #[serde(default)]
     force_delete: bool,
 }
 
 pub async fn archive(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
-    let farewell: Farewell = call.body()?;
+    let deletion: DeletionRequest = call.body()?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let workspace = crud::held::<Workspace>(&mut action, &name, None).await?;
@@ -55,10 +55,10 @@ pub async fn archive(State(app): State<App>, call: Call, Path(name): Path<String
         return Err(ApiError::invalid("The default workspace cannot be deleted"));
     }
     let shown = super::naming::joined(workspace.icon.as_deref(), &workspace.name);
-    if ![&workspace.name, &shown].contains(&&farewell.name) {
+    if ![&workspace.name, &shown].contains(&&deletion.name) {
         return Err(ApiError::field("name", "must repeat the name of the workspace (not its slug), as a confirmation"));
     }
-    if !farewell.force_delete {
+    if !deletion.force_delete {
         refuse_while_in_use(&action, workspace.id).await?;
     }
     archive_dependents(&action, workspace.id).await?;

@@ -11,7 +11,7 @@ pub fn docs(base: &str) -> Vec<Doc> {
     let item = format!("{base}/{{workspaceId}}");
     let statuses = choices(&["active", "archived"]).says("Archived ones are for those who run the organisation.");
     let with_members = workspace("WorkspaceWithUsers").need("users", schema::list(members::docs::member()));
-    let farewell = schema::object("WorkspaceDeletion")
+    let deletion = schema::object("WorkspaceDeletion")
         .need("name", schema::any_text().eg("Marketing").says("The workspace's name, repeated."))
         .may("force_delete", schema::flag().says("Archive what is in it too."));
     let format = schema::any_text().eg("plain").says("`plain` leaves the icon out of the name.");
@@ -28,7 +28,7 @@ pub fn docs(base: &str) -> Vec<Doc> {
             .answer(with_members)
             .tagged(),
         Doc::update::<Workspace>(change()).answer(workspace("Workspace")),
-        Doc::remove(&item, "Archive a workspace and what is in it").body(farewell).conditional(),
+        Doc::remove(&item, "Archive a workspace and what is in it").body(deletion).conditional(),
     ];
     docs.into_iter().map(|doc| doc.moved(Workspace::PATH, base)).collect()
 }
@@ -57,7 +57,7 @@ fn change() -> Schema {
         let says =
             "Ids or slugs of guardrails of this workspace or of the organisation; they run after the organisation's.";
         schema::list(name)
-            .at_most(crate::resources::guardrails::named::MOST)
+            .at_most(crate::resources::guardrails::named::MAX_DEFAULTS)
             .or_null()
             .eg(serde_json::json!([]))
             .says(says)

@@ -87,9 +87,9 @@ async fn may_see_key(action: &Action<'_>, workspace: Uuid, user: Uuid) -> Result
 
 /// Everybody in a workspace, for the workspace itself.
 pub async fn load_members(db: &impl GenericClient, workspace: &Workspace) -> Result<Vec<Value>, ApiError> {
-    const MOST: i64 = 1000;
+    const MAX_MEMBERS: i64 = 1000;
     let filter = Filter::default().equals("workspace_id", workspace.id);
-    let found = TABLE.page(db, &filter, (MOST, 0)).await?;
+    let found = TABLE.page(db, &filter, (MAX_MEMBERS, 0)).await?;
     let settings = workspace.effective_security();
     found.rows.iter().map(|row| Ok(shown(row, &settings)?)).collect()
 }

@@ -46,7 +46,7 @@ fn metadata_with_which_nobody_could_sign_in_is_refused() {
         ("<EntityDescriptor/>".to_owned(), "EntityDescriptor"),
         ("no xml".to_owned(), "plain XML"),
         (format!("<!DOCTYPE a [<!ENTITY b 'c'>]>{}", metadata("")), "document type or entities"),
-        (" ".repeat(LARGEST + 1), "at most"),
+        (" ".repeat(MAX_SIZE + 1), "at most"),
     ] {
         let refused = IdentityProvider::parse(xml.as_bytes()).unwrap_err().0;
         assert!(refused.contains(words), "{refused}: {words}");

@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
 const BEARER: &str = "urn:oasis:names:tc:SAML:2.0:cm:bearer";
-const LONGEST_NAME: usize = 1024;
-const MOST_ATTRIBUTES: usize = 200;
-const MOST_VALUES: usize = 1000;
-const LONGEST_VALUE: usize = 2048;
+const MAX_NAME: usize = 1024;
+const MAX_ATTRIBUTES: usize = 200;
+const MAX_VALUES: usize = 1000;
+const MAX_VALUE: usize = 2048;
 
 /// The element was verified; what stands outside of it is not looked at.
 pub fn read(document: &Document, assertion: ElementId, expected: &Expected<'_>) -> Result<Statement, Unbelievable> {
@@ -21,7 +21,7 @@ pub fn read(document: &Document, assertion: ElementId, expected: &Expected<'_>) 
     if issuer != Some(expected.from.entity_id.as_str()) {
         return Err(Refused("The assertion is by another identity provider"));
     }
-    let assertion_id = document.attribute(assertion, "ID").filter(|id| (1..=LONGEST_NAME).contains(&id.len()));
+    let assertion_id = document.attribute(assertion, "ID").filter(|id| (1..=MAX_NAME).contains(&id.len()));
     let assertion_id = assertion_id.ok_or(Refused("The assertion has no id"))?.to_owned();
     let subject = only("Subject").ok_or(Refused("The assertion is about nobody"))?;
     let confirmed_until = confirmed(document, subject, expected)?;
@@ -29,7 +29,7 @@ pub fn read(document: &Document, assertion: ElementId, expected: &Expected<'_>) 
     let conditioned_until = conditions_hold(document, conditions, expected)?;
     let session = authenticated(document, assertion, expected)?;
     let name = document.only(subject, ASSERTION, "NameID").ok_or(Refused("The assertion does not name its subject"))?;
-    let text = document.text(name).filter(|text| (1..=LONGEST_NAME).contains(&text.len()));
+    let text = document.text(name).filter(|text| (1..=MAX_NAME).contains(&text.len()));
     Ok(Statement {
         assertion_id,
         // As long as it could be taken again, by the widest reading of both.
@@ -106,7 +106,7 @@ fn authenticated(
     let statements = document.children(assertion, ASSERTION, "AuthnStatement");
     let statement = statements.first().ok_or(Refused("The assertion does not say that anybody signed in"))?;
     in_time(None, time(document, *statement, "SessionNotOnOrAfter")?, expected.now)?;
-    let session = document.attribute(*statement, "SessionIndex").filter(|id| (1..=LONGEST_NAME).contains(&id.len()));
+    let session = document.attribute(*statement, "SessionIndex").filter(|id| (1..=MAX_NAME).contains(&id.len()));
     Ok(session.map(str::to_owned))
 }
 
@@ -134,7 +134,7 @@ fn attributes(document: &Document, assertion: ElementId) -> Result<BTreeMap<Stri
     for statement in document.children(assertion, ASSERTION, "AttributeStatement") {
         for attribute in document.children(statement, ASSERTION, "Attribute") {
             let name = document.attribute(attribute, "Name").unwrap_or_default();
-            if name.len() > LONGEST_NAME || (all.len() >= MOST_ATTRIBUTES && !all.contains_key(name)) {
+            if name.len() > MAX_NAME || (all.len() >= MAX_ATTRIBUTES && !all.contains_key(name)) {
                 return Err(TOO_MUCH);
             }
             let list = all.entry(name.to_owned()).or_default();
@@ -142,7 +142,7 @@ fn attributes(document: &Document, assertion: ElementId) -> Result<BTreeMap<Stri
                 // Values may be whole trees, which mean nothing here.
                 let Some(text) = document.text(value) else { continue };
                 values += 1;
-                if text.len() > LONGEST_VALUE || values > MOST_VALUES {
+                if text.len() > MAX_VALUE || values > MAX_VALUES {
                     return Err(TOO_MUCH);
                 }
                 list.push(text.to_owned());

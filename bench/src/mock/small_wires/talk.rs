@@ -14,14 +14,14 @@ use super::{data, joined, whole};
 pub fn read(question: &mut Question, call: &Call<'_>, body: &Value) {
     let chat = &body["chatRequest"];
     question.is_streaming = chat["isStream"] == true || call.path.ends_with("/generate_stream");
-    let mut said: Vec<String> = list(&chat["messages"]).map(|message| joined(&message["content"])).collect();
-    said.extend(list(&chat["chatHistory"]).filter_map(|entry| entry["message"].as_str().map(str::to_owned)));
-    said.extend(list(&body["conversation_history"]).filter_map(|entry| entry["text"].as_str().map(str::to_owned)));
-    said.extend(
+    let mut texts: Vec<String> = list(&chat["messages"]).map(|message| joined(&message["content"])).collect();
+    texts.extend(list(&chat["chatHistory"]).filter_map(|entry| entry["message"].as_str().map(str::to_owned)));
+    texts.extend(list(&body["conversation_history"]).filter_map(|entry| entry["text"].as_str().map(str::to_owned)));
+    texts.extend(
         [&chat["message"], &body["text_input"]].into_iter().filter_map(|text| text.as_str().map(str::to_owned)),
     );
-    question.reads(said.iter().map(String::as_str));
-    question.last_user = said.last().cloned().into_iter().collect();
+    question.reads(texts.iter().map(String::as_str));
+    question.last_user = texts.last().cloned().into_iter().collect();
     question.tools = list(&chat["tools"]).filter_map(|tool| Tool::read(tool, &["parameters"])).collect();
     question.choice = match chat["toolChoice"]["type"].as_str() {
         Some("REQUIRED") => Choice::Any,
@@ -33,8 +33,8 @@ pub fn read(question: &mut Question, call: &Call<'_>, body: &Value) {
 pub fn oracle(_: &Call<'_>, body: &Value, question: &Question, fault: &Fault) -> Payload {
     let reply = question.reply(fault);
     let calls = question.calls(fault);
-    let (prompt, said) = (question.prompt_tokens, reply.tokens());
-    let usage = json!({ "promptTokens": prompt, "completionTokens": said, "totalTokens": prompt + said });
+    let (prompt, completion) = (question.prompt_tokens, reply.tokens());
+    let usage = json!({ "promptTokens": prompt, "completionTokens": completion, "totalTokens": prompt + completion });
     let is_cohere = body["chatRequest"]["apiFormat"] == "COHERE";
     let content = |text: &str| json!([{ "type": "TEXT", "text": text }]);
     let called = |(index, call): (usize, &super::super::tools::ToolCall)| json!({ "type": "FUNCTION", "id": format!("call_{index}"), "name": call.name, "arguments": call.arguments.to_string() });
@@ -80,9 +80,9 @@ pub fn reka(_: &Call<'_>, _: &Value, question: &Question, fault: &Fault) -> Payl
 
 pub fn triton(_: &Call<'_>, _: &Value, question: &Question, fault: &Fault) -> Payload {
     let reply = question.reply(fault);
-    let said = |text: &str| json!({ "model_name": "ensemble", "model_version": "1", "text_output": text });
+    let chunk = |text: &str| json!({ "model_name": "ensemble", "model_version": "1", "text_output": text });
     if question.is_streaming {
-        return Payload::Events(reply.pieces().iter().map(|piece| data(&said(piece))).collect());
+        return Payload::Events(reply.pieces().iter().map(|piece| data(&chunk(piece))).collect());
     }
-    whole(&said(&reply.text))
+    whole(&chunk(&reply.text))
 }

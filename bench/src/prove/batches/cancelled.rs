@@ -39,10 +39,10 @@ pub async fn prove(report: &mut Report) -> anyhow::Result<()> {
     report.figure("rows asked a second later, and at all", format!("{soon} and {asked}"));
     report.promise("a cancelled batch begins no row more after a second", soon == asked);
     let counts = json!({ "total": ROWS, "completed": output, "failed": 0 });
-    let is_told = over.told["status"] == "cancelled" && over.told["request_counts"] == counts;
+    let is_reported = over.object["status"] == "cancelled" && over.object["request_counts"] == counts;
     let is_whole = output == asked && output + errors == ROWS as usize;
     report.figure("rows in its output and its error file", format!("{output} and {errors}"));
-    report.promise("what ran is in the output, and every other row is told", is_told && is_whole);
+    report.promise("what ran is in the output, and every other row is told", is_reported && is_whole);
     crew.stop(report)
 }
 

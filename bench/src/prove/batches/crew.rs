@@ -23,7 +23,7 @@ pub struct Crew {
 
 /// A batch that is over, and the lines of its files.
 pub struct EndedBatch {
-    pub told: Value,
+    pub object: Value,
     pub output: Vec<Value>,
     pub errors: Vec<Value>,
 }
@@ -53,10 +53,10 @@ impl Crew {
     }
 
     pub async fn until_over(&self, batch: &str, longest: Duration) -> anyhow::Result<EndedBatch> {
-        let told = until_over(&self.callers, batch, longest).await?;
-        let output = results(&self.callers[0], &told["output_file_id"]).await?;
-        let errors = results(&self.callers[0], &told["error_file_id"]).await?;
-        Ok(EndedBatch { told, output, errors })
+        let object = until_over(&self.callers, batch, longest).await?;
+        let output = results(&self.callers[0], &object["output_file_id"]).await?;
+        let errors = results(&self.callers[0], &object["error_file_id"]).await?;
+        Ok(EndedBatch { object, output, errors })
     }
 
     pub fn stop(self, report: &mut Report) -> anyhow::Result<()> {

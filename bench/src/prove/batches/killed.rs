@@ -47,7 +47,7 @@ fn fault(number: u32) -> Value {
 }
 
 fn check_output(rows: u32, over: &EndedBatch, report: &mut Report) {
-    let EndedBatch { told, output, errors } = over;
+    let EndedBatch { object, output, errors } = over;
     let is_own = |(at, line): (usize, &Value)| {
         let number = at + 1;
         let text = &line["response"]["body"]["choices"][0]["message"]["content"];
@@ -62,7 +62,7 @@ fn check_output(rows: u32, over: &EndedBatch, report: &mut Report) {
     let counts = json!({ "total": rows, "completed": rows, "failed": 0 });
     report.promise(
         "the batch is completed and its counts are right",
-        told["status"] == "completed" && told["request_counts"] == counts,
+        object["status"] == "completed" && object["request_counts"] == counts,
     );
 }
 

@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-const MOST_MEMORY: u64 = 150 << 20;
+const MAX_MEMORY: u64 = 150 << 20;
 const ROW_BYTES: u64 = 40_000;
 const PATIENCE: Duration = Duration::from_secs(1200);
 
@@ -52,7 +52,7 @@ pub async fn prove(bytes: u64, report: &mut Report) -> anyhow::Result<()> {
     );
     let peak = stack.proxy.peak_memory()?;
     report.figure("proxy memory at most", megabytes(peak));
-    report.promise(&format!("the proxy stays under {}", megabytes(MOST_MEMORY)), peak < MOST_MEMORY);
+    report.promise(&format!("the proxy stays under {}", megabytes(MAX_MEMORY)), peak < MAX_MEMORY);
     stack.stop(report)
 }
 

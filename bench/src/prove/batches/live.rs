@@ -17,7 +17,7 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const CONNECTIONS: usize = 32;
 const ROWS: u32 = 50_000;
 /// How much longer the slowest of a hundred calls may take than without a batch.
-const MOST_TIMES: f64 = 1.2;
+const MAX_TIMES: f64 = 1.2;
 
 pub async fn prove(report: &mut Report) -> anyhow::Result<()> {
     let shared = SharedSettings::new()?;
@@ -43,7 +43,7 @@ pub async fn prove(report: &mut Report) -> anyhow::Result<()> {
     let times = with.percentile(0.99).as_secs_f64() / without.percentile(0.99).as_secs_f64();
     report.figure("p99 against that without a batch", format!("{times:.2} ×"));
     report.promise("no live call failed", with.failures() + without.failures() == 0);
-    report.promise(&format!("p99 is at most {MOST_TIMES} × that without a batch"), times <= MOST_TIMES);
+    report.promise(&format!("p99 is at most {MAX_TIMES} × that without a batch"), times <= MAX_TIMES);
     stack.stop(report)
 }
 

@@ -213,8 +213,8 @@ impl Books {
         let counted: i64 = shop.stack.database().await?.query_one(COUNTED, &[&shop.policy]).await?.get(0);
         let counted = u64::try_from(counted).unwrap_or(0);
         report.figure("strict budget", format!("{billed} tokens billed, {counted} counted, {} allowed", shop.cap));
-        let is_kept = billed > 0 && billed <= counted && counted <= u64::from(shop.cap);
-        report.promise("a strict budget has all that is billed, and is never overspent", is_kept);
+        let holds = billed > 0 && billed <= counted && counted <= u64::from(shop.cap);
+        report.promise("a strict budget has all that is billed, and is never overspent", holds);
         Ok(())
     }
 }

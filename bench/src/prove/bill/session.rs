@@ -11,7 +11,7 @@ const CLOSE: u8 = 0x88;
 const MASK: [u8; 4] = [1, 2, 3, 4];
 const HANDSHAKE: &str = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
     sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-const LONGEST_HEAD: usize = 16 << 10;
+const MAX_HEAD: usize = 16 << 10;
 
 pub async fn respond(caller: &Caller, tag: &str) -> anyhow::Result<()> {
     let mut wire = TcpStream::connect(caller.address).await?;
@@ -20,7 +20,7 @@ pub async fn respond(caller: &Caller, tag: &str) -> anyhow::Result<()> {
     wire.write_all(&head).await?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
-        ensure!(answer.len() < LONGEST_HEAD, "an endless head");
+        ensure!(answer.len() < MAX_HEAD, "an endless head");
         answer.push(wire.read_u8().await?);
     }
     let answer = String::from_utf8_lossy(&answer).into_owned();

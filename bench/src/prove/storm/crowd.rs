@@ -81,7 +81,7 @@ fn home(number: usize) -> usize {
 
 async fn client(number: usize, parties: Arc<Vec<Party>>, mut stopped: watch::Receiver<bool>) {
     let body = call();
-    let (mut at, mut kept) = (home(number), None);
+    let (mut at, mut reused) = (home(number), None);
     let mut pause = PAUSE * number as u32 / CLIENTS as u32;
     loop {
         tokio::select! {
@@ -89,14 +89,14 @@ async fn client(number: usize, parties: Arc<Vec<Party>>, mut stopped: watch::Rec
             _ = stopped.wait_for(|stopped| *stopped) => return,
         }
         for party in parties.iter() {
-            let exchanged = tokio::time::timeout(PATIENCE, exchange(party, &body, &mut at, &mut kept)).await;
+            let exchanged = tokio::time::timeout(PATIENCE, exchange(party, &body, &mut at, &mut reused)).await;
             let count = match exchanged {
                 Ok(Some(StatusCode::OK)) => &party.met.passed,
                 Ok(Some(StatusCode::TOO_MANY_REQUESTS | StatusCode::PRECONDITION_FAILED)) => &party.met.refused,
                 Ok(Some(StatusCode::SERVICE_UNAVAILABLE)) => &party.met.unknown,
                 Ok(Some(_)) => &party.met.odd,
                 Ok(None) | Err(_) => {
-                    kept = None;
+                    reused = None;
                     &party.met.cut
                 }
             };
@@ -107,15 +107,15 @@ async fn client(number: usize, parties: Arc<Vec<Party>>, mut stopped: watch::Rec
 }
 
 /// The status of one call; none when no answer came.
-async fn exchange(party: &Party, body: &Value, at: &mut usize, kept: &mut Option<Connection>) -> Option<StatusCode> {
-    let mut connection = match kept.take().filter(Connection::is_open) {
+async fn exchange(party: &Party, body: &Value, at: &mut usize, reused: &mut Option<Connection>) -> Option<StatusCode> {
+    let mut connection = match reused.take().filter(Connection::is_open) {
         Some(connection) => connection,
         None => connect(party, at).await?,
     };
     let answer = connection.send(party.callers[*at].post_json("/v1/chat/completions", body)).await.ok()?;
     let status = answer.status();
     answer.into_body().collect().await.ok()?;
-    *kept = Some(connection);
+    *reused = Some(connection);
     Some(status)
 }
 

@@ -30,8 +30,15 @@ pub fn all() -> anyhow::Result<Vec<Release>> {
 
 fn read(line: &str, programs: PathBuf) -> anyhow::Result<Release> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [version, _commit, _migration, beside, kinds] = fields[..] else { anyhow::bail!("`{line}` is no release") };
+    let [version, _commit, _migration, side_by_side, kinds] = fields[..] else {
+        anyhow::bail!("`{line}` is no release")
+    };
     let folder = programs.join(version);
     ensure!(folder.join("gateway-proxy").exists(), "{version} is not built: make setup-upgrade");
-    Ok(Release { version: version.to_owned(), runs_on_newer_schema: beside == "yes", kinds: kinds.parse()?, folder })
+    Ok(Release {
+        version: version.to_owned(),
+        runs_on_newer_schema: side_by_side == "yes",
+        kinds: kinds.parse()?,
+        folder,
+    })
 }

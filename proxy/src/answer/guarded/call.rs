@@ -88,7 +88,7 @@ impl GuardedCall {
         &self,
         hooks: &[Arc<CompiledHook>],
         body: Arc<Value>,
-        said: Option<String>,
+        text: Option<String>,
         size: usize,
     ) -> SideJob {
         SideJob {
@@ -103,7 +103,7 @@ impl GuardedCall {
             body,
             metadata: Arc::new(self.metadata.clone()),
             headers: Arc::default(),
-            text: said.map(Arc::from),
+            text: text.map(Arc::from),
             // Hooks of answers run on successes alone.
             status: Some(200),
             // Services are told of the request, too.
@@ -129,7 +129,7 @@ impl GuardedCall {
 
     /// What hooks said, for the client.
     pub fn results(&self, output: Option<&SideResult>) -> String {
-        both_sides(&self.input.told(), output.map(SideResult::told).as_deref().unwrap_or(NONE))
+        both_sides(&self.input.to_json(), output.map(SideResult::to_json).as_deref().unwrap_or(NONE))
     }
 
     /// The same for the log, with what is still to be done. Nothing is written where nobody logs it.

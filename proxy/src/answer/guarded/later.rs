@@ -44,7 +44,7 @@ pub enum Answered {
     Nothing,
     Plain(Bytes),
     /// All that a stream said.
-    Said(String),
+    Text(String),
 }
 
 impl Answered {
@@ -52,7 +52,7 @@ impl Answered {
         match self {
             Self::Nothing => 0,
             Self::Plain(body) => body.len(),
-            Self::Said(text) => text.len(),
+            Self::Text(text) => text.len(),
         }
     }
 }
@@ -87,7 +87,7 @@ impl AsyncRun {
         let inputs = GuardInputs { hook: Hook::AfterRequest, headers: &headers, ..inputs };
         let after = match &self.answered {
             Answered::Nothing => Vec::new(),
-            Answered::Said(text) => {
+            Answered::Text(text) => {
                 let inputs = GuardInputs { text: Some(text), ..inputs };
                 run_side(&hooks.output, inputs, &Value::Null, &hooks.meters).logged_each()
             }
@@ -109,7 +109,7 @@ impl AsyncRun {
         let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged_each());
         let after = match &self.answered {
             Answered::Nothing => return Some(HookLists { before, after: Vec::new() }),
-            Answered::Said(text) => Some(self.job(Hook::AfterRequest, &request, Arc::default(), Some(text.as_str()))),
+            Answered::Text(text) => Some(self.job(Hook::AfterRequest, &request, Arc::default(), Some(text.as_str()))),
             Answered::Plain(body) => {
                 let body = body.clone();
                 let read = heavy(self.hooks.tenant, move || serde_json::from_slice::<Value>(&body).ok()).await;
@@ -124,7 +124,7 @@ impl AsyncRun {
     }
 
     /// The run of one side where others must be asked. Services are told of the request with its answer, too.
-    fn job(&self, hook: Hook, request: &Arc<Value>, body: Arc<Value>, said: Option<&str>) -> SideJob {
+    fn job(&self, hook: Hook, request: &Arc<Value>, body: Arc<Value>, text: Option<&str>) -> SideJob {
         let hooks = &*self.hooks;
         let (run, headers, status, more) = match hook {
             Hook::BeforeRequest => (&hooks.input, Arc::new(hooks.headers.clone()), None, 0),
@@ -139,7 +139,7 @@ impl AsyncRun {
             body,
             metadata: hooks.metadata.clone(),
             headers,
-            text: said.map(Arc::from),
+            text: text.map(Arc::from),
             status,
             size: hooks.body.len() + more,
             meters: hooks.meters.clone(),
@@ -159,7 +159,7 @@ impl LateWork for AsyncRun {
     fn skipped(&self) -> HookLists {
         let after = match self.answered {
             Answered::Nothing => Vec::new(),
-            Answered::Plain(_) | Answered::Said(_) => skipped(&self.hooks.output),
+            Answered::Plain(_) | Answered::Text(_) => skipped(&self.hooks.output),
         };
         HookLists { before: skipped(&self.hooks.input), after }
     }

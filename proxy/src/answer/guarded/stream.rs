@@ -40,8 +40,8 @@ impl GuardedStream {
     }
 
     /// All that it said so far.
-    pub fn said(&self) -> String {
-        self.held.said()
+    pub fn whole_text(&self) -> String {
+        self.held.whole_text()
     }
 
     /// One event more: what may go out with it, and what hooks said where it was the last.
@@ -110,7 +110,7 @@ impl GuardedStream {
         if !self.has_begun && !passed.is_empty() {
             self.has_begun = true;
             if !call.is_strict && call.input.tells() {
-                put_results(&mut out, call.shape, "before_request_hooks", &call.input.told());
+                put_results(&mut out, call.shape, "before_request_hooks", &call.input.to_json());
             }
         }
         match &mut self.rewriting {
@@ -124,7 +124,7 @@ impl GuardedStream {
         if let Some(side) = output.filter(|_| !self.is_over) {
             self.is_over = true;
             if !call.is_strict && side.tells() {
-                put_results(&mut out, call.shape, "after_request_hooks", &side.told());
+                put_results(&mut out, call.shape, "after_request_hooks", &side.to_json());
             }
         }
         Ok(out.freeze())

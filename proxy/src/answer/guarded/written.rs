@@ -3,14 +3,14 @@
 use super::GuardedCall;
 use crate::answer::steps::Unusable;
 use crate::guardrails::{Rewriting, SideResult, StreamShape};
-use crate::refusal::told_of_denial;
+use crate::refusal::strip_denial_details;
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use shared::guardrails::Shape;
 
 /// Bytes around what hooks said.
-const BESIDE: usize = 80;
+const ENVELOPE: usize = 80;
 
 /// An event whose texts are rewritten; what is no JSON passes behind what was held.
 pub(super) fn rewrite(
@@ -50,10 +50,10 @@ pub(super) fn put_event(out: &mut BytesMut, name: Option<&str>, event: &Value) {
 }
 
 /// One more event, of ours.
-pub(super) fn put_results(out: &mut BytesMut, shape: Shape, side: &str, told: &str) {
+pub(super) fn put_results(out: &mut BytesMut, shape: Shape, side: &str, results: &str) {
     let name = matches!(shape, Shape::Messages | Shape::Responses | Shape::Converse);
     let name = if name { "event: hook_results\n" } else { "" };
-    for part in [name, "data: {\"hook_results\":{\"", side, "\":", told, "}}\n\n"] {
+    for part in [name, "data: {\"hook_results\":{\"", side, "\":", results, "}}\n\n"] {
         out.extend_from_slice(part.as_bytes());
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn put_results(out: &mut BytesMut, shape: Shape, side: &str, told: &s
 pub fn results_event(call: &GuardedCall) -> Bytes {
     let mut out = BytesMut::new();
     if !call.is_strict && call.input.tells() {
-        put_results(&mut out, call.shape, "before_request_hooks", &call.input.told());
+        put_results(&mut out, call.shape, "before_request_hooks", &call.input.to_json());
     }
     out.freeze()
 }
@@ -73,8 +73,8 @@ pub fn with_results(body: Bytes, call: &GuardedCall, output: Option<&SideResult>
     let text = body.trim_ascii();
     let Some(inside) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else { return body };
     let comma: &[u8] = if inside.trim_ascii().is_empty() { b"" } else { b"," };
-    let said: usize = [Some(&call.input), output].into_iter().flatten().map(SideResult::size).sum();
-    let mut out = Vec::with_capacity(body.len() + said + BESIDE);
+    let size: usize = [Some(&call.input), output].into_iter().flatten().map(SideResult::size).sum();
+    let mut out = Vec::with_capacity(body.len() + size + ENVELOPE);
     for part in [b"{", inside, comma, b"\"hook_results\":{\"before_request_hooks\":["] {
         out.extend_from_slice(part);
     }
@@ -90,7 +90,7 @@ pub fn with_results(body: Bytes, call: &GuardedCall, output: Option<&SideResult>
 /// A denial that looks like an answer: it tells what a denial does.
 pub fn with_denial(body: Bytes, call: &GuardedCall, output: Option<&SideResult>) -> Bytes {
     let mut results: Value = serde_json::from_str(&call.results(output)).unwrap_or_default();
-    told_of_denial(&mut results);
+    strip_denial_details(&mut results);
     match serde_json::from_slice::<Value>(&body) {
         Ok(Value::Object(mut fields)) => {
             fields.insert("hook_results".into(), results);

@@ -33,7 +33,7 @@ fn options() -> AnswerOptions<'static> {
 
 fn keeper(cache: &Arc<Cache>, format: Option<WireFormat>) -> Keeper {
     let codec = format.and_then(codecs::by_format);
-    let kept = KeptAs {
+    let terms = StoreTerms {
         organisation: organisation(),
         key: key(),
         tags: Tags::default(),
@@ -41,7 +41,7 @@ fn keeper(cache: &Arc<Cache>, format: Option<WireFormat>) -> Keeper {
         form: AnswerForm { client: codec, provider: codec, options: options(), is_speech: false },
         asked: Bytes::new(),
     };
-    Keeper::new(cache.clone(), kept, None)
+    Keeper::new(cache.clone(), terms, None)
 }
 
 fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -50,7 +50,7 @@ fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
     pairs.iter().map(pair).collect()
 }
 
-async fn kept(cache: &Cache) -> Option<Arc<Entry>> {
+async fn terms(cache: &Cache) -> Option<Arc<Entry>> {
     match cache.find(organisation(), &key()).await {
         Found::Entry(entry) => Some(entry),
         Found::Absent | Found::Away => None,
@@ -73,7 +73,7 @@ async fn of_stream(format: WireFormat, events: &[String], is_over: bool) -> Opti
     if is_over {
         keeper.keep();
     }
-    kept(&cache).await
+    terms(&cache).await
 }
 
 #[tokio::test]
@@ -113,9 +113,9 @@ async fn in_every_format_what_is_kept_of_a_stream_says_what_the_plain_answer_sai
         let events: Vec<String> =
             String::from_utf8(events.to_vec()).unwrap().split_inclusive("\n\n").map(str::to_owned).collect();
         let entry = of_stream(format, &events, true).await.unwrap_or_else(|| panic!("{format:?}: {body}"));
-        let kept = codec.read_answer(&entry.body).unwrap();
+        let terms = codec.read_answer(&entry.body).unwrap();
         assert_eq!(
-            replay::tests::seen(&kept),
+            replay::tests::seen(&terms),
             replay::tests::seen(&original),
             "{format:?}: {}",
             String::from_utf8_lossy(&entry.body)
@@ -147,7 +147,7 @@ async fn of_plain(format: Option<WireFormat>, status: u16, more: &[(&'static str
         keeper.plain(&Bytes::copy_from_slice(body.as_bytes()));
         keeper.keep();
     }
-    kept(&cache).await.is_some()
+    terms(&cache).await.is_some()
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn what_it_used_is_kept_with_it_or_guessed() {
         keeper.plain(&Bytes::from_static(br#"{"choices":[{"message":{"content":"some words of an answer"}}]}"#));
         keeper.learns(&usage, Some("m-1"), None);
         keeper.keep();
-        let entry = kept(&cache).await.unwrap();
+        let entry = terms(&cache).await.unwrap();
         assert_eq!((&entry.usage, entry.model.as_deref()), (&usage, Some("m-1")));
         assert_eq!(entry.estimate.is_some(), estimate);
     }
@@ -206,12 +206,12 @@ async fn what_is_no_answer_of_a_model_is_not_kept_whatever_its_status() {
     ] {
         let cache = Arc::new(Cache::new(1 << 20));
         let mut keeper = keeper(&cache, format);
-        keeper.kept.form.is_speech = is_speech;
+        keeper.terms.form.is_speech = is_speech;
         if keeper.begins(200, &head(&[("content-type", kind)])) {
             keeper.plain(&Bytes::copy_from_slice(body.as_bytes()));
             keeper.keep();
         }
-        assert_eq!(kept(&cache).await.is_some(), is_kept, "{kind} {body}");
+        assert_eq!(terms(&cache).await.is_some(), is_kept, "{kind} {body}");
     }
 }
 
@@ -256,7 +256,7 @@ async fn what_finds_no_room_in_memory_or_is_too_long_is_not_kept() {
             }
             assert_eq!(memory.used() > 0, is_kept, "{kind} {limit}: what is not kept is given back at once");
             keeper.keep();
-            assert_eq!(kept(&cache).await.is_some(), is_kept, "{kind} {limit} {largest}");
+            assert_eq!(terms(&cache).await.is_some(), is_kept, "{kind} {limit} {largest}");
             assert_eq!(memory.used(), 0);
         }
     }

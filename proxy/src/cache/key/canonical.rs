@@ -2,10 +2,10 @@
 //! already in order, as most arrays and small objects are, is copied once.
 
 /// Nobody nests as deep; each level is a call.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// Sorting moves an object once for each object around it. A text that would be moved more often than this has no spelling.
-const MOST_MOVES: usize = 32;
+const MAX_MOVES: usize = 32;
 
 /// The text without these fields of the outermost object. None where it is nested too deep, or is not JSON.
 pub fn canonical(text: &[u8], without: &[&str]) -> Option<Vec<u8>> {
@@ -15,7 +15,7 @@ pub fn canonical(text: &[u8], without: &[&str]) -> Option<Vec<u8>> {
         out: Vec::with_capacity(text.len()),
         without,
         depth: 0,
-        may_move: text.len().saturating_mul(MOST_MOVES),
+        may_move: text.len().saturating_mul(MAX_MOVES),
         members: Vec::with_capacity(16),
         sorted: Vec::new(),
     };
@@ -72,7 +72,7 @@ impl Writer<'_> {
     }
 
     fn nested(&mut self, write: fn(&mut Self) -> Option<()>) -> Option<()> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         self.depth += 1;
@@ -230,8 +230,8 @@ mod tests {
             assert_eq!(text(written).as_deref(), expected, "{written}");
         }
         let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(text(&deep(DEEPEST)).is_some());
-        assert!(text(&deep(DEEPEST + 1)).is_none());
+        assert!(text(&deep(MAX_DEPTH)).is_some());
+        assert!(text(&deep(MAX_DEPTH + 1)).is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! whoever reads Redis learns how many answers a workspace keeps and how long they are.
 
 use crate::cache::entry::CacheKey;
-use crate::cache::remote::LARGEST;
+use crate::cache::remote::MAX_SIZE;
 use crate::snapshot::Snapshot;
 use shared::seal::{self, Sealer};
 use std::cell::RefCell;
@@ -74,6 +74,6 @@ fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
             Some(unpacker) => unpacker,
             none => none.insert(Decompressor::new().ok()?),
         };
-        unpacker.decompress(packed, LARGEST).ok()
+        unpacker.decompress(packed, MAX_SIZE).ok()
     })
 }

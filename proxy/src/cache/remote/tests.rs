@@ -95,11 +95,11 @@ async fn a_store_that_was_never_reached_is_away_and_what_is_too_long_is_not_queu
     let store = store("redis://127.0.0.1:1");
     assert_eq!(store.get(HOME, &key(7, 1)).await, Remote::Away);
     assert_eq!(store.meters.skipped.get(), 1);
-    store.put(HOME, key(7, 1), vec![0; LARGEST + 1], Duration::from_secs(60));
+    store.put(HOME, key(7, 1), vec![0; MAX_SIZE + 1], Duration::from_secs(60));
     assert_eq!((store.meters.too_large.get(), store.meters.dropped.get()), (1, 0));
     let whole = 32 << 20;
-    for _ in 0..=(whole / LARGEST) {
-        store.put(HOME, key(7, 1), vec![0; LARGEST], Duration::from_secs(60));
+    for _ in 0..=(whole / MAX_SIZE) {
+        store.put(HOME, key(7, 1), vec![0; MAX_SIZE], Duration::from_secs(60));
     }
     assert!(store.meters.dropped.get() >= 1, "the queue is bounded");
 }
@@ -115,13 +115,13 @@ async fn what_is_long_once_it_is_packed_is_not_stored_and_what_packs_well_is() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         seed.to_be_bytes()[0]
     })
-    .take(LARGEST_STORED + 1)
+    .take(MAX_STORED + 1)
     .collect();
     let write = |encoded| PendingWrite { organisation: HOME, key: key(7, 1), encoded, ttl: Duration::from_secs(60) };
     assert_eq!(store.stored(&write(noise.clone())), Some(Vec::new()));
     assert_eq!(store.meters.too_large.get(), 1);
     assert_eq!(store.stored(&write(Vec::new())), Some(Vec::new()), "nothing takes its place");
-    for entry in [vec![b'x'; LARGEST], noise[..LARGEST_STORED / 2].to_vec()] {
+    for entry in [vec![b'x'; MAX_SIZE], noise[..MAX_STORED / 2].to_vec()] {
         let stored = store.stored(&write(entry.clone())).unwrap();
         assert!(!stored.is_empty());
         assert_eq!(store.opened(HOME, key(7, 1), stored).await, Some(entry));

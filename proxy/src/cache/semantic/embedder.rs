@@ -12,7 +12,7 @@ pub use http::HttpEmbedder;
 pub use local::LocalEmbedder;
 
 /// More numbers than any model has.
-pub const MOST_DIMENSIONS: usize = 8192;
+pub const MAX_DIMENSIONS: usize = 8192;
 
 /// A text's vector, of length 1, and what asking for it was.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +89,7 @@ pub trait Embedder: Send + Sync {
 
 /// The vector at length 1; none of a vector that has no direction.
 pub fn normalised(mut values: Vec<f32>) -> Option<Vec<f32>> {
-    if values.is_empty() || values.len() > MOST_DIMENSIONS {
+    if values.is_empty() || values.len() > MAX_DIMENSIONS {
         return None;
     }
     let length = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
@@ -135,7 +135,7 @@ mod tests {
     fn a_vector_has_length_one_or_is_none() {
         assert_eq!(normalised(vec![3.0, 4.0]), Some(vec![0.6, 0.8]));
         for bad in
-            [vec![], vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], vec![1.0; MOST_DIMENSIONS + 1]]
+            [vec![], vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], vec![1.0; MAX_DIMENSIONS + 1]]
         {
             assert_eq!(normalised(bad), None);
         }

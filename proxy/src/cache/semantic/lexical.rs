@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokens::Token;
 
 /// What is longer is compared whole from here on, as if it were quoted.
-const MOST_WORDS: usize = 512;
+const MAX_WORDS: usize = 512;
 
 /// Raised whenever marks are made in another way: those of two ways must not be compared.
 const VERSION: u8 = 1;
@@ -69,7 +69,7 @@ impl LexicalMarks {
         let (rest, mut quotes) = spans::take(text);
         let tokens = tokens::read(&rest);
         let mut marks = Gathered::default();
-        let (near, far) = tokens.split_at(tokens.len().min(MOST_WORDS));
+        let (near, far) = tokens.split_at(tokens.len().min(MAX_WORDS));
         quotes.extend(far.iter().map(|token| token.raw.to_owned()));
         marks.gather(near, &mut quotes);
         Self {

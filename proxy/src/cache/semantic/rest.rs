@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 
-const MOST_FAILURES: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 const REST_MS: i64 = 10_000;
 
 #[derive(Default)]
@@ -26,10 +26,10 @@ impl Rest {
     /// True when a rest begins. The one request that is tried after it begins the next if it fails too.
     pub fn failed(&self, now_ms: i64) -> bool {
         let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
-        if failures < MOST_FAILURES || self.is_resting(now_ms) {
+        if failures < MAX_FAILURES || self.is_resting(now_ms) {
             return false;
         }
-        self.failures.store(MOST_FAILURES - 1, Relaxed);
+        self.failures.store(MAX_FAILURES - 1, Relaxed);
         self.until_ms.store(now_ms.saturating_add(REST_MS), Relaxed);
         true
     }
@@ -42,11 +42,11 @@ mod tests {
     #[test]
     fn failures_in_a_row_bring_a_rest_and_one_success_ends_the_row() {
         let rest = Rest::default();
-        for _ in 0..MOST_FAILURES - 1 {
+        for _ in 0..MAX_FAILURES - 1 {
             assert!(!rest.failed(0));
         }
         rest.worked();
-        for _ in 0..MOST_FAILURES - 1 {
+        for _ in 0..MAX_FAILURES - 1 {
             assert!(!rest.failed(0));
         }
         assert!(!rest.is_resting(0));

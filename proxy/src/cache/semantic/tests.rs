@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::VecDeque;
 
-type Told = Result<Vec<f32>, NotEmbedded>;
+type ProviderReply = Result<Vec<f32>, NotEmbedded>;
 
 /// Answers what it is told to, and hangs when it is told nothing.
-struct Scripted(Mutex<VecDeque<Told>>);
+struct Scripted(Mutex<VecDeque<ProviderReply>>);
 
 #[async_trait]
 impl Embedder for Scripted {
@@ -41,7 +41,7 @@ impl Embedder for Scripted {
     }
 }
 
-fn semantic(script: impl IntoIterator<Item = Told>, threshold: Option<f32>) -> Semantic {
+fn semantic(script: impl IntoIterator<Item = ProviderReply>, threshold: Option<f32>) -> Semantic {
     let embedder = Arc::new(Scripted(Mutex::new(script.into_iter().collect())));
     Semantic::new(embedder, Arc::new(MemoryIndex::new(1 << 20)), Duration::from_secs(20), threshold)
 }

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 /// Of all roles.
-const MOST_MESSAGES: usize = 4;
-const MOST_TOKENS: usize = 8191;
+const MAX_MESSAGES: usize = 4;
+const MAX_TOKENS: usize = 8191;
 /// For want of the model's own vocabulary.
 const CHARS_PER_TOKEN: usize = 4;
 
@@ -28,7 +28,7 @@ pub fn asked_text(route: AskedRoute, body: &Value) -> Option<String> {
         false => (plain, other + 1),
     });
     let tokens = plain.div_ceil(CHARS_PER_TOKEN) + other;
-    (!text.trim().is_empty() && tokens < MOST_TOKENS).then_some(text)
+    (!text.trim().is_empty() && tokens < MAX_TOKENS).then_some(text)
 }
 
 /// Whether a message only sets the scene, and so belongs to what must be equal.
@@ -38,7 +38,7 @@ pub(super) fn is_scene(message: &Value) -> bool {
 
 fn chat(body: &Value) -> Option<String> {
     let messages = body.get("messages")?.as_array()?;
-    if messages.len() > MOST_MESSAGES {
+    if messages.len() > MAX_MESSAGES {
         return None;
     }
     let (mut text, mut has_user) = (String::new(), false);

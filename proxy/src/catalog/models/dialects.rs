@@ -18,7 +18,7 @@ pub(crate) enum ListDialect {
 /// Pages of clients that do not say how long they should be, and the longest.
 const USUAL_PAGE: usize = 20;
 const GOOGLES_PAGE: usize = 50;
-const LONGEST_PAGE: usize = 1000;
+const MAX_PAGE: usize = 1000;
 
 impl ListDialect {
     /// Anthropic's clients send a version, Google's a path or a header of their own.
@@ -108,7 +108,7 @@ fn page_size(query: Option<&str>, name: &'static str, usual: usize) -> Result<us
     match parameter(query, name) {
         None => Ok(usual),
         Some(text) => match text.parse() {
-            Ok(size @ 1..=LONGEST_PAGE) => Ok(size),
+            Ok(size @ 1..=MAX_PAGE) => Ok(size),
             _ => Err(Refusal::invalid_query(name, "a whole number from 1 to 1000")),
         },
     }

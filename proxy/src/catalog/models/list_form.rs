@@ -71,9 +71,9 @@ pub struct ListPage {
 impl ListForm {
     /// None for what is no list of this form.
     pub fn read(&self, body: &[u8], provider: &str) -> Option<ListPage> {
-        let told: Value = serde_json::from_slice(body).ok()?;
-        let next = self.pages.as_ref().and_then(|pages| self.next(&told, pages));
-        let list = match told {
+        let reply: Value = serde_json::from_slice(body).ok()?;
+        let next = self.pages.as_ref().and_then(|pages| self.next(&reply, pages));
+        let list = match reply {
             Value::Array(list) => list,
             Value::Object(mut object) => match object.remove(self.list)? {
                 Value::Array(list) => list,
@@ -88,18 +88,18 @@ impl ListForm {
         Some(ListPage { models: models.collect(), next })
     }
 
-    fn next(&self, told: &Value, pages: &Pages) -> Option<String> {
-        let is_last = told.get("has_more") == Some(&Value::Bool(false));
-        let token = told.get(pages.token).and_then(Value::as_str);
+    fn next(&self, reply: &Value, pages: &Pages) -> Option<String> {
+        let is_last = reply.get("has_more") == Some(&Value::Bool(false));
+        let token = reply.get(pages.token).and_then(Value::as_str);
         token.filter(|token| !token.is_empty() && !is_last).map(str::to_owned)
     }
 
-    fn model(&self, told: Map<String, Value>, provider: &str) -> Option<Value> {
-        let named = told.get(self.id).or_else(|| told.get("id")).and_then(Value::as_str)?;
+    fn model(&self, reply: Map<String, Value>, provider: &str) -> Option<Value> {
+        let named = reply.get(self.id).or_else(|| reply.get("id")).and_then(Value::as_str)?;
         let (id, publisher) = self.plain(named);
-        let owner = told.get(self.owner).and_then(Value::as_str).map(str::to_owned);
+        let owner = reply.get(self.owner).and_then(Value::as_str).map(str::to_owned);
         let owner = owner.or(publisher).unwrap_or_else(|| provider.to_owned());
-        let created = created(&told);
+        let created = created(&reply);
         let mut model = Map::new();
         for (name, value) in [
             ("id", Value::from(id)),
@@ -109,7 +109,7 @@ impl ListForm {
         ] {
             model.insert(name.to_owned(), value);
         }
-        for (name, value) in told {
+        for (name, value) in reply {
             model.entry(name).or_insert(value);
         }
         Some(Value::Object(model))
@@ -155,7 +155,7 @@ mod tests {
     fn every_form_of_the_table_is_read() {
         let names: Vec<&str> = FORMS.iter().map(|form| form.name).collect();
         assert_eq!(names, MODEL_LIST_FORMS);
-        for (form, told, expected, next) in [
+        for (form, reply, expected, next) in [
             (
                 "openai",
                 json!({ "object": "list", "data": [{ "id": "m", "object": "model", "created": 7, "owned_by": "x", "more": 1 }] }),
@@ -237,7 +237,7 @@ mod tests {
                 None,
             ),
         ] {
-            let page = by_name(form).unwrap().read(told.to_string().as_bytes(), "acme").unwrap();
+            let page = by_name(form).unwrap().read(reply.to_string().as_bytes(), "acme").unwrap();
             assert_eq!((page.models, page.next.as_deref()), (vec![expected], next), "{form}");
         }
         for body in ["", "{}", "7", r#"{"error":{}}"#, r#"{"data":{}}"#] {

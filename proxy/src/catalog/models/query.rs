@@ -20,7 +20,7 @@ pub struct Query {
 
 const NAMES: [&str; 6] = ["ai_service", "limit", "offset", "order", "provider", "sort"];
 /// How many other names are looked at: guessing takes time.
-const MOST_OTHERS: usize = 8;
+const MAX_OTHERS: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ModelOrder {
@@ -60,7 +60,7 @@ impl Query {
                 }
                 other => {
                     others += 1;
-                    if let Some(meant) = (others <= MOST_OTHERS).then(|| nearest(other, NAMES)).flatten() {
+                    if let Some(meant) = (others <= MAX_OTHERS).then(|| nearest(other, NAMES)).flatten() {
                         read.slips.push(format!("{other}: is no parameter of this list: did you mean {meant}?"));
                     }
                 }

@@ -11,7 +11,7 @@ use http::{HeaderMap, header};
 use std::pin::pin;
 
 /// What a provider answered.
-pub struct Told {
+pub struct ProviderReply {
     pub status: u16,
     /// Of the whole, where a part was asked for.
     pub length: Option<u64>,
@@ -26,7 +26,7 @@ pub async fn ask(
     body: Bytes,
     longest: usize,
     share: &mut MemoryShare<'_>,
-) -> Result<Told, Refusal> {
+) -> Result<ProviderReply, Refusal> {
     let provider = &target.provider.name;
     let work = async {
         let upstream = dialer.connect(&target.origin, true).await;
@@ -42,7 +42,7 @@ pub async fn ask(
         let length = whole_length(&upstream.head().headers);
         let body = whole(&mut upstream, provider, longest, share).await?;
         upstream.release();
-        Ok(Told { status, length, body })
+        Ok(ProviderReply { status, length, body })
     };
     with_timeout(target.timeout, pin!(work)).await.unwrap_or_else(|_| Err(Refusal::timeout(target.timeout.as_millis())))
 }

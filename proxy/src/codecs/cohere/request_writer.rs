@@ -12,7 +12,7 @@ use crate::conversation::{
 use serde_json::Value;
 
 const FORMAT: WireFormat = WireFormat::Cohere;
-static NEVER_SAID: &[&str] = &[
+static UNSUPPORTED_SETTINGS: &[&str] = &[
     "n",
     "logit_bias",
     "top_logprobs",
@@ -274,7 +274,7 @@ fn write_settings(w: &mut JsonWriter<'_>, settings: &Settings, dropped: &mut Dro
         }
         w.close_object();
     }
-    dropped.note_settings(settings, NEVER_SAID);
+    dropped.note_settings(settings, UNSUPPORTED_SETTINGS);
     if settings.is_streaming {
         w.bool_field("stream", true);
     }

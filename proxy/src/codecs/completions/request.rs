@@ -8,7 +8,7 @@ use crate::conversation::{Extra, Part, Request, Role, Settings, Turn, WireFormat
 use serde_json::Value;
 
 const FORMAT: WireFormat = WireFormat::Completions;
-static NEVER_SAID: &[&str] = &[
+static UNSUPPORTED_SETTINGS: &[&str] = &[
     "top_k",
     "metadata",
     "service_tier",
@@ -81,7 +81,7 @@ pub(super) fn write(request: &Request, options: &RequestOptions<'_>, out: &mut V
     w.string_field("prompt", &texts.join("\n\n"));
     write_settings(w, &request.settings, options);
     dropped.note_if(request.response_format.is_some(), "response_format");
-    dropped.note_settings(&request.settings, NEVER_SAID);
+    dropped.note_settings(&request.settings, UNSUPPORTED_SETTINGS);
     w.fields(request.extra.fields_for(FORMAT));
     dropped.note_if(request.has_cache_control(), "cache_control");
     dropped.note_extra(request, FORMAT)?;

@@ -10,7 +10,7 @@ use crate::conversation::{Effort, Part, Request, ResponseFormat, Role, Settings,
 use serde_json::{Map, Value};
 
 const FORMAT: WireFormat = WireFormat::Converse;
-static NEVER_SAID: &[&str] = &[
+static UNSUPPORTED_SETTINGS: &[&str] = &[
     "n",
     "presence_penalty",
     "frequency_penalty",
@@ -29,7 +29,7 @@ static FROM_CHAT: &[(&str, &str)] = &[
     ("performance_config", "performanceConfig"),
     ("additional_model_response_field_paths", "additionalModelResponseFieldPaths"),
 ];
-static KEPT_OF_CHAT: &[&str] = &[
+static CHAT_EXTRAS: &[&str] = &[
     "guardrail_config",
     "performance_config",
     "additional_model_response_field_paths",
@@ -70,8 +70,8 @@ pub(super) fn write(request: &Request, options: &RequestOptions<'_>, out: &mut V
         }
     }
     w.fields(request.extra.fields_for(FORMAT).filter(|(name, _)| *name != "additionalModelRequestFields"));
-    dropped.note_settings(&request.settings, NEVER_SAID);
-    dropped.note_extra_but(request, FORMAT, KEPT_OF_CHAT)?;
+    dropped.note_settings(&request.settings, UNSUPPORTED_SETTINGS);
+    dropped.note_extra_but(request, FORMAT, CHAT_EXTRAS)?;
     w.close_object();
     Ok(dropped)
 }

@@ -9,7 +9,8 @@ use crate::conversation::{Part, Request, ResponseFormat, Role, Settings, WireFor
 use serde_json::{Map, Value};
 
 const FORMAT: WireFormat = WireFormat::Gemini;
-static NEVER_SAID: &[&str] = &["logit_bias", "user", "metadata", "service_tier", "parallel_tool_calls", "audio"];
+static UNSUPPORTED_SETTINGS: &[&str] =
+    &["logit_bias", "user", "metadata", "service_tier", "parallel_tool_calls", "audio"];
 /// What callers of chat may write in snake case (contract 7.4).
 static FROM_CHAT: &[&str] = &["image_config", "cached_content"];
 
@@ -81,7 +82,7 @@ fn write_config(w: &mut JsonWriter<'_>, request: &Request, options: &RequestOpti
     let settings = &request.settings;
     let empty = Map::new();
     let own = request.extra.get(FORMAT, "generationConfig").and_then(Value::as_object).unwrap_or(&empty);
-    dropped.note_settings(settings, NEVER_SAID);
+    dropped.note_settings(settings, UNSUPPORTED_SETTINGS);
     w.object_field("generationConfig");
     let numbers = [
         ("temperature", settings.temperature.map(|value| value.clamp(0.0, 2.0))),

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 /// Of one file of a client.
-const MOST_ROWS: usize = 50_000;
+const MAX_ROWS: usize = 50_000;
 /// Of one that a provider wrote.
-pub const MOST_LINES: usize = 200_000;
+pub const MAX_LINES: usize = 200_000;
 /// One row is read whole, and takes many times its length.
-pub const LONGEST_LINE: usize = 4 << 20;
+pub const MAX_LINE_BYTES: usize = 4 << 20;
 
 /// A client's row: what it is called by, and its body.
 pub struct BatchRow {
@@ -25,12 +25,12 @@ pub fn each_row(file: &[u8]) -> impl Iterator<Item = Result<BatchRow, CodecError
     let lines = file.split(|byte| *byte == b'\n').enumerate();
     let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
     lines.enumerate().map(|(row, (number, line))| {
-        if row >= MOST_ROWS {
-            return Err(CodecError::TooMany { field: "file".into(), most: MOST_ROWS });
+        if row >= MAX_ROWS {
+            return Err(CodecError::TooMany { field: "file".into(), most: MAX_ROWS });
         }
         let wrong = |problem: &str| CodecError::field("file", format!("is wrong in line {}: {problem}", number + 1));
-        if line.len() > LONGEST_LINE {
-            return Err(wrong(&format!("it is longer than {LONGEST_LINE} bytes")));
+        if line.len() > MAX_LINE_BYTES {
+            return Err(wrong(&format!("it is longer than {MAX_LINE_BYTES} bytes")));
         }
         let row: Map<String, Value> = serde_json::from_slice(line).map_err(|error| wrong(&error.to_string()))?;
         from_json(row).ok_or_else(|| wrong("a row has a `custom_id` and a `body`"))
@@ -59,7 +59,7 @@ pub fn translated(
 }
 
 /// A provider's answer to one row as a chat.
-pub fn answered(custom_id: &str, told: &Value, codec: &dyn Codec, provider: &str, now: u64) -> Value {
+pub fn answered(custom_id: &str, reply: &Value, codec: &dyn Codec, provider: &str, now: u64) -> Value {
     let options = AnswerOptions {
         is_strict: true,
         id: custom_id.into(),
@@ -70,7 +70,7 @@ pub fn answered(custom_id: &str, told: &Value, codec: &dyn Codec, provider: &str
         request: None,
     };
     let mut out = Vec::new();
-    let body = codec.read_answer(told.to_string().as_bytes()).ok().and_then(|answer| {
+    let body = codec.read_answer(reply.to_string().as_bytes()).ok().and_then(|answer| {
         ChatCodec.write_answer(&answer, &options, &mut out);
         serde_json::from_slice::<Value>(&out).ok()
     });
@@ -94,17 +94,17 @@ fn row_id(custom_id: &str) -> String {
 pub fn rewritten(file: &[u8], mut row: impl FnMut(usize, &Value) -> Value) -> Bytes {
     let mut out = Vec::with_capacity(file.len());
     for (number, line) in file.split(|byte| *byte == b'\n').enumerate() {
-        let line = match number < MOST_LINES {
-            true if line.len() > LONGEST_LINE => left_out(number, "the line is too long"),
+        let line = match number < MAX_LINES {
+            true if line.len() > MAX_LINE_BYTES => left_out(number, "the line is too long"),
             true => match serde_json::from_slice::<Value>(line) {
-                Ok(told @ Value::Object(_)) => row(number, &told),
+                Ok(reply @ Value::Object(_)) => row(number, &reply),
                 _ => continue,
             },
             false => left_out(number, "the file has too many lines, and ends here"),
         };
         out.extend_from_slice(line.to_string().as_bytes());
         out.push(b'\n');
-        if number >= MOST_LINES {
+        if number >= MAX_LINES {
             break;
         }
     }

@@ -27,28 +27,28 @@ impl JobCodec for BedrockBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Output && step == 1 {
-            return Ok(JobAnswer::Bytes("application/jsonl", rewritten(&told.body, |_, row| output(row, asked))));
+            return Ok(JobAnswer::Bytes("application/jsonl", rewritten(&reply.body, |_, row| output(row, asked))));
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(match (asked.verb, step) {
             // Only its name is told of a new job, and nothing of a stopped one.
             (JobVerb::Create, 0) => {
                 let arn =
-                    text(&told, "/jobArn").ok_or_else(|| CodecError::field("jobArn", "is missing in the answer"))?;
+                    text(&reply, "/jobArn").ok_or_else(|| CodecError::field("jobArn", "is missing in the answer"))?;
                 JobAnswer::Ask(JobCall::get(format!("{}/{}", asked.place, escaped(&arn))))
             }
             (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
-            (JobVerb::Output, _) => match output_place(&told, asked) {
+            (JobVerb::Output, _) => match output_place(&reply, asked) {
                 Ok(place) => JobAnswer::Ask(JobCall::get(place).of_files()),
                 Err(why) => JobAnswer::Refused(why.to_owned()),
             },
             (JobVerb::List, _) => {
-                let jobs = entries(&told, "invocationJobSummaries").into_iter().map(|one| batch(one, asked)).collect();
-                JobAnswer::Json(list(jobs, text(&told, "/nextToken").as_deref()))
+                let jobs = entries(&reply, "invocationJobSummaries").into_iter().map(|one| batch(one, asked)).collect();
+                JobAnswer::Json(list(jobs, text(&reply, "/nextToken").as_deref()))
             }
-            _ => JobAnswer::Json(batch(&told, asked)),
+            _ => JobAnswer::Json(batch(&reply, asked)),
         })
     }
 
@@ -56,8 +56,8 @@ impl JobCodec for BedrockBatches {
         bedrock_row(row, model)
     }
 
-    fn output_row(&self, asked: &AskedJob, _: usize, told: &Value) -> Value {
-        output(told, asked)
+    fn output_row(&self, asked: &AskedJob, _: usize, reply: &Value) -> Value {
+        output(reply, asked)
     }
 }
 
@@ -88,13 +88,13 @@ fn invocation_job(asked: &AskedJob) -> Result<Value, CodecError> {
 }
 
 /// Where answers are written: as said, else beside what is read.
-fn output_folder(said: Option<String>, input: &str, asked: &AskedJob) -> Result<String, CodecError> {
-    let beside = || format!("{}/output/", input.rsplit_once('/').map_or(input, |(folder, _)| folder));
-    own_folder("output_data_config", said.unwrap_or_else(beside), "s3://", asked)
+fn output_folder(named: Option<String>, input: &str, asked: &AskedJob) -> Result<String, CodecError> {
+    let default_folder = || format!("{}/output/", input.rsplit_once('/').map_or(input, |(folder, _)| folder));
+    own_folder("output_data_config", named.unwrap_or_else(default_folder), "s3://", asked)
 }
 
-fn batch(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["status"].as_str().unwrap_or_default() {
+fn batch(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["status"].as_str().unwrap_or_default() {
         "InProgress" => "in_progress",
         "Completed" | "PartiallyCompleted" => "completed",
         "Failed" => "failed",
@@ -103,19 +103,19 @@ fn batch(told: &Value, asked: &AskedJob) -> Value {
         "Expired" => "expired",
         _ => "validating",
     };
-    let of = |name: &str| count(told, &format!("/{name}"));
+    let of = |name: &str| count(reply, &format!("/{name}"));
     let batch = Batch {
-        id: escaped(&text(told, "/jobArn").unwrap_or_default()),
+        id: escaped(&text(reply, "/jobArn").unwrap_or_default()),
         status,
-        model: text(told, "/modelId"),
-        input_file: text(told, "/inputDataConfig/s3InputDataConfig/s3Uri").map(|url| file_id(&url)),
-        output_file: output_url(told).filter(|_| status == "completed").map(|url| file_id(&url)),
-        created: time(told, "submitTime"),
-        started: time(told, "submitTime"),
-        ended: time(told, "endTime"),
-        expires: time(told, "jobExpirationTime"),
+        model: text(reply, "/modelId"),
+        input_file: text(reply, "/inputDataConfig/s3InputDataConfig/s3Uri").map(|url| file_id(&url)),
+        output_file: output_url(reply).filter(|_| status == "completed").map(|url| file_id(&url)),
+        created: time(reply, "submitTime"),
+        started: time(reply, "submitTime"),
+        ended: time(reply, "endTime"),
+        expires: time(reply, "jobExpirationTime"),
         counts: (of("successRecordCount"), of("errorRecordCount"), of("totalRecordCount")),
-        error: text(told, "/message"),
+        error: text(reply, "/message"),
         metadata: asked.body.get("metadata").cloned().unwrap_or_default(),
         ..Batch::default()
     };
@@ -123,16 +123,17 @@ fn batch(told: &Value, asked: &AskedJob) -> Value {
 }
 
 /// `<folder>/<job>/<file>.out`.
-fn output_url(told: &Value) -> Option<String> {
-    let folder = text(told, "/outputDataConfig/s3OutputDataConfig/s3Uri")?;
-    let input = text(told, "/inputDataConfig/s3InputDataConfig/s3Uri")?;
-    let job = text(told, "/jobArn")?;
+fn output_url(reply: &Value) -> Option<String> {
+    let folder = text(reply, "/outputDataConfig/s3OutputDataConfig/s3Uri")?;
+    let input = text(reply, "/inputDataConfig/s3InputDataConfig/s3Uri")?;
+    let job = text(reply, "/jobArn")?;
     let (job, file) = (job.rsplit('/').next()?, input.rsplit('/').next()?);
     Some(format!("{}/{job}/{file}.out", folder.trim_end_matches('/')))
 }
 
-fn output_place(told: &Value, asked: &AskedJob) -> Result<String, &'static str> {
-    let url = output_url(told).filter(|_| matches!(told["status"].as_str(), Some("Completed" | "PartiallyCompleted")));
+fn output_place(reply: &Value, asked: &AskedJob) -> Result<String, &'static str> {
+    let url =
+        output_url(reply).filter(|_| matches!(reply["status"].as_str(), Some("Completed" | "PartiallyCompleted")));
     let url = url.ok_or("the batch has no output yet")?;
     let bucket = asked.placed("bucket").filter(|bucket| !bucket.is_empty());
     let key = bucket.and_then(|bucket| url.strip_prefix("s3://")?.strip_prefix(bucket)?.strip_prefix('/'));
@@ -143,14 +144,14 @@ fn output_place(told: &Value, asked: &AskedJob) -> Result<String, &'static str> 
 
 fn output(row: &Value, asked: &AskedJob) -> Value {
     let id = row["recordId"].as_str().unwrap_or_default();
-    let told = &row["modelOutput"];
-    match told.is_object() {
-        true if told["type"] == "message" => answered(id, told, &MessagesCodec, &asked.provider, asked.now),
-        true => answered(id, told, &ConverseCodec, &asked.provider, asked.now),
+    let reply = &row["modelOutput"];
+    match reply.is_object() {
+        true if reply["type"] == "message" => answered(id, reply, &MessagesCodec, &asked.provider, asked.now),
+        true => answered(id, reply, &ConverseCodec, &asked.provider, asked.now),
         false => {
-            let said = |name: &str| text(&row["error"], name);
+            let error_text = |name: &str| text(&row["error"], name);
             let code = row["error"]["errorCode"].to_string();
-            failed(id, code.trim_matches('"'), &said("/errorMessage").unwrap_or_else(|| "no answer".to_owned()))
+            failed(id, code.trim_matches('"'), &error_text("/errorMessage").unwrap_or_else(|| "no answer".to_owned()))
         }
     }
 }
@@ -173,20 +174,20 @@ impl JobCodec for BedrockTuning {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
-        let told = told.json()?;
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
+        let reply = reply.json()?;
         Ok(match (asked.verb, step) {
             (JobVerb::Create, 0) => {
                 let arn =
-                    text(&told, "/jobArn").ok_or_else(|| CodecError::field("jobArn", "is missing in the answer"))?;
+                    text(&reply, "/jobArn").ok_or_else(|| CodecError::field("jobArn", "is missing in the answer"))?;
                 JobAnswer::Ask(JobCall::get(format!("{}/{}", asked.place, escaped(&arn))))
             }
             (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
             (JobVerb::List, _) => {
-                let jobs = entries(&told, "modelCustomizationJobSummaries").into_iter().map(|one| tuned(one, asked));
-                JobAnswer::Json(list(jobs.collect(), text(&told, "/nextToken").as_deref()))
+                let jobs = entries(&reply, "modelCustomizationJobSummaries").into_iter().map(|one| tuned(one, asked));
+                JobAnswer::Json(list(jobs.collect(), text(&reply, "/nextToken").as_deref()))
             }
-            _ => JobAnswer::Json(tuned(&told, asked)),
+            _ => JobAnswer::Json(tuned(&reply, asked)),
         })
     }
 }
@@ -200,11 +201,11 @@ fn customisation_job(asked: &AskedJob) -> Result<Value, CodecError> {
     let output = output_folder(output, &training, asked)?;
     let name = asked.text("suffix").map_or_else(|| format!("model-{}", asked.request_id), str::to_owned);
     let mut parameters = Map::new();
-    let told = asked.body.get("hyperparameters");
+    let sent = asked.body.get("hyperparameters");
     for (name, theirs) in
         [("n_epochs", "epochCount"), ("batch_size", "batchSize"), ("learning_rate_multiplier", "learningRate")]
     {
-        let value = told.and_then(|told| told.get(name)).filter(|value| *value != "auto" && !value.is_null());
+        let value = sent.and_then(|sent| sent.get(name)).filter(|value| *value != "auto" && !value.is_null());
         // Here every one of them is a text.
         let written = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         put(&mut parameters, theirs, written.map(Value::from));
@@ -222,25 +223,25 @@ fn customisation_job(asked: &AskedJob) -> Result<Value, CodecError> {
     Ok(body)
 }
 
-fn tuned(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["status"].as_str().unwrap_or_default() {
+fn tuned(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["status"].as_str().unwrap_or_default() {
         "Completed" => "succeeded",
         "Failed" => "failed",
         "Stopping" | "Stopped" => "cancelled",
         _ => "running",
     };
-    let file = |pointer: &str| text(told, pointer).map(|url| file_id(&url));
+    let file = |pointer: &str| text(reply, pointer).map(|url| file_id(&url));
     let job = TuningJob {
-        id: escaped(&text(told, "/jobArn").unwrap_or_default()),
+        id: escaped(&text(reply, "/jobArn").unwrap_or_default()),
         status,
-        model: text(told, "/baseModelArn"),
-        tuned: text(told, "/outputModelArn").or_else(|| text(told, "/customModelArn")),
-        created: time(told, "creationTime"),
-        finished: time(told, "endTime"),
+        model: text(reply, "/baseModelArn"),
+        tuned: text(reply, "/outputModelArn").or_else(|| text(reply, "/customModelArn")),
+        created: time(reply, "creationTime"),
+        finished: time(reply, "endTime"),
         training_file: file("/trainingDataConfig/s3Uri"),
         validation_file: file("/validationDataConfig/validators/0/s3Uri"),
-        hyperparameters: told.get("hyperParameters").cloned(),
-        error: text(told, "/failureMessage"),
+        hyperparameters: reply.get("hyperParameters").cloned(),
+        error: text(reply, "/failureMessage"),
     };
     job.json(&asked.provider)
 }

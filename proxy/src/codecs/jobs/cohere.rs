@@ -1,6 +1,6 @@
 //! Cohere: files are datasets, batches are jobs that embed one.
 
-use super::objects::{Batch, KeptFile, deleted, entries, list, put, text, time};
+use super::objects::{Batch, ProviderFile, deleted, entries, list, put, text, time};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use bytes::Bytes;
@@ -25,22 +25,22 @@ impl JobCodec for CohereBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         if (asked.verb, step) == (JobVerb::Cancel, 0) {
             return Ok(JobAnswer::Ask(JobCall::get(asked.own_place())));
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(match (asked.verb, step) {
             (JobVerb::Create, 0) => {
                 let id =
-                    text(&told, "/job_id").ok_or_else(|| CodecError::field("job_id", "is missing in the answer"))?;
+                    text(&reply, "/job_id").ok_or_else(|| CodecError::field("job_id", "is missing in the answer"))?;
                 JobAnswer::Ask(JobCall::get(format!("{}/{}", asked.place, escaped(&id))))
             }
             (JobVerb::List, _) => {
-                let jobs = entries(&told, "embed_jobs").into_iter().map(|one| batch(one, asked)).collect();
+                let jobs = entries(&reply, "embed_jobs").into_iter().map(|one| batch(one, asked)).collect();
                 JobAnswer::Json(list(jobs, None))
             }
-            _ => JobAnswer::Json(batch(&told, asked)),
+            _ => JobAnswer::Json(batch(&reply, asked)),
         })
     }
 }
@@ -59,8 +59,8 @@ fn embed_job(asked: &AskedJob) -> Result<Value, CodecError> {
     Ok(body.into())
 }
 
-fn batch(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["status"].as_str().unwrap_or_default() {
+fn batch(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["status"].as_str().unwrap_or_default() {
         "complete" => "completed",
         "cancelling" => "cancelling",
         "cancelled" => "cancelled",
@@ -68,14 +68,14 @@ fn batch(told: &Value, asked: &AskedJob) -> Value {
         _ => "in_progress",
     };
     let batch = Batch {
-        id: text(told, "/job_id").unwrap_or_default(),
+        id: text(reply, "/job_id").unwrap_or_default(),
         status,
         endpoint: Some("/v1/embeddings".to_owned()),
-        model: text(told, "/model"),
-        input_file: text(told, "/input_dataset_id"),
-        output_file: text(told, "/output_dataset_id"),
-        created: time(told, "created_at"),
-        started: time(told, "created_at"),
+        model: text(reply, "/model"),
+        input_file: text(reply, "/input_dataset_id"),
+        output_file: text(reply, "/output_dataset_id"),
+        created: time(reply, "created_at"),
+        started: time(reply, "created_at"),
         metadata: asked.body.get("metadata").cloned().unwrap_or_default(),
         ..Batch::default()
     };
@@ -100,21 +100,21 @@ impl JobCodec for CohereFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Delete {
             return Ok(JobAnswer::Json(deleted(&asked.id)));
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(match (asked.verb, step) {
             (JobVerb::Create, 0) => {
-                let id = text(&told, "/id").ok_or_else(|| CodecError::field("id", "is missing in the answer"))?;
+                let id = text(&reply, "/id").ok_or_else(|| CodecError::field("id", "is missing in the answer"))?;
                 JobAnswer::Ask(JobCall::get(format!("{}/{}", asked.place, escaped(&id))))
             }
             (JobVerb::List, _) => {
-                let files = entries(&told, "datasets").into_iter().map(|one| file(one, asked)).collect();
+                let files = entries(&reply, "datasets").into_iter().map(|one| file(one, asked)).collect();
                 JobAnswer::Json(list(files, None))
             }
-            _ => JobAnswer::Json(file(&told["dataset"], asked)),
+            _ => JobAnswer::Json(file(&reply["dataset"], asked)),
         })
     }
 }
@@ -147,22 +147,22 @@ pub(super) fn form(place: String, field: &str, name: &str, bytes: &Bytes, bounda
     }
 }
 
-fn file(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["validation_status"].as_str() {
+fn file(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["validation_status"].as_str() {
         Some("failed") => "error",
         Some("validated") => "processed",
         _ => "uploaded",
     };
-    let purpose = match told["dataset_type"].as_str() {
+    let purpose = match reply["dataset_type"].as_str() {
         Some(kind) if kind.contains("finetune") => "fine-tune",
         Some("embed-result") => "batch_output",
         _ => "batch",
     };
-    let file = KeptFile {
-        id: text(told, "/id").unwrap_or_default(),
-        name: text(told, "/name").unwrap_or_default(),
+    let file = ProviderFile {
+        id: text(reply, "/id").unwrap_or_default(),
+        name: text(reply, "/name").unwrap_or_default(),
         bytes: 0,
-        created: time(told, "created_at"),
+        created: time(reply, "created_at"),
         purpose: purpose.to_owned(),
         status,
     };

@@ -1,7 +1,7 @@
 //! Fireworks: files are datasets, which are made first and filled then; fine-tuning is `supervisedFineTuningJobs`.
 
 use super::cohere::form;
-use super::objects::{KeptFile, TuningJob, deleted, entries, list, put, text, time};
+use super::objects::{ProviderFile, TuningJob, deleted, entries, list, put, text, time};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use http::Method;
@@ -30,7 +30,7 @@ impl JobCodec for FireworksFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         let made = || format!("{}/{}", asked.place, escaped(&dataset_id(asked)));
         match (asked.verb, step, &asked.file) {
             (JobVerb::Create, 0, Some(file)) => {
@@ -41,13 +41,13 @@ impl JobCodec for FireworksFiles {
             (JobVerb::Delete, ..) => return Ok(JobAnswer::Json(deleted(&asked.id))),
             _ => {}
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(JobAnswer::Json(match asked.verb {
             JobVerb::List => {
-                let files = entries(&told, "datasets").into_iter().map(|one| file(one, asked)).collect();
-                list(files, text(&told, "/nextPageToken").as_deref())
+                let files = entries(&reply, "datasets").into_iter().map(|one| file(one, asked)).collect();
+                list(files, text(&reply, "/nextPageToken").as_deref())
             }
-            _ => file(&told, asked),
+            _ => file(&reply, asked),
         }))
     }
 }
@@ -57,20 +57,20 @@ fn dataset_id(asked: &AskedJob) -> String {
     format!("file-{}", asked.request_id.to_ascii_lowercase())
 }
 
-fn last_segment(told: &Value, pointer: &str) -> Option<String> {
-    let name = text(told, pointer)?;
+fn last_segment(reply: &Value, pointer: &str) -> Option<String> {
+    let name = text(reply, pointer)?;
     name.rsplit('/').next().map(str::to_owned)
 }
 
-fn file(told: &Value, asked: &AskedJob) -> Value {
-    let id = last_segment(told, "/name").unwrap_or_default();
-    let file = KeptFile {
-        name: text(told, "/displayName").unwrap_or_else(|| id.clone()),
+fn file(reply: &Value, asked: &AskedJob) -> Value {
+    let id = last_segment(reply, "/name").unwrap_or_default();
+    let file = ProviderFile {
+        name: text(reply, "/displayName").unwrap_or_else(|| id.clone()),
         id,
         bytes: 0,
-        created: time(told, "createTime"),
+        created: time(reply, "createTime"),
         purpose: "fine-tune".to_owned(),
-        status: if told["state"] == "READY" { "processed" } else { "uploaded" },
+        status: if reply["state"] == "READY" { "processed" } else { "uploaded" },
     };
     file.json(&asked.provider)
 }
@@ -93,18 +93,18 @@ impl JobCodec for FireworksTuning {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         if (asked.verb, step) == (JobVerb::Cancel, 0) {
             return Ok(JobAnswer::Ask(JobCall::get(asked.own_place())));
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(JobAnswer::Json(match asked.verb {
             JobVerb::List => {
                 let jobs =
-                    entries(&told, "supervisedFineTuningJobs").into_iter().map(|one| tuned(one, asked)).collect();
-                list(jobs, text(&told, "/nextPageToken").as_deref())
+                    entries(&reply, "supervisedFineTuningJobs").into_iter().map(|one| tuned(one, asked)).collect();
+                list(jobs, text(&reply, "/nextPageToken").as_deref())
             }
-            _ => tuned(&told, asked),
+            _ => tuned(&reply, asked),
         }))
     }
 }
@@ -120,16 +120,16 @@ fn tuning_job(asked: &AskedJob) -> Result<Value, CodecError> {
     body.insert("dataset".into(), dataset(asked.need("training_file")?).into());
     put(&mut body, "evaluationDataset", asked.text("validation_file").map(|file| dataset(file).into()));
     put(&mut body, "displayName", asked.text("suffix").map(Into::into));
-    let told = asked.body.get("hyperparameters");
+    let sent = asked.body.get("hyperparameters");
     for (name, theirs) in [("n_epochs", "epochs"), ("learning_rate", "learningRate"), ("lora_rank", "loraRank")] {
-        let value = told.and_then(|told| told.get(name)).filter(|value| *value != "auto");
+        let value = sent.and_then(|sent| sent.get(name)).filter(|value| *value != "auto");
         put(&mut body, theirs, value.cloned());
     }
     Ok(body.into())
 }
 
-fn tuned(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
+fn tuned(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
         "COMPLETED" | "EARLY_STOPPED" => "succeeded",
         "FAILED" | "EXPIRED" => "failed",
         "CANCELLED" | "DELETING" => "cancelled",
@@ -139,16 +139,16 @@ fn tuned(told: &Value, asked: &AskedJob) -> Value {
     };
     let finished = matches!(status, "succeeded" | "failed" | "cancelled");
     let job = TuningJob {
-        id: last_segment(told, "/name").unwrap_or_default(),
+        id: last_segment(reply, "/name").unwrap_or_default(),
         status,
-        model: text(told, "/baseModel"),
-        tuned: text(told, "/outputModel"),
-        created: time(told, "createTime"),
-        finished: time(told, "completedTime").filter(|_| finished),
-        training_file: last_segment(told, "/dataset"),
-        validation_file: last_segment(told, "/evaluationDataset"),
-        hyperparameters: Some(json!({ "n_epochs": told["epochs"], "learning_rate": told["learningRate"] })),
-        error: text(told, "/status/message").filter(|_| status == "failed"),
+        model: text(reply, "/baseModel"),
+        tuned: text(reply, "/outputModel"),
+        created: time(reply, "createTime"),
+        finished: time(reply, "completedTime").filter(|_| finished),
+        training_file: last_segment(reply, "/dataset"),
+        validation_file: last_segment(reply, "/evaluationDataset"),
+        hyperparameters: Some(json!({ "n_epochs": reply["epochs"], "learning_rate": reply["learningRate"] })),
+        error: text(reply, "/status/message").filter(|_| status == "failed"),
     };
     job.json(&asked.provider)
 }

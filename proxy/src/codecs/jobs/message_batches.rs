@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(super) struct MessageBatches;
 
-const MOST: usize = 100_000;
+const MAX_ROWS: usize = 100_000;
 /// Of a row's id. One that is no such id would fail the whole batch.
-const LONGEST_ID: usize = 64;
+const MAX_ID: usize = 64;
 
 impl JobCodec for MessageBatches {
     fn name(&self) -> &'static str {
@@ -33,25 +33,25 @@ impl JobCodec for MessageBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, _: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Output {
-            let rows = rewritten(&told.body, |_, row| output(row, asked));
+            let rows = rewritten(&reply.body, |_, row| output(row, asked));
             return Ok(JobAnswer::Bytes("application/jsonl", rows));
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(JobAnswer::Json(match asked.verb {
             JobVerb::List => {
-                let batches = entries(&told, "data").into_iter().map(|one| batch(one, asked)).collect();
-                let next = text(&told, "/last_id").filter(|_| told["has_more"] == true);
+                let batches = entries(&reply, "data").into_iter().map(|one| batch(one, asked)).collect();
+                let next = text(&reply, "/last_id").filter(|_| reply["has_more"] == true);
                 list(batches, next.as_deref())
             }
-            _ => batch(&told, asked),
+            _ => batch(&reply, asked),
         }))
     }
 
     fn input_row(&self, row: &BatchRow, model: &str) -> Result<Value, CodecError> {
         if !is_id(&row.custom_id) {
-            let problem = format!("may have {LONGEST_ID} letters, digits, `_` and `-` at this provider");
+            let problem = format!("may have {MAX_ID} letters, digits, `_` and `-` at this provider");
             return Err(CodecError::field("custom_id", problem));
         }
         message_row(row, Some(model))
@@ -65,8 +65,8 @@ impl JobCodec for MessageBatches {
         0
     }
 
-    fn output_row(&self, asked: &AskedJob, _: usize, told: &Value) -> Value {
-        output(told, asked)
+    fn output_row(&self, asked: &AskedJob, _: usize, reply: &Value) -> Value {
+        output(reply, asked)
     }
 }
 
@@ -75,8 +75,8 @@ fn requests(asked: &AskedJob) -> Result<Vec<Value>, CodecError> {
         let problem = "is required here, a list of rows: this provider's batches take no `input_file_id`";
         return Err(CodecError::field("requests", problem));
     };
-    if rows.len() > MOST {
-        return Err(CodecError::TooMany { field: "requests".into(), most: MOST });
+    if rows.len() > MAX_ROWS {
+        return Err(CodecError::TooMany { field: "requests".into(), most: MAX_ROWS });
     }
     let written = rows.iter().enumerate().map(|(number, row)| {
         let wrong = || CodecError::field(format!("requests[{number}]"), "needs a `custom_id` and `body` or `params`");
@@ -91,7 +91,7 @@ fn requests(asked: &AskedJob) -> Result<Vec<Value>, CodecError> {
 
 fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(fits)
+    (1..=MAX_ID).contains(&text.len()) && text.bytes().all(fits)
 }
 
 fn message_row(row: &BatchRow, model: Option<&str>) -> Result<Value, CodecError> {
@@ -101,10 +101,10 @@ fn message_row(row: &BatchRow, model: Option<&str>) -> Result<Value, CodecError>
     Ok(json!({ "custom_id": row.custom_id, "params": params }))
 }
 
-fn batch(told: &Value, asked: &AskedJob) -> Value {
-    let of = |name: &str| count(told, &["/request_counts/", name].concat());
+fn batch(reply: &Value, asked: &AskedJob) -> Value {
+    let of = |name: &str| count(reply, &["/request_counts/", name].concat());
     let (succeeded, errored, cancelled, expired) = (of("succeeded"), of("errored"), of("canceled"), of("expired"));
-    let status = match told["processing_status"].as_str() {
+    let status = match reply["processing_status"].as_str() {
         Some("canceling") => "cancelling",
         Some("ended") if succeeded + errored == 0 && cancelled > 0 => "cancelled",
         Some("ended") if succeeded + errored == 0 && expired > 0 => "expired",
@@ -113,13 +113,13 @@ fn batch(told: &Value, asked: &AskedJob) -> Value {
     };
     let failed = errored + cancelled + expired;
     let batch = Batch {
-        id: text(told, "/id").unwrap_or_default(),
+        id: text(reply, "/id").unwrap_or_default(),
         status,
-        created: time(told, "created_at"),
-        started: time(told, "created_at"),
-        ended: time(told, "ended_at"),
-        cancelling: time(told, "cancel_initiated_at"),
-        expires: time(told, "expires_at"),
+        created: time(reply, "created_at"),
+        started: time(reply, "created_at"),
+        ended: time(reply, "ended_at"),
+        cancelling: time(reply, "cancel_initiated_at"),
+        expires: time(reply, "expires_at"),
         counts: (succeeded, failed, succeeded + failed + of("processing")),
         metadata: asked.body.get("metadata").cloned().unwrap_or_default(),
         ..Batch::default()
@@ -135,8 +135,8 @@ fn output(row: &Value, asked: &AskedJob) -> Value {
         Some("expired") => failed(id, "batch_expired", "the batch expired before this row was asked"),
         _ => {
             let error = row.pointer("/result/error/error").or_else(|| row.pointer("/result/error"));
-            let said = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or("error");
-            failed(id, said("type"), said("message"))
+            let error_text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or("error");
+            failed(id, error_text("type"), error_text("message"))
         }
     }
 }

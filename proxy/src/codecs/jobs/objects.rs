@@ -75,7 +75,7 @@ impl TuningJob {
 
 /// The same of a file.
 #[derive(Debug, Default)]
-pub struct KeptFile {
+pub struct ProviderFile {
     pub id: String,
     pub name: String,
     pub bytes: u64,
@@ -84,7 +84,7 @@ pub struct KeptFile {
     pub status: &'static str,
 }
 
-impl KeptFile {
+impl ProviderFile {
     pub fn json(self, provider: &str) -> Value {
         let status = if self.status.is_empty() { "processed" } else { self.status };
         json!({
@@ -106,21 +106,21 @@ pub fn list(data: Vec<Value>, next: Option<&str>) -> Value {
 }
 
 /// A time as seconds; providers write texts.
-pub fn time(told: &Value, name: &str) -> Option<i64> {
-    match told.get(name)? {
+pub fn time(reply: &Value, name: &str) -> Option<i64> {
+    match reply.get(name)? {
         Value::String(text) => text.parse::<DateTime<Utc>>().ok().map(|at| at.timestamp()),
         Value::Number(seconds) => seconds.as_f64().map(|seconds| seconds as i64),
         _ => None,
     }
 }
 
-pub fn text(told: &Value, pointer: &str) -> Option<String> {
-    told.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+pub fn text(reply: &Value, pointer: &str) -> Option<String> {
+    reply.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// A number that may be written as a text.
-pub fn count(told: &Value, pointer: &str) -> u64 {
-    match told.pointer(pointer) {
+pub fn count(reply: &Value, pointer: &str) -> u64 {
+    match reply.pointer(pointer) {
         Some(Value::String(text)) => text.parse().unwrap_or(0),
         Some(number) => number.as_u64().unwrap_or(0),
         None => 0,
@@ -128,8 +128,8 @@ pub fn count(told: &Value, pointer: &str) -> u64 {
 }
 
 /// The entries of a list that are objects.
-pub fn entries<'v>(told: &'v Value, name: &str) -> Vec<&'v Value> {
-    let list = told.get(name).and_then(Value::as_array);
+pub fn entries<'v>(reply: &'v Value, name: &str) -> Vec<&'v Value> {
+    let list = reply.get(name).and_then(Value::as_array);
     list.into_iter().flatten().filter(|one| one.is_object()).collect()
 }
 

@@ -24,8 +24,8 @@ impl JobCodec for OpenAiBatches {
         })
     }
 
-    fn read(&self, _: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
-        told.json().map(JobAnswer::Json)
+    fn read(&self, _: &AskedJob, _: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
+        reply.json().map(JobAnswer::Json)
     }
 }
 

@@ -3,7 +3,7 @@
 //! are rewritten on their way in: the model that they are for must be known then.
 
 use super::batch_rows::{BatchRow, each_row, translated};
-use super::objects::{KeptFile, count, deleted, entries, list, text, time};
+use super::objects::{ProviderFile, count, deleted, entries, list, text, time};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped, unescaped};
 use crate::codecs::converse::ConverseCodec;
 use crate::codecs::gemini::GeminiCodec;
@@ -88,14 +88,14 @@ fn in_words(
     Ok(body)
 }
 
-fn kept(asked: &AskedJob, url: &str, bytes: u64, created: Option<i64>) -> Value {
-    let file = KeptFile {
+fn stored_file(asked: &AskedJob, url: &str, bytes: u64, created: Option<i64>) -> Value {
+    let file = ProviderFile {
         id: file_id(url),
         name: url.rsplit('/').next().unwrap_or_default().to_owned(),
         bytes,
         created,
         purpose: asked.text("purpose").unwrap_or("batch").to_owned(),
-        ..KeptFile::default()
+        ..ProviderFile::default()
     };
     file.json(&asked.provider)
 }
@@ -139,16 +139,16 @@ impl JobCodec for BedrockFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, _: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         let url = Self::url(asked);
         Ok(match asked.verb {
-            JobVerb::Content => JobAnswer::Bytes("application/octet-stream", told.body.clone()),
+            JobVerb::Content => JobAnswer::Bytes("application/octet-stream", reply.body.clone()),
             JobVerb::Delete => JobAnswer::Json(deleted(&file_id(&url))),
             JobVerb::Create => {
                 let bytes = asked.file.as_ref().map_or(0, |file| file.bytes.len() as u64);
-                JobAnswer::Json(kept(asked, &url, bytes, i64::try_from(asked.now).ok()))
+                JobAnswer::Json(stored_file(asked, &url, bytes, i64::try_from(asked.now).ok()))
             }
-            _ => JobAnswer::Json(kept(asked, &url, told.length.unwrap_or(0), None)),
+            _ => JobAnswer::Json(stored_file(asked, &url, reply.length.unwrap_or(0), None)),
         })
     }
 }
@@ -199,24 +199,24 @@ impl JobCodec for VertexFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, _: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         match asked.verb {
-            JobVerb::Content => return Ok(JobAnswer::Bytes("application/octet-stream", told.body.clone())),
+            JobVerb::Content => return Ok(JobAnswer::Bytes("application/octet-stream", reply.body.clone())),
             JobVerb::Delete => return Ok(JobAnswer::Json(deleted(&file_id(&asked.id)))),
             _ => {}
         }
-        let told = told.json()?;
-        let one = |told: &Value| {
-            let part = |name: &str| text(told, name).unwrap_or_default();
+        let reply = reply.json()?;
+        let one = |reply: &Value| {
+            let part = |name: &str| text(reply, name).unwrap_or_default();
             let url = format!("gs://{}/{}", part("/bucket"), part("/name"));
-            kept(asked, &url, count(told, "/size"), time(told, "timeCreated"))
+            stored_file(asked, &url, count(reply, "/size"), time(reply, "timeCreated"))
         };
         Ok(JobAnswer::Json(match asked.verb {
             JobVerb::List => {
-                let files = entries(&told, "items").into_iter().map(one).collect();
-                list(files, text(&told, "/nextPageToken").as_deref())
+                let files = entries(&reply, "items").into_iter().map(one).collect();
+                list(files, text(&reply, "/nextPageToken").as_deref())
             }
-            _ => one(&told),
+            _ => one(&reply),
         }))
     }
 }

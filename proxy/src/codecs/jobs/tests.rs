@@ -369,7 +369,7 @@ fn jobs_read_and_write_in_the_accounts_bucket_alone() {
 
 #[test]
 fn a_row_that_is_too_long_is_refused_on_its_way_in_and_named_on_its_way_out() {
-    let long = json!({ "custom_id": "1", "body": { "model": "m", "user": "x".repeat(LONGEST_LINE) } }).to_string();
+    let long = json!({ "custom_id": "1", "body": { "model": "m", "user": "x".repeat(MAX_LINE_BYTES) } }).to_string();
     let mut upload = asked(JobVerb::Create, "", &json!({ "purpose": "batch" }));
     upload.file = Some(UploadedFile { name: "f".into(), bytes: Bytes::from(long.clone()) });
     assert!(codec("bedrock_files").ask(&upload).unwrap_err().to_string().contains("line 1"));

@@ -27,18 +27,18 @@ impl JobCodec for VertexBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Output && step == 1 {
             return Ok(JobAnswer::Bytes(
                 "application/jsonl",
-                rewritten(&told.body, |number, row| output(number, row, asked)),
+                rewritten(&reply.body, |number, row| output(number, row, asked)),
             ));
         }
-        let told = told.json()?;
+        let reply = reply.json()?;
         Ok(match (asked.verb, step) {
             // Nothing is told of a job that was just cancelled.
             (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
-            (JobVerb::Output, _) => match text(&told, "/outputInfo/gcsOutputDirectory") {
+            (JobVerb::Output, _) => match text(&reply, "/outputInfo/gcsOutputDirectory") {
                 Some(folder) => match object_place(&format!("{folder}/predictions.jsonl"), asked) {
                     Ok(place) => JobAnswer::Ask(JobCall::get(format!("{place}?alt=media")).of_files()),
                     Err(error) => JobAnswer::Refused(error.to_string()),
@@ -46,10 +46,10 @@ impl JobCodec for VertexBatches {
                 None => JobAnswer::Refused("the batch has no output yet".to_owned()),
             },
             (JobVerb::List, _) => {
-                let jobs = entries(&told, "batchPredictionJobs").into_iter().map(|one| batch(one, asked)).collect();
-                JobAnswer::Json(list(jobs, text(&told, "/nextPageToken").as_deref()))
+                let jobs = entries(&reply, "batchPredictionJobs").into_iter().map(|one| batch(one, asked)).collect();
+                JobAnswer::Json(list(jobs, text(&reply, "/nextPageToken").as_deref()))
             }
-            _ => JobAnswer::Json(batch(&told, asked)),
+            _ => JobAnswer::Json(batch(&reply, asked)),
         })
     }
 
@@ -57,8 +57,8 @@ impl JobCodec for VertexBatches {
         vertex_row(row, model)
     }
 
-    fn output_row(&self, asked: &AskedJob, number: usize, told: &Value) -> Value {
-        output(number, told, asked)
+    fn output_row(&self, asked: &AskedJob, number: usize, reply: &Value) -> Value {
+        output(number, reply, asked)
     }
 }
 
@@ -86,9 +86,9 @@ fn prediction_job(asked: &AskedJob) -> Result<Value, CodecError> {
 
 /// Metadata, as far as Vertex takes it.
 fn labels(asked: &AskedJob) -> Map<String, Value> {
-    const LONGEST: usize = 63;
+    const MAX_LABEL: usize = 63;
     let fits = |text: &str| {
-        text.len() <= LONGEST && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+        text.len() <= MAX_LABEL && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
     };
     let is_name = |text: &str| fits(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
     let pairs = asked.body.get("metadata").and_then(Value::as_object).into_iter().flatten();
@@ -107,8 +107,8 @@ fn publisher_model(model: &str) -> String {
     format!("publishers/{publisher}/models/{name}")
 }
 
-fn batch(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
+fn batch(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
         "CANCELLING" => "cancelling",
         "CANCELLED" => "cancelled",
         "EXPIRED" => "expired",
@@ -117,41 +117,41 @@ fn batch(told: &Value, asked: &AskedJob) -> Value {
         "RUNNING" | "UPDATING" => "in_progress",
         _ => "validating",
     };
-    let of = |name: &str| count(told, &["/completionStats/", name].concat());
+    let of = |name: &str| count(reply, &["/completionStats/", name].concat());
     let (completed, failed) = (of("successfulCount"), of("failedCount"));
-    let output = text(told, "/outputInfo/gcsOutputDirectory");
+    let output = text(reply, "/outputInfo/gcsOutputDirectory");
     let batch = Batch {
-        id: last_segment(told),
+        id: last_segment(reply),
         status,
-        model: text(told, "/model"),
-        input_file: text(told, "/inputConfig/gcsSource/uris/0").map(|url| file_id(&url)),
+        model: text(reply, "/model"),
+        input_file: text(reply, "/inputConfig/gcsSource/uris/0").map(|url| file_id(&url)),
         output_file: output.map(|folder| file_id(&format!("{folder}/predictions.jsonl"))),
-        created: time(told, "createTime"),
-        started: time(told, "startTime"),
-        ended: time(told, "endTime"),
+        created: time(reply, "createTime"),
+        started: time(reply, "startTime"),
+        ended: time(reply, "endTime"),
         counts: (completed, failed, completed + failed + of("incompleteCount")),
-        error: text(told, "/error/message"),
-        metadata: told.get("labels").cloned().unwrap_or_default(),
+        error: text(reply, "/error/message"),
+        metadata: reply.get("labels").cloned().unwrap_or_default(),
         ..Batch::default()
     };
     batch.json(&asked.provider)
 }
 
 /// Of `projects/p/locations/l/jobs/1`.
-fn last_segment(told: &Value) -> String {
-    let name = text(told, "/name").unwrap_or_default();
+fn last_segment(reply: &Value) -> String {
+    let name = text(reply, "/name").unwrap_or_default();
     name.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 fn output(number: usize, row: &Value, asked: &AskedJob) -> Value {
     let named = ["requestId", "custom_id", "key"].into_iter().find_map(|name| row[name].as_str());
     let id = named.map_or_else(|| format!("request-{}", number + 1), str::to_owned);
-    let told = &row["response"];
-    match (row["status"].as_str(), told.is_object()) {
+    let reply = &row["response"];
+    match (row["status"].as_str(), reply.is_object()) {
         (Some(problem), _) if !problem.is_empty() => failed(&id, "provider_error", problem),
         (_, false) => failed(&id, "provider_error", "the provider gave no answer"),
-        (_, true) if told["type"] == "message" => answered(&id, told, &MessagesCodec, &asked.provider, asked.now),
-        (_, true) => answered(&id, told, &GeminiCodec, &asked.provider, asked.now),
+        (_, true) if reply["type"] == "message" => answered(&id, reply, &MessagesCodec, &asked.provider, asked.now),
+        (_, true) => answered(&id, reply, &GeminiCodec, &asked.provider, asked.now),
     }
 }
 
@@ -173,15 +173,15 @@ impl JobCodec for VertexTuning {
         })
     }
 
-    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
-        let told = told.json()?;
+    fn read(&self, asked: &AskedJob, step: usize, reply: &JobReply) -> Result<JobAnswer, CodecError> {
+        let reply = reply.json()?;
         Ok(match (asked.verb, step) {
             (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
             (JobVerb::List, _) => {
-                let jobs = entries(&told, "tuningJobs").into_iter().map(|one| tuned(one, asked)).collect();
-                JobAnswer::Json(list(jobs, text(&told, "/nextPageToken").as_deref()))
+                let jobs = entries(&reply, "tuningJobs").into_iter().map(|one| tuned(one, asked)).collect();
+                JobAnswer::Json(list(jobs, text(&reply, "/nextPageToken").as_deref()))
             }
-            _ => JobAnswer::Json(tuned(&told, asked)),
+            _ => JobAnswer::Json(tuned(&reply, asked)),
         })
     }
 }
@@ -193,7 +193,7 @@ fn tuning_job(asked: &AskedJob) -> Result<Value, CodecError> {
     let validation = asked.text("validation_file").map(|file| own("validation_file", file)).transpose()?;
     put(&mut spec, "validationDatasetUri", validation.map(Value::from));
     let of_method = asked.body.get("method").and_then(|method| method.pointer("/supervised/hyperparameters"));
-    let told = asked.body.get("hyperparameters").or(of_method);
+    let sent = asked.body.get("hyperparameters").or(of_method);
     let known = [
         ("n_epochs", "epochCount"),
         ("learning_rate_multiplier", "learningRateMultiplier"),
@@ -201,7 +201,7 @@ fn tuning_job(asked: &AskedJob) -> Result<Value, CodecError> {
     ];
     let mut parameters = Map::new();
     for (name, theirs) in known {
-        let value = told.and_then(|told| told.get(name)).filter(|value| *value != "auto");
+        let value = sent.and_then(|sent| sent.get(name)).filter(|value| *value != "auto");
         put(&mut parameters, theirs, value.cloned());
     }
     if !parameters.is_empty() {
@@ -214,32 +214,32 @@ fn tuning_job(asked: &AskedJob) -> Result<Value, CodecError> {
     Ok(body.into())
 }
 
-fn tuned(told: &Value, asked: &AskedJob) -> Value {
-    let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
+fn tuned(reply: &Value, asked: &AskedJob) -> Value {
+    let status = match reply["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
         "CANCELLED" | "CANCELLING" | "EXPIRED" => "cancelled",
         "FAILED" => "failed",
         "SUCCEEDED" => "succeeded",
         "RUNNING" | "UPDATING" => "running",
         _ => "queued",
     };
-    let file = |pointer: &str| text(told, pointer).map(|url| file_id(&url));
-    let parameters = told.pointer("/supervisedTuningSpec/hyperParameters").map(
-        |told| json!({ "n_epochs": told["epochCount"], "learning_rate_multiplier": told["learningRateMultiplier"] }),
+    let file = |pointer: &str| text(reply, pointer).map(|url| file_id(&url));
+    let parameters = reply.pointer("/supervisedTuningSpec/hyperParameters").map(
+        |parameters| json!({ "n_epochs": parameters["epochCount"], "learning_rate_multiplier": parameters["learningRateMultiplier"] }),
     );
     let job = TuningJob {
-        id: last_segment(told),
+        id: last_segment(reply),
         status,
-        model: text(told, "/baseModel"),
+        model: text(reply, "/baseModel"),
         // Its endpoint is what requests ask.
-        tuned: text(told, "/tunedModel/endpoint")
-            .or_else(|| text(told, "/tunedModel/model"))
+        tuned: text(reply, "/tunedModel/endpoint")
+            .or_else(|| text(reply, "/tunedModel/model"))
             .map(|name| endpoint(&name)),
-        created: time(told, "createTime"),
-        finished: time(told, "endTime"),
+        created: time(reply, "createTime"),
+        finished: time(reply, "endTime"),
         training_file: file("/supervisedTuningSpec/trainingDatasetUri"),
         validation_file: file("/supervisedTuningSpec/validationDatasetUri"),
         hyperparameters: parameters,
-        error: text(told, "/error/message"),
+        error: text(reply, "/error/message"),
     };
     job.json(&asked.provider)
 }

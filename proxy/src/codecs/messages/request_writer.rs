@@ -12,7 +12,7 @@ const FORMAT: WireFormat = WireFormat::Messages;
 /// Anthropic has no mode for "any JSON object"; this is the mode.
 pub(in crate::codecs) const JSON_INSTRUCTION: &str = "Answer with one JSON object and nothing else.";
 /// Contract 7.3, last row.
-static NEVER_SAID: &[&str] = &[
+static UNSUPPORTED_SETTINGS: &[&str] = &[
     "n",
     "presence_penalty",
     "frequency_penalty",
@@ -135,7 +135,7 @@ fn write_settings(w: &mut JsonWriter<'_>, request: &Request, options: &RequestOp
         Some(_) => dropped.note("service_tier"),
     }
     write_output_config(w, request, is_adaptive);
-    dropped.note_settings(settings, NEVER_SAID);
+    dropped.note_settings(settings, UNSUPPORTED_SETTINGS);
     if settings.is_streaming {
         w.bool_field("stream", true);
     }
@@ -149,7 +149,7 @@ pub(in crate::codecs) fn thinking_budget(settings: &Settings, dropped: &mut Drop
     }
     let budget = reasoning::anthropic_budget(reasoning.effort?)?;
     match settings.max_tokens {
-        Some(most) if most <= reasoning::LEAST_BUDGET => {
+        Some(most) if most <= reasoning::MIN_BUDGET => {
             dropped.note("reasoning_effort");
             None
         }

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 pub(super) fn read(map: Map<String, Value>) -> Usage {
     let mut fields = Fields::from_map(map, FieldPath::Root);
-    let mut kept = fields.inner("cache_creation");
-    let (five_minutes, hour) = (kept.count("ephemeral_5m_input_tokens"), kept.count("ephemeral_1h_input_tokens"));
+    let mut creation = fields.inner("cache_creation");
+    let (five_minutes, hour) =
+        (creation.count("ephemeral_5m_input_tokens"), creation.count("ephemeral_1h_input_tokens"));
     let written = fields.count("cache_creation_input_tokens");
     Usage {
         fresh: fields.count("input_tokens"),

@@ -21,8 +21,8 @@ impl ObjectCodec for GeminiCount {
         Ok((json!({ "generateContentRequest": body }), dropped))
     }
 
-    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
-        counted(&told, "totalTokens")
+    fn read_answer(&self, reply: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&reply, "totalTokens")
     }
 }
 
@@ -41,8 +41,8 @@ impl ObjectCodec for VertexCount {
         Ok((Value::Object(body), dropped))
     }
 
-    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
-        counted(&told, "totalTokens")
+    fn read_answer(&self, reply: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&reply, "totalTokens")
     }
 }
 
@@ -64,8 +64,8 @@ impl ObjectCodec for VertexClaudeCount {
         Ok((Value::Object(request), Dropped::default()))
     }
 
-    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
-        counted(&told, "input_tokens")
+    fn read_answer(&self, reply: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&reply, "input_tokens")
     }
 }
 
@@ -84,8 +84,8 @@ impl ObjectCodec for ConverseCount {
         Ok((json!({ "input": { "converse": body } }), dropped))
     }
 
-    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
-        counted(&told, "inputTokens")
+    fn read_answer(&self, reply: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&reply, "inputTokens")
     }
 }
 
@@ -104,8 +104,8 @@ fn written(
     Ok((written, dropped))
 }
 
-fn counted(told: &Value, name: &'static str) -> Result<Value, CodecError> {
-    let count = told.get(name).and_then(Value::as_u64);
+fn counted(reply: &Value, name: &'static str) -> Result<Value, CodecError> {
+    let count = reply.get(name).and_then(Value::as_u64);
     let count = count.ok_or_else(|| CodecError::field(name, "is missing in the answer"))?;
     Ok(json!({ "input_tokens": count }))
 }
@@ -119,7 +119,7 @@ mod tests {
     fn a_conversation_is_counted_as_it_would_be_asked() {
         let request =
             json!({ "model": "x", "system": "Be brief.", "messages": [{ "role": "user", "content": "Hello" }] });
-        for (name, place, told) in [
+        for (name, place, reply) in [
             ("gemini_count", "/generateContentRequest/contents/0/parts/0/text", json!({ "totalTokens": 7 })),
             ("converse_count", "/input/converse/messages/0/content/0/text", json!({ "inputTokens": 7 })),
             ("vertex_count", "/contents/0/parts/0/text", json!({ "totalTokens": 7 })),
@@ -128,7 +128,7 @@ mod tests {
             let codec = by_name(name).unwrap();
             let (body, _) = codec.write_request(request.as_object().cloned().unwrap(), "m").unwrap();
             assert_eq!(body.pointer(place), Some(&json!("Hello")), "{body}");
-            let answer = codec.read_answer(told, &AskedObject::default()).unwrap();
+            let answer = codec.read_answer(reply, &AskedObject::default()).unwrap();
             assert_eq!(answer, json!({ "input_tokens": 7 }));
             assert!(codec.read_answer(json!({}), &AskedObject::default()).is_err(), "{name}");
             assert!(codec.write_request(Map::new(), "m").is_err(), "{name}");

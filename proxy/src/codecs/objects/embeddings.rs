@@ -1,14 +1,14 @@
 //! Embeddings of those who do not speak OpenAI's form. Vectors are taken over as they were written; those who tell no
 //! tokens are counted as the log counts them.
 
-use super::{AskedObject, ObjectCodec, said};
+use super::{AskedObject, ObjectCodec, without_nulls};
 use crate::codecs::base64_text;
 use crate::codecs::error::CodecError;
 use crate::codecs::options::Dropped;
 use serde_json::{Map, Value, json};
 
 /// More texts than any vendor takes at once.
-const MOST_TEXTS: usize = 4096;
+const MAX_TEXTS: usize = 4096;
 
 /// A client's request in no vendor's words.
 struct Wanted {
@@ -24,8 +24,8 @@ impl Wanted {
     fn read(mut request: Map<String, Value>, purposes: &[&str]) -> Result<Self, CodecError> {
         let texts = match request.shift_remove("input") {
             Some(Value::String(text)) => vec![text],
-            Some(Value::Array(items)) if items.len() > MOST_TEXTS => {
-                return Err(CodecError::TooMany { field: "input".into(), most: MOST_TEXTS });
+            Some(Value::Array(items)) if items.len() > MAX_TEXTS => {
+                return Err(CodecError::TooMany { field: "input".into(), most: MAX_TEXTS });
             }
             Some(Value::Array(items)) => items.into_iter().map(text).collect::<Result<_, _>>()?,
             _ => return Err(CodecError::field("input", "must be a text or a list of texts")),
@@ -107,7 +107,7 @@ impl ObjectCodec for GeminiEmbeddings {
         let wanted = Wanted::read(request, &["task_type", "taskType", "input_type"])?;
         let model = ["models/", model].concat();
         let requests = wanted.texts.into_iter().map(|text| {
-            said(json!({
+            without_nulls(json!({
                 "model": model, "content": { "parts": [{ "text": text }] },
                 "taskType": wanted.purpose, "outputDimensionality": wanted.dimensions,
             }))
@@ -115,8 +115,8 @@ impl ObjectCodec for GeminiEmbeddings {
         Ok((json!({ "requests": requests.collect::<Vec<_>>() }), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        answer(lists(&mut told, "/embeddings", "/values")?, None, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        answer(lists(&mut reply, "/embeddings", "/values")?, None, asked)
     }
 }
 
@@ -131,16 +131,16 @@ impl ObjectCodec for VertexEmbeddings {
     fn write_request(&self, request: Map<String, Value>, _: &str) -> Result<(Value, Dropped), CodecError> {
         let wanted = Wanted::read(request, &["task_type", "taskType", "input_type"])?;
         let instances =
-            wanted.texts.into_iter().map(|text| said(json!({ "content": text, "task_type": wanted.purpose })));
+            wanted.texts.into_iter().map(|text| without_nulls(json!({ "content": text, "task_type": wanted.purpose })));
         let instances: Vec<Value> = instances.collect();
-        let parameters = said(json!({ "outputDimensionality": wanted.dimensions }));
+        let parameters = without_nulls(json!({ "outputDimensionality": wanted.dimensions }));
         Ok((json!({ "instances": instances, "parameters": parameters }), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let predictions = told.get("predictions").and_then(Value::as_array).into_iter().flatten();
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let predictions = reply.get("predictions").and_then(Value::as_array).into_iter().flatten();
         let tokens = predictions.filter_map(|one| count(one, "/embeddings/statistics/token_count")).sum();
-        answer(lists(&mut told, "/predictions", "/embeddings/values")?, Some(tokens), asked)
+        answer(lists(&mut reply, "/predictions", "/embeddings/values")?, Some(tokens), asked)
     }
 }
 
@@ -160,12 +160,12 @@ impl ObjectCodec for CohereEmbeddings {
             "input_type": wanted.purpose.unwrap_or_else(|| "search_document".into()),
             "output_dimension": wanted.dimensions,
         });
-        Ok((said(body), wanted.dropped))
+        Ok((without_nulls(body), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let tokens = count(&told, "/meta/billed_units/input_tokens");
-        answer(list(&mut told, "/embeddings/float")?, tokens, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let tokens = count(&reply, "/meta/billed_units/input_tokens");
+        answer(list(&mut reply, "/embeddings/float")?, tokens, asked)
     }
 }
 
@@ -180,12 +180,12 @@ impl ObjectCodec for TitanEmbeddings {
     fn write_request(&self, request: Map<String, Value>, _: &str) -> Result<(Value, Dropped), CodecError> {
         let mut wanted = Wanted::read(request, &[])?;
         let text = wanted.only_text()?;
-        Ok((said(json!({ "inputText": text, "dimensions": wanted.dimensions })), wanted.dropped))
+        Ok((without_nulls(json!({ "inputText": text, "dimensions": wanted.dimensions })), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let tokens = count(&told, "/inputTextTokenCount");
-        answer(vec![list(&mut told, "/embedding").map(Value::Array)?], tokens, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let tokens = count(&reply, "/inputTextTokenCount");
+        answer(vec![list(&mut reply, "/embedding").map(Value::Array)?], tokens, asked)
     }
 }
 
@@ -205,8 +205,8 @@ impl ObjectCodec for BedrockCohereEmbeddings {
         Ok((json!({ "texts": wanted.texts, "input_type": purpose }), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        answer(list(&mut told, "/embeddings")?, None, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        answer(list(&mut reply, "/embeddings")?, None, asked)
     }
 }
 
@@ -223,12 +223,12 @@ impl ObjectCodec for NomicEmbeddings {
         let body = json!({
             "model": model, "texts": wanted.texts, "task_type": wanted.purpose, "dimensionality": wanted.dimensions,
         });
-        Ok((said(body), wanted.dropped))
+        Ok((without_nulls(body), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let tokens = count(&told, "/usage/prompt_tokens").or(count(&told, "/usage/total_tokens"));
-        answer(list(&mut told, "/embeddings")?, tokens, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let tokens = count(&reply, "/usage/prompt_tokens").or(count(&reply, "/usage/total_tokens"));
+        answer(list(&mut reply, "/embeddings")?, tokens, asked)
     }
 }
 
@@ -244,13 +244,13 @@ impl ObjectCodec for PineconeEmbeddings {
         let wanted = Wanted::read(request, &["input_type"])?;
         let inputs: Vec<Value> = wanted.texts.into_iter().map(|text| json!({ "text": text })).collect();
         let purpose = wanted.purpose.unwrap_or_else(|| "passage".into());
-        let parameters = said(json!({ "input_type": purpose, "dimension": wanted.dimensions }));
+        let parameters = without_nulls(json!({ "input_type": purpose, "dimension": wanted.dimensions }));
         Ok((json!({ "model": model, "inputs": inputs, "parameters": parameters }), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let tokens = count(&told, "/usage/total_tokens");
-        answer(lists(&mut told, "/data", "/values")?, tokens, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let tokens = count(&reply, "/usage/total_tokens");
+        answer(lists(&mut reply, "/data", "/values")?, tokens, asked)
     }
 }
 
@@ -266,11 +266,11 @@ impl ObjectCodec for Ai21Embeddings {
     fn write_request(&self, request: Map<String, Value>, _: &str) -> Result<(Value, Dropped), CodecError> {
         let mut wanted = Wanted::read(request, &["type", "input_type"])?;
         wanted.dropped.note_if(wanted.dimensions.is_some(), "dimensions");
-        Ok((said(json!({ "texts": wanted.texts, "type": wanted.purpose })), wanted.dropped))
+        Ok((without_nulls(json!({ "texts": wanted.texts, "type": wanted.purpose })), wanted.dropped))
     }
 
-    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        answer(lists(&mut told, "/results", "/embedding")?, None, asked)
+    fn read_answer(&self, mut reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        answer(lists(&mut reply, "/results", "/embedding")?, None, asked)
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn every_form_is_written_and_read() {
         let asked = AskedObject { model: "m".into(), provider: "p".into(), ..AskedObject::default() };
-        for (name, sent, told, tokens) in [
+        for (name, sent, reply, tokens) in [
             (
                 "gemini_embeddings",
                 json!({ "requests": [
@@ -335,7 +335,7 @@ mod tests {
             let (body, dropped) = codec.write_request(request, "m").unwrap();
             assert_eq!(body, sent, "{name}");
             assert!(dropped.names().any(|dropped| dropped == "user"), "{name}");
-            let answer = codec.read_answer(told, &asked).unwrap();
+            let answer = codec.read_answer(reply, &asked).unwrap();
             assert_eq!(answer["data"][1], json!({ "object": "embedding", "index": 1, "embedding": [3, 4] }), "{name}");
             assert_eq!((&answer["usage"]["prompt_tokens"], &answer["model"]), (&json!(tokens), &json!("m")), "{name}");
             assert!(codec.read_answer(json!({ "odd": 1 }), &asked).is_err(), "{name}");

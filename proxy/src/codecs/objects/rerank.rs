@@ -1,6 +1,6 @@
 //! Rerank of those whose form is not the common one. Results are sorted by their score, the best first.
 
-use super::{AskedObject, ObjectCodec, said};
+use super::{AskedObject, ObjectCodec, without_nulls};
 use crate::codecs::error::CodecError;
 use crate::codecs::options::Dropped;
 use serde_json::{Map, Value, json};
@@ -26,9 +26,9 @@ impl ObjectCodec for VoyageRerank {
         Ok((body, rest(&request)))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let usage = told.get("usage").cloned().unwrap_or_default();
-        answer(&told, &VOYAGE, usage, asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let usage = reply.get("usage").cloned().unwrap_or_default();
+        answer(&reply, &VOYAGE, usage, asked)
     }
 }
 
@@ -51,9 +51,9 @@ impl ObjectCodec for PineconeRerank {
         Ok((body, rest(&request)))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let units = told.pointer("/usage/rerank_units").cloned().unwrap_or_default();
-        answer(&told, &PINECONE, json!({ "search_units": units }), asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let units = reply.pointer("/usage/rerank_units").cloned().unwrap_or_default();
+        answer(&reply, &PINECONE, json!({ "search_units": units }), asked)
     }
 }
 
@@ -77,9 +77,9 @@ impl ObjectCodec for CohereRerank {
         Ok((body, rest(&request)))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let units = told.pointer("/meta/billed_units/search_units").cloned();
-        answer(&told, &COHERE, units.map_or(Value::Null, |units| json!({ "search_units": units })), asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let units = reply.pointer("/meta/billed_units/search_units").cloned();
+        answer(&reply, &COHERE, units.map_or(Value::Null, |units| json!({ "search_units": units })), asked)
     }
 }
 
@@ -104,8 +104,8 @@ impl ObjectCodec for BedrockRerank {
         Ok((body, rest(&request)))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        answer(&told, &COHERE, Value::Null, asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        answer(&reply, &COHERE, Value::Null, asked)
     }
 }
 
@@ -131,8 +131,8 @@ impl ObjectCodec for VertexRerank {
         Ok((body, rest(&request)))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        answer(&told, &VERTEX, Value::Null, asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        answer(&reply, &VERTEX, Value::Null, asked)
     }
 }
 
@@ -160,11 +160,11 @@ fn query(request: &mut Map<String, Value>) -> Result<Value, CodecError> {
 
 /// Texts, or objects with a `text`.
 fn documents(request: &mut Map<String, Value>) -> Result<Vec<Value>, CodecError> {
-    const MOST: usize = 16_384;
+    const MAX_DOCUMENTS: usize = 16_384;
     let wrong = || CodecError::field("documents", "must be a list of texts");
     let Some(Value::Array(items)) = request.shift_remove("documents") else { return Err(wrong()) };
-    if items.len() > MOST {
-        return Err(CodecError::TooMany { field: "documents".into(), most: MOST });
+    if items.len() > MAX_DOCUMENTS {
+        return Err(CodecError::TooMany { field: "documents".into(), most: MAX_DOCUMENTS });
     }
     let texts = items.into_iter().map(|item| match item {
         text @ Value::String(_) => Ok(text),
@@ -180,8 +180,8 @@ fn rest(request: &Map<String, Value>) -> Dropped {
     dropped
 }
 
-fn answer(told: &Value, names: &ResultNames, usage: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-    let items = told.get(names.results).and_then(Value::as_array);
+fn answer(reply: &Value, names: &ResultNames, usage: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+    let items = reply.get(names.results).and_then(Value::as_array);
     let items = items.ok_or_else(|| CodecError::field(names.results, "is missing in the answer"))?;
     let mut results: Vec<Value> = items
         .iter()
@@ -200,7 +200,7 @@ fn answer(told: &Value, names: &ResultNames, usage: Value, asked: &AskedObject) 
         .collect();
     let score_of = |result: &Value| result["relevance_score"].as_f64().unwrap_or(f64::MIN);
     results.sort_by(|one, other| score_of(other).total_cmp(&score_of(one)));
-    Ok(said(json!({
+    Ok(without_nulls(json!({
         "id": asked.id, "object": "list", "results": results, "model": asked.model, "usage": usage, "provider": asked.provider,
     })))
 }
@@ -215,7 +215,7 @@ mod tests {
         let request =
             json!({ "model": "x", "query": "q", "documents": ["a", { "text": "b" }], "top_n": 1, "priority": 2 });
         let asked = AskedObject { id: "i".into(), model: "m".into(), provider: "p".into(), ..AskedObject::default() };
-        for (name, sent, told) in [
+        for (name, sent, reply) in [
             (
                 "voyage_rerank",
                 json!({ "model": "m", "query": "q", "documents": ["a", "b"], "top_k": 1 }),
@@ -243,7 +243,7 @@ mod tests {
             let codec = by_name(name).unwrap();
             let (body, dropped) = codec.write_request(request.as_object().cloned().unwrap(), "m").unwrap();
             assert_eq!((body, dropped.names().collect::<Vec<_>>()), (sent, vec!["priority"]), "{name}");
-            let answer = codec.read_answer(told, &asked).unwrap();
+            let answer = codec.read_answer(reply, &asked).unwrap();
             let best = json!({ "index": 1, "relevance_score": 0.9, "document": { "text": "b" } });
             assert_eq!((&answer["results"][0], &answer["object"]), (&best, &json!("list")), "{name}");
             assert!(codec.read_answer(json!({}), &asked).is_err() && codec.write_request(Map::new(), "m").is_err());

@@ -125,8 +125,8 @@ fn write_output(w: &mut JsonWriter<'_>, choice: &Choice, options: &AnswerOptions
 }
 
 pub(super) fn item_id(prefix: &str, options: &AnswerOptions<'_>, item: u32) -> String {
-    let kept: String = options.id.chars().filter(char::is_ascii_alphanumeric).collect();
-    format!("{prefix}_{kept}_{item}")
+    let letters: String = options.id.chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("{prefix}_{letters}_{item}")
 }
 
 pub(super) fn call_id(id: &str, options: &AnswerOptions<'_>, part: u32) -> String {

@@ -13,7 +13,7 @@ use crate::conversation::{
 use serde_json::{Map, Value};
 
 const FORMAT: WireFormat = WireFormat::Responses;
-static NEVER_SAID: &[&str] = &[
+static UNSUPPORTED_SETTINGS: &[&str] = &[
     "top_k",
     "stop",
     "seed",
@@ -113,8 +113,8 @@ fn write_message(w: &mut JsonWriter<'_>, role: &str, parts: &[&Part], dropped: &
     match parts {
         [Part::Text(text)] => w.string_field("content", &text.text),
         // Parts of what a model said belong to messages with ids, which only OpenAI gives: here they are one text.
-        parts if is_assistant && parts.iter().all(|part| said(part).is_some()) => {
-            w.string_field("content", &parts.iter().filter_map(|part| said(part)).collect::<String>());
+        parts if is_assistant && parts.iter().all(|part| plain_text(part).is_some()) => {
+            w.string_field("content", &parts.iter().filter_map(|part| plain_text(part)).collect::<String>());
         }
         parts => {
             w.array_field("content");
@@ -129,7 +129,7 @@ fn write_message(w: &mut JsonWriter<'_>, role: &str, parts: &[&Part], dropped: &
 }
 
 /// The words of a part that has nothing else.
-fn said(part: &Part) -> Option<&str> {
+fn plain_text(part: &Part) -> Option<&str> {
     match part {
         Part::Text(text) => Some(&text.text),
         Part::Refusal(text) => Some(text),
@@ -144,7 +144,7 @@ fn write_part(
     is_assistant: bool,
     dropped: &mut Dropped,
 ) -> Result<(), CodecError> {
-    if let Some(text) = said(part) {
+    if let Some(text) = plain_text(part) {
         w.open_object();
         w.string_field("type", if is_assistant { "output_text" } else { "input_text" });
         w.string_field("text", text);
@@ -330,7 +330,7 @@ fn write_settings(w: &mut JsonWriter<'_>, request: &Request, dropped: &mut Dropp
     }
     write_text_config(w, request);
     write_include(w, request);
-    dropped.note_settings(settings, NEVER_SAID);
+    dropped.note_settings(settings, UNSUPPORTED_SETTINGS);
     if settings.is_streaming {
         w.bool_field("stream", true);
     }

@@ -41,8 +41,8 @@ impl ChatShape for CohereText {
         Ok(Value::Object(shaped))
     }
 
-    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let texts = texts(&mut told, "/generations")?;
+    fn answer(&self, mut reply: Value) -> Result<Value, CodecError> {
+        let texts = texts(&mut reply, "/generations")?;
         let choices = texts.into_iter().enumerate().map(|(index, one)| {
             let reason = match one["finish_reason"].as_str() {
                 Some("MAX_TOKENS") => "length",
@@ -51,7 +51,7 @@ impl ChatShape for CohereText {
             };
             json!({ "index": index, "text": one["text"], "finish_reason": reason })
         });
-        Ok(json!({ "id": told["id"].as_str(), "choices": choices.collect::<Vec<_>>() }))
+        Ok(json!({ "id": reply["id"].as_str(), "choices": choices.collect::<Vec<_>>() }))
     }
 }
 
@@ -90,11 +90,11 @@ impl ChatShape for JurassicText {
         Ok(Value::Object(shaped))
     }
 
-    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let texts = texts(&mut told, "/completions")?;
+    fn answer(&self, mut reply: Value) -> Result<Value, CodecError> {
+        let texts = texts(&mut reply, "/completions")?;
         let count = |tokens: Option<&Value>| tokens.and_then(Value::as_array).map(|tokens| tokens.len() as u64);
-        let said = texts.iter().filter_map(|one| count(one.pointer("/data/tokens"))).reduce(u64::saturating_add);
-        let usage = usage(count(told.pointer("/prompt/tokens")), said);
+        let completion = texts.iter().filter_map(|one| count(one.pointer("/data/tokens"))).reduce(u64::saturating_add);
+        let usage = usage(count(reply.pointer("/prompt/tokens")), completion);
         let choices = texts.iter().enumerate().map(|(index, one)| {
             let reason = one.pointer("/finishReason/reason").and_then(Value::as_str);
             let reason = if reason == Some("length") { "length" } else { "stop" };
@@ -106,9 +106,9 @@ impl ChatShape for JurassicText {
 }
 
 /// What was written, of which there is at least one.
-fn texts(told: &mut Value, place: &'static str) -> Result<Vec<Value>, CodecError> {
+fn texts(reply: &mut Value, place: &'static str) -> Result<Vec<Value>, CodecError> {
     let wrong = |why| Err(CodecError::field(place.trim_start_matches('/'), why));
-    match required(told, place)? {
+    match required(reply, place)? {
         Value::Array(texts) if texts.is_empty() => wrong("is empty in the answer"),
         Value::Array(texts) if texts.iter().all(Value::is_object) => Ok(texts),
         _ => wrong("must be a list of objects"),

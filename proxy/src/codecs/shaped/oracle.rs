@@ -56,13 +56,15 @@ impl ChatShape for Oracle {
         Ok(json!({ "compartmentId": compartment, "servingMode": serving, "chatRequest": chat }))
     }
 
-    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let model = told.get_mut("modelId").map(Value::take);
-        let mut answer = required(&mut told, "/chatResponse")?;
+    fn answer(&self, mut reply: Value) -> Result<Value, CodecError> {
+        let model = reply.get_mut("modelId").map(Value::take);
+        let mut answer = required(&mut reply, "/chatResponse")?;
         let usage = counted(&answer);
         let choices = match answer.get_mut("choices").map(Value::take) {
-            Some(Value::Array(choices)) => choices.into_iter().map(|choice| said(choice, "message")).collect(),
-            _ if answer.get("text").is_some() => vec![oracle_cohere::said(&mut answer, "message", true)],
+            Some(Value::Array(choices)) => {
+                choices.into_iter().map(|choice| generic_choice(choice, "message")).collect()
+            }
+            _ if answer.get("text").is_some() => vec![oracle_cohere::generic_choice(&mut answer, "message", true)],
             _ => return Err(CodecError::field("chatResponse.choices", "is missing in the answer")),
         };
         Ok(json!({ "model": model, "choices": choices, "usage": usage }))
@@ -74,9 +76,9 @@ impl ChatShape for Oracle {
             // The last event repeats the whole text.
             true => {
                 let is_last = event.get("finishReason").is_some_and(|reason| !reason.is_null());
-                oracle_cohere::said(&mut event, "delta", !is_last)
+                oracle_cohere::generic_choice(&mut event, "delta", !is_last)
             }
-            false => said(event, "delta"),
+            false => generic_choice(event, "delta"),
         };
         Some(json!({ "choices": [choice], "usage": usage }))
     }
@@ -191,7 +193,7 @@ fn part(mut part: Value) -> Result<Value, CodecError> {
 }
 
 /// A choice, or a piece of one, in the generic form.
-fn said(mut choice: Value, name: &str) -> Value {
+fn generic_choice(mut choice: Value, name: &str) -> Value {
     let mut message = take(&mut choice, "message");
     let mut written = json!({ "role": "assistant" });
     let texts = message["content"].as_array().into_iter().flatten();

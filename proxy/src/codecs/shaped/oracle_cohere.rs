@@ -109,7 +109,7 @@ fn tool(tool: Value) -> Value {
 }
 
 /// A choice, or a piece of one; `has_text` is false where the text has been told before.
-pub(super) fn said(answer: &mut Value, name: &str, has_text: bool) -> Value {
+pub(super) fn generic_choice(answer: &mut Value, name: &str, has_text: bool) -> Value {
     let mut written = json!({ "role": "assistant" });
     if has_text {
         written["content"] = take(answer, "text");

@@ -45,13 +45,13 @@ impl ChatShape for Reka {
         Ok(Value::Object(shaped))
     }
 
-    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let text = required(&mut told, "/text")?;
-        let reason = match told["finish_reason"].as_str() {
+    fn answer(&self, mut reply: Value) -> Result<Value, CodecError> {
+        let text = required(&mut reply, "/text")?;
+        let reason = match reply["finish_reason"].as_str() {
             Some("length" | "context") => "length",
             _ => "stop",
         };
-        let count = |name: &str| told["metadata"][name].as_u64();
+        let count = |name: &str| reply["metadata"][name].as_u64();
         let usage = usage(count("input_tokens"), count("generated_tokens"));
         let message = json!({ "role": "assistant", "content": text });
         Ok(json!({ "choices": [{ "index": 0, "message": message, "finish_reason": reason }], "usage": usage }))

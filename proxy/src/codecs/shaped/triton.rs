@@ -36,8 +36,8 @@ impl ChatShape for Triton {
         Ok(Value::Object(shaped))
     }
 
-    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let text = required(&mut told, "/text_output")?;
+    fn answer(&self, mut reply: Value) -> Result<Value, CodecError> {
+        let text = required(&mut reply, "/text_output")?;
         Ok(json!({ "choices": [{ "index": 0, "text": text, "finish_reason": "stop" }] }))
     }
 

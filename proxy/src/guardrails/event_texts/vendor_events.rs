@@ -58,7 +58,7 @@ pub struct Candidates {
 }
 
 /// More than any answer has.
-const MOST_CANDIDATES: usize = 1024;
+const MAX_CANDIDATES: usize = 1024;
 
 impl Candidates {
     /// Whether everything was said with this event.
@@ -68,7 +68,7 @@ impl Candidates {
             if candidate.get("finishReason").is_some_and(|why| !why.is_null()) {
                 self.has_finished = true;
                 self.open.remove(&index);
-            } else if self.open.len() < MOST_CANDIDATES {
+            } else if self.open.len() < MAX_CANDIDATES {
                 self.open.insert(index);
             }
         }

@@ -60,13 +60,13 @@ impl RemoteAnswers {
         self.until.is_some_and(|until| until <= now)
     }
 
-    pub fn put(&mut self, place: Place, said: RemoteVerdict) {
-        self.known.insert(place, said);
+    pub fn put(&mut self, place: Place, verdict: RemoteVerdict) {
+        self.known.insert(place, verdict);
     }
 
     /// Bytes of all that is known.
     pub fn size(&self) -> usize {
-        self.known.values().map(|said| said.size).sum()
+        self.known.values().map(|verdict| verdict.size).sum()
     }
 
     pub fn take_wanted(&mut self) -> Option<Wanted> {

@@ -10,7 +10,7 @@ const PIECE: usize = 1 << 10;
 pub(crate) const MAX_PIECES: usize = 256 << 10;
 const MAX_OF_QUESTION: usize = 64 << 10;
 /// What a question takes at least, with an answer of usual length.
-const LEAST: usize = 64;
+const MIN_QUESTION: usize = 64;
 
 static ROOM: LazyLock<Arc<TenantShare>> = LazyLock::new(new_room);
 
@@ -24,7 +24,7 @@ pub async fn room(tenant: Tenant, bytes: usize) -> Holding {
 }
 
 pub(crate) fn pieces(bytes: usize) -> usize {
-    (bytes / PIECE + LEAST).min(MAX_OF_QUESTION)
+    (bytes / PIECE + MIN_QUESTION).min(MAX_OF_QUESTION)
 }
 
 #[cfg(test)]

@@ -14,9 +14,7 @@ use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{
-    Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed,
-};
+use shared::guardrails::remote::{Answers, MAX_CHECKS, MAX_WAIT, Question, RemoteContext, RemoteFailure, scrubbed};
 use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
@@ -111,8 +109,8 @@ impl SideJob {
     pub async fn run(self, remote: Arc<RemoteSide>) -> Option<SideResult> {
         let job = Arc::new(self);
         let mut answers = RemoteAnswers::to_be_asked();
-        for (place, said) in job.ask_together(&remote).await? {
-            answers.put(place, said);
+        for (place, answer) in job.ask_together(&remote).await? {
+            answers.put(place, answer);
         }
         // Each turn answers one check more, and each is asked twice at most.
         loop {
@@ -125,8 +123,8 @@ impl SideJob {
                 extracted: if is_ordered { side.extracted.into() } else { Arc::default() },
                 is_transformed: side.transformed.is_some(),
             };
-            let said = job.ask_one(place, &about, &remote).await?;
-            answers.put(place, said);
+            let answer = job.ask_one(place, &about, &remote).await?;
+            answers.put(place, answer);
         }
     }
 
@@ -164,7 +162,7 @@ impl SideJob {
             let remote = compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some());
             remote.map(move |(check, _)| (hook, check))
         });
-        checks.skip(MOST_CHECKS).take(1).any(|first| (place.hook, place.check) >= first)
+        checks.skip(MAX_CHECKS).take(1).any(|first| (place.hook, place.check) >= first)
     }
 
     fn check(&self, place: Place) -> Option<&CompiledCheck> {
@@ -180,12 +178,12 @@ impl SideJob {
     ) -> Option<RemoteVerdict> {
         let began = Instant::now();
         let check = self.check(place)?;
-        let mut said = self.ask_service(place, about, remote).await?;
+        let mut answer = self.ask_service(place, about, remote).await?;
         // A missing plugin lets pass, unless the check says that no error may.
-        if said.verdict.error.is_some() && check.fails_on_error {
-            said.verdict.verdict = false;
+        if answer.verdict.error.is_some() && check.fails_on_error {
+            answer.verdict.verdict = false;
         }
-        Some(RemoteVerdict { took: began.elapsed(), ..said })
+        Some(RemoteVerdict { took: began.elapsed(), ..answer })
     }
 
     /// What the service says, or what is said without it. One that hangs is left at the check's deadline.
@@ -198,10 +196,10 @@ impl SideJob {
         let unread = |verdict: Verdict| Some(RemoteVerdict { verdict, took: Duration::ZERO, size: 0, _held: None });
         let service = self.check(place)?.check.remote()?;
         if self.is_beyond(place) {
-            let why = format!("more than {MOST_CHECKS} checks of this side would have to ask others");
+            let why = format!("more than {MAX_CHECKS} checks of this side would have to ask others");
             return unread(Verdict::bound("TooMany", why));
         }
-        let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
+        let deadline = Instant::now() + service.timeout().min(MAX_WAIT);
         // Held until the answer was read. What is judged may be written twice, as JSON and as text.
         let finding = room(remote.tenant(), 2 * self.size);
         let Ok(_room) = tokio::time::timeout_at(deadline.into(), finding).await else {
@@ -210,7 +208,7 @@ impl SideJob {
         let (job, what, by) = (self.clone(), about.clone(), remote.clone());
         let question = match aside(remote.tenant(), self.size, move || job.question(place, &what, &by)).await?? {
             Ok(question) => question,
-            Err(said) => return unread(*said),
+            Err(answer) => return unread(*answer),
         };
         let secrets = question.secrets();
         let asking = remote.ask(question, deadline);

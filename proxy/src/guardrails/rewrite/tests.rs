@@ -22,8 +22,8 @@ fn chat(text: &str, finish: Option<&str>) -> Value {
 fn rewritten(hooks: &[Arc<CompiledHook>], names: &Placeholders, pieces: &[&str]) -> String {
     let mut rewriting = Rewriting::new(hooks, names, StreamShape::Chat).unwrap();
     let mut out = Vec::new();
-    let said = pieces.iter().map(|piece| chat(piece, None)).chain([chat("", Some("stop"))]);
-    for event in said {
+    let piece = pieces.iter().map(|piece| chat(piece, None)).chain([chat("", Some("stop"))]);
+    for event in piece {
         match rewriting.push(None, &event).unwrap() {
             Some(more) => out.extend(more.into_iter().map(|(_, event)| event)),
             None => out.push(event),

@@ -1,12 +1,12 @@
 //! Key sets and other small files, fetched through the dialer and therefore under its rules: judged names and
 //! addresses, verified TLS, no redirects.
 
-use crate::net::dial::{Dialer, errand};
+use crate::net::dial::{Dialer, internal_call};
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderValue, header};
 use pingora_http::RequestHeader;
-use shared::identity::jwt::key_ring::{FETCH_WITHIN, KeySetFetch, LONGEST_SET};
+use shared::identity::jwt::key_ring::{FETCH_WITHIN, KeySetFetch, MAX_SET};
 use std::sync::Arc;
 
 pub fn through(dialer: Arc<Dialer>) -> KeySetFetch {
@@ -26,11 +26,11 @@ pub async fn fetch(dialer: &Dialer, url: &str) -> Result<Vec<u8>, String> {
     }
     // Fetches are rare: a connection of its own is simpler than one that may have died meanwhile.
     let upstream = dialer.connect(&origin, true).await;
-    let mut upstream = upstream.map_err(|error| errand::spoken(error.class()))?;
+    let mut upstream = upstream.map_err(|error| internal_call::spoken(error.class()))?;
     // The ring's own limit comes first, and says so in its own words.
     upstream.set_timeouts(FETCH_WITHIN * 2, FETCH_WITHIN * 2);
-    match errand::send(&mut upstream, head, Bytes::new()).await? {
-        200 => errand::whole(&mut upstream, LONGEST_SET).await,
+    match internal_call::send(&mut upstream, head, Bytes::new()).await? {
+        200 => internal_call::whole(&mut upstream, MAX_SET).await,
         status => Err(format!("it answered {status}")),
     }
 }

@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// After so long a token is verified anew.
-const LONGEST: TimeDelta = TimeDelta::minutes(5);
+const MAX_AGE: TimeDelta = TimeDelta::minutes(5);
 const PARTS: usize = 64;
 /// A part that is full of live tokens starts anew: nobody can fill the memory.
-const MOST_IN_PART: usize = 256;
+const MAX_IN_PART: usize = 256;
 
 pub struct Verified {
     organisation: Arc<Organisation>,
@@ -35,7 +35,7 @@ impl Verified {
         current: Current,
         now: DateTime<Utc>,
     ) -> Self {
-        let fresh_for = TimeDelta::from_std(current.fresh_for).map_or(LONGEST, |fresh_for| fresh_for.min(LONGEST));
+        let fresh_for = TimeDelta::from_std(current.fresh_for).map_or(MAX_AGE, |fresh_for| fresh_for.min(MAX_AGE));
         let until = token.ends_at().min(now + fresh_for);
         let person = token.person.as_deref().map(EmailDigest::new);
         Self { organisation, key, token, person, keys: current.keys, until }
@@ -66,10 +66,10 @@ impl Memory {
 
     pub fn keep(&self, hash: KeyHash, verified: Verified, now: DateTime<Utc>) {
         let mut part = self.part(&hash).write();
-        if part.len() >= MOST_IN_PART {
+        if part.len() >= MAX_IN_PART {
             part.retain(|_, verified| now < verified.until);
         }
-        if part.len() >= MOST_IN_PART {
+        if part.len() >= MAX_IN_PART {
             part.clear();
         }
         part.insert(hash, Arc::new(verified));

@@ -49,7 +49,7 @@ impl CapturedBody {
     /// A small piece: sharing it would keep the much larger memory alive that it was read into.
     pub fn gather(&mut self, piece: &[u8], most: usize) {
         if self.is_text {
-            let room = most.saturating_sub(self.kept());
+            let room = most.saturating_sub(self.stored_length());
             self.more.extend_from_slice(&piece[..piece.len().min(room)]);
         }
         self.length += piece.len() as u64;
@@ -62,7 +62,7 @@ impl CapturedBody {
         self.gather(b"\n", most);
     }
 
-    pub fn kept(&self) -> usize {
+    pub fn stored_length(&self) -> usize {
         self.whole.len() + self.more.len()
     }
 

@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 use pingora_http::RequestHeader;
 
 /// A credential shorter than this would be found in any text.
-const SHORTEST_SECRET: usize = 8;
+const MIN_SECRET: usize = 8;
 /// The heads of an ordinary request fit in here.
 const HEADS: usize = 2048;
 
@@ -179,7 +179,7 @@ impl LoggedExchange {
     /// The client's body, if all of it was kept.
     pub fn asked(&self) -> Bytes {
         let request = &self.request;
-        match (request.kept() as u64 == request.length, request.more.is_empty()) {
+        match (request.stored_length() as u64 == request.length, request.more.is_empty()) {
             (true, true) => request.whole.clone(),
             (true, false) => [&request.whole[..], &request.more].concat().into(),
             (false, _) => Bytes::new(),
@@ -209,10 +209,10 @@ impl LoggedExchange {
         for secret in &self.secrets {
             let bytes = secret.as_bytes();
             let bytes = bytes.iter().position(|byte| *byte == b' ').map_or(bytes, |space| &bytes[space + 1..]);
-            if bytes.len() < SHORTEST_SECRET {
+            if bytes.len() < MIN_SECRET {
                 continue;
             }
-            let end = Finder::new(&bytes[bytes.len() - SHORTEST_SECRET..]);
+            let end = Finder::new(&bytes[bytes.len() - MIN_SECRET..]);
             self.response.scrub(bytes, &end);
             let answered = &self.heads[self.sent_end..];
             if end.find(answered).is_some() {

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use uuid::Uuid;
 
 /// Lists of numbers beyond this are vectors.
-const LONGEST_LIST: usize = 16;
+const MAX_LIST: usize = 16;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -120,7 +120,7 @@ fn answer<'b>(body: &StoredBodies<'b>, is_vectors: bool) -> Option<Content<'b>> 
     if !is_vectors || !body.response.is_text {
         return content(body.response, content_type(&head));
     }
-    match serde_json::from_slice(body.response.kept) {
+    match serde_json::from_slice(body.response.bytes) {
         Ok(mut value) => {
             redact(&mut value, false);
             Some(Content::Value(value))
@@ -136,14 +136,14 @@ fn sent<'b>(record: &'b Record<'_>, body: &StoredBodies<'b>) -> Option<LoggedUps
         return None;
     }
     let (url, lines) = first_line(body.sent_head);
-    let own = if body.sent.is_empty() { body.request.kept } else { body.sent };
+    let own = if body.sent.is_empty() { body.request.bytes } else { body.sent };
     let body = match body.asks_usage {
         // The wish is ours, and the same whenever it is worked out.
         true => stream_options::asking(&Bytes::copy_from_slice(own))
             .and_then(|asking| RawValue::from_string(String::from_utf8(asking.into()).ok()?).ok())
             .map(Content::Own),
         false if body.sent.is_empty() => None,
-        false => content(StoredText { kept: own, length: own.len() as u64, is_text: true }, None),
+        false => content(StoredText { bytes: own, length: own.len() as u64, is_text: true }, None),
     };
     Some(LoggedUpstreamRequest {
         url: String::from_utf8_lossy(url),
@@ -161,15 +161,15 @@ fn content<'b>(text: StoredText<'b>, kind: Option<&str>) -> Option<Content<'b>> 
     if !text.is_text {
         return Some(left_out(kind, text.length));
     }
-    let kept = text.kept.len() as u64;
-    if kept < text.length {
-        let beginning = String::from_utf8_lossy(text.kept);
+    let stored = text.bytes.len() as u64;
+    if stored < text.length {
+        let beginning = String::from_utf8_lossy(text.bytes);
         let beginning = beginning.trim_end_matches(char::REPLACEMENT_CHARACTER);
-        return Some(Content::Text(shortened(beginning, kept, text.length).into()));
+        return Some(Content::Text(shortened(beginning, stored, text.length).into()));
     }
-    match serde_json::from_slice::<&RawValue>(text.kept) {
+    match serde_json::from_slice::<&RawValue>(text.bytes) {
         Ok(json) => Some(Content::Json(json)),
-        Err(_) => Some(Content::Text(String::from_utf8_lossy(text.kept))),
+        Err(_) => Some(Content::Text(String::from_utf8_lossy(text.bytes))),
     }
 }
 
@@ -180,7 +180,7 @@ fn left_out(kind: Option<&str>, length: u64) -> Content<'static> {
 /// Vectors say nothing to a reader, and are most of an answer.
 fn redact(value: &mut Value, is_vector: bool) {
     match value {
-        Value::Array(items) if (is_vector || items.len() > LONGEST_LIST) && items.iter().all(Value::is_number) => {
+        Value::Array(items) if (is_vector || items.len() > MAX_LIST) && items.iter().all(Value::is_number) => {
             *value = json!(format!("[{} numbers not kept]", items.len()));
         }
         Value::String(text) if is_vector => *value = json!(format!("[{} characters not kept]", text.len())),

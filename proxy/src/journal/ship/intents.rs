@@ -4,7 +4,7 @@
 
 use super::row::LogRow;
 use crate::journal::intent::Intent;
-use crate::limits::MOST;
+use crate::limits::MAX_AMOUNT;
 use chrono::{DateTime, Utc};
 use std::collections::HashSet;
 use tokio_postgres::{Client, Error};
@@ -44,7 +44,7 @@ pub async fn note(client: &Client, intents: &[Intent<'_>], over: &HashSet<CallKe
         units.push(charge.sort.unit.name());
         periods.push(charge.sort.period());
         starts.push(DateTime::<Utc>::from_timestamp_micros(charge.starts_at).unwrap_or_default());
-        amounts.push((**amount).min(MOST).cast_signed());
+        amounts.push((**amount).min(MAX_AMOUNT).cast_signed());
     }
     client
         .execute(

@@ -116,9 +116,9 @@ fn account(record: &Record<'_>, snapshot: &Snapshot) -> Result<Account, Unreadab
 
 /// What the provider says, else what we guess.
 fn used<'r>(record: &Record<'r>) -> Priced<'r> {
-    let told = ReportedUsage::from_pieces(record.usage.iter().copied());
-    let (said, reported) = told.map_or((None, None), |told| (told.usage, Some(told.text)));
-    let usage = Usage::known(said, record.estimate);
+    let found = ReportedUsage::from_pieces(record.usage.iter().copied());
+    let (known, reported) = found.map_or((None, None), |found| (found.usage, Some(found.text)));
+    let usage = Usage::known(known, record.estimate);
     Priced { usage, reported, is_estimated: record.estimate.is_some(), ..Priced::default() }
 }
 

@@ -290,13 +290,13 @@ impl<'r> Json<'r> {
 
 /// Whether JSON has no escape, no number with an exponent, and few things inside each other.
 fn is_plain(json: &str) -> bool {
-    const DEEPEST: usize = 16;
+    const MAX_DEPTH: usize = 16;
     let (mut depth, mut before) = (0_usize, b' ');
     for byte in json.bytes() {
         match byte {
             b'\\' => return false,
             b'e' | b'E' if before.is_ascii_digit() => return false,
-            b'{' | b'[' if depth == DEEPEST => return false,
+            b'{' | b'[' if depth == MAX_DEPTH => return false,
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
@@ -323,8 +323,8 @@ fn clean_value(value: Value) -> Value {
 
 /// A provider that reports absurd figures must not make sums overflow.
 fn count(tokens: u64) -> i64 {
-    const MOST: u64 = 1 << 40;
-    tokens.min(MOST).cast_signed()
+    const MAX_TOKENS: u64 = 1 << 40;
+    tokens.min(MAX_TOKENS).cast_signed()
 }
 
 fn millis(millis: u32) -> i32 {

@@ -3,7 +3,7 @@
 
 use super::TraceBatch;
 use crate::journal::JournalMeters;
-use crate::net::dial::{Dialer, errand};
+use crate::net::dial::{Dialer, internal_call};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, header};
@@ -18,9 +18,9 @@ use tokio::sync::mpsc::Receiver;
 const TRIES: u32 = 3;
 const LIMIT: Duration = Duration::from_secs(5);
 /// Most bytes that may be queued.
-const MOST_WAITING_BYTES: usize = 32 << 20;
+const MAX_WAITING_BYTES: usize = 32 << 20;
 /// An answer is looked at only for its status.
-const LONGEST_ANSWER: usize = 64 << 10;
+const MAX_ANSWER: usize = 64 << 10;
 
 pub struct Collector {
     pub dialer: Arc<Dialer>,
@@ -42,7 +42,7 @@ pub struct QueueRoom {
 impl QueueRoom {
     /// False when there is no room for so many bytes.
     pub fn take(&self, bytes: usize) -> bool {
-        let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MOST_WAITING_BYTES);
+        let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MAX_WAITING_BYTES);
         self.taken.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 
@@ -107,11 +107,11 @@ impl Collector {
             let _ = head.insert_header(name.clone(), value.clone());
         }
         let upstream = self.dialer.connect(&self.origin, true).await;
-        let mut upstream = upstream.map_err(|error| errand::spoken(error.class()))?;
+        let mut upstream = upstream.map_err(|error| internal_call::spoken(error.class()))?;
         // The limit of the whole comes first.
         upstream.set_timeouts(LIMIT * 2, LIMIT * 2);
-        let status = errand::send(&mut upstream, head, body).await?;
-        errand::whole(&mut upstream, LONGEST_ANSWER).await?;
+        let status = internal_call::send(&mut upstream, head, body).await?;
+        internal_call::whole(&mut upstream, MAX_ANSWER).await?;
         Ok(status)
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn no_more_bytes_are_queued_than_there_is_room_for() {
         let room = QueueRoom::default();
-        assert!(room.take(MOST_WAITING_BYTES - 1) && !room.take(2) && room.take(1));
+        assert!(room.take(MAX_WAITING_BYTES - 1) && !room.take(2) && room.take(1));
         assert!(!room.take(1) && !room.take(usize::MAX));
         room.give_back(5);
         assert!(room.take(5) && !room.take(1));

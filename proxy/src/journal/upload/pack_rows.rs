@@ -13,7 +13,7 @@ use tokio_postgres::Client;
 use uuid::Uuid;
 
 /// A statement that takes longer is given up, with its connection.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_STATEMENT_TIME: Duration = Duration::from_secs(60);
 
 pub struct PackRows {
     database: settings::Database,
@@ -47,8 +47,9 @@ impl PackRows {
         let paths = paths(packs);
         self.run(async |client| {
             let tx = client.transaction().await?;
-            let kept = tx.execute(KEEP, &[&paths]).await?;
-            let is_all = bodies::move_bodies(&tx, moved).await? == moved.ids.len() as u64 && kept == paths.len() as u64;
+            let marked = tx.execute(KEEP, &[&paths]).await?;
+            let is_all =
+                bodies::move_bodies(&tx, moved).await? == moved.ids.len() as u64 && marked == paths.len() as u64;
             match is_all {
                 true => tx.commit().await?,
                 false => tx.rollback().await?,
@@ -73,12 +74,12 @@ impl PackRows {
     ) -> Result<T, String> {
         let mut client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => match tokio::time::timeout(LONGEST, db::connect_direct(&self.database)).await {
+            None => match tokio::time::timeout(MAX_STATEMENT_TIME, db::connect_direct(&self.database)).await {
                 Ok(made) => made.map_err(|error| error.to_string())?,
                 Err(_) => return Err("Postgres does not answer".into()),
             },
         };
-        match tokio::time::timeout(LONGEST, work(&mut client)).await {
+        match tokio::time::timeout(MAX_STATEMENT_TIME, work(&mut client)).await {
             Ok(Ok(done)) => {
                 self.client = Some(client);
                 Ok(done)

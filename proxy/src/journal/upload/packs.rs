@@ -9,7 +9,7 @@ use std::ops::Range;
 use uuid::Uuid;
 
 /// Calls of one set, however short they are: what is said about each of them takes memory too.
-const MOST_CALLS: usize = 10_000;
+const MAX_CALLS: usize = 10_000;
 
 /// Whose calls of which hour lie together: one prefix of the store.
 type PackOwner = (Uuid, Uuid, DateTime<Utc>);
@@ -58,7 +58,7 @@ impl PackSet {
     }
 
     pub fn is_full(&self, most_bytes: usize) -> bool {
-        self.bytes >= most_bytes || self.calls >= MOST_CALLS
+        self.bytes >= most_bytes || self.calls >= MAX_CALLS
     }
 
     /// What the rows of all its calls say while their bodies are nowhere.
@@ -178,7 +178,7 @@ mod tests {
     fn a_set_is_full_by_its_bytes_or_its_calls() {
         let mut set = PackSet::default();
         assert!(set.is_empty() && !set.is_full(1));
-        for n in 0..MOST_CALLS {
+        for n in 0..MAX_CALLS {
             assert!(!set.is_full(1 << 20), "{n}");
             set.add(Uuid::nil(), Uuid::nil(), Utc::now(), Uuid::from_u128(n as u128), b"x");
         }

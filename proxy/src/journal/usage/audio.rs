@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 /// A day: longer than any file that is taken.
-const LONGEST_MS: u64 = 86_400_000;
+const MAX_MS: u64 = 86_400_000;
 
 /// The usage of an upload whose sender says how many milliseconds it lasts, in the form that prices are worked out from.
 pub fn declared(path: &str, milliseconds: &[u8]) -> Option<String> {
@@ -90,8 +90,8 @@ fn is_of_sound(path: &str) -> bool {
 }
 
 fn duration(seconds: f64) -> Option<String> {
-    let milliseconds = Some(seconds * 1000.0).filter(|said| said.is_finite() && *said > 0.0)?.round() as u64;
-    let seconds = milliseconds.min(LONGEST_MS) as f64 / 1000.0;
+    let milliseconds = Some(seconds * 1000.0).filter(|value| value.is_finite() && *value > 0.0)?.round() as u64;
+    let seconds = milliseconds.min(MAX_MS) as f64 / 1000.0;
     Some(json!({ "type": "duration", "seconds": seconds }).to_string())
 }
 
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn an_answer_shows_how_long_the_sound_was() {
         let path = "/v1/audio/transcriptions";
-        let said = |seconds: f64| Some(format!(r#"{{"type":"duration","seconds":{seconds:?}}}"#));
+        let value = |seconds: f64| Some(format!(r#"{{"type":"duration","seconds":{seconds:?}}}"#));
         for (answer, expected) in [
-            (r#"{"task":"transcribe","duration":8.47,"text":"a"}"#, said(8.47)),
-            (r#"{"duration":"12.5","text":"a"}"#, said(12.5)),
+            (r#"{"task":"transcribe","duration":8.47,"text":"a"}"#, value(8.47)),
+            (r#"{"duration":"12.5","text":"a"}"#, value(12.5)),
             (r#"{"text":"a --> 00:01:00.000"}"#, None),
-            ("1\n00:00:00,000 --> 00:00:03,320\nHello\n\n2\n00:00:03,320 --> 01:00:04,500\nyou\n", said(3604.5)),
-            ("WEBVTT\n\n00:00.000 --> 00:03.250 align:start\nHello\n", said(3.25)),
+            ("1\n00:00:00,000 --> 00:00:03,320\nHello\n\n2\n00:00:03,320 --> 01:00:04,500\nyou\n", value(3604.5)),
+            ("WEBVTT\n\n00:00.000 --> 00:03.250 align:start\nHello\n", value(3.25)),
             ("Hello --> you", None),
             ("say --> 5", None),
             ("Hello", None),
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn only_uploads_of_sound_last_as_long_as_their_sender_says() {
-        for (path, said, seconds) in [
+        for (path, value, seconds) in [
             ("/v1/audio/transcriptions", "12500", Some("12.5")),
             ("/v1/audio/translations", " 1000.4 ", Some("1.0")),
             ("/v1/audio/transcriptions", "99999999999999999999", Some("86400.0")),
@@ -145,7 +145,7 @@ mod tests {
             ("/v1/audio/speech", "1000", None),
         ] {
             let expected = seconds.map(|seconds| format!(r#"{{"type":"duration","seconds":{seconds}}}"#));
-            assert_eq!(declared(path, said.as_bytes()), expected, "{path} {said}");
+            assert_eq!(declared(path, value.as_bytes()), expected, "{path} {value}");
         }
     }
 }

@@ -41,7 +41,7 @@ const TEXTS: &[&str] = &[
     "texts",
 ];
 /// Counted of one text or body; beyond it the same density is supposed.
-const MOST_COUNTED: usize = 1 << 20;
+const MAX_COUNTED: usize = 1 << 20;
 /// What a chat adds for each message, and for the answer it waits for.
 const MESSAGE: u64 = 3;
 
@@ -78,8 +78,8 @@ impl UncountedCall {
         let prompt = counter.whole(&self.asked);
         let completion = match &self.answered {
             AnsweredText::Stream(text, length) => {
-                let said = scan::unescaped(text).unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
-                scaled(counter.text(&said), text.len() as u64, *length)
+                let plain = scan::unescaped(text).unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
+                scaled(counter.text(&plain), text.len() as u64, *length)
             }
             AnsweredText::Plain(body) => TokenCounter { roles: None, ..counter }.whole(body),
         };
@@ -178,7 +178,7 @@ impl TokenCounter {
 
     fn met_text(&mut self, text: &str) {
         self.met += text.len();
-        if self.counted < MOST_COUNTED {
+        if self.counted < MAX_COUNTED {
             self.counted += text.len();
             self.tokens += self.text(text);
         }
@@ -344,10 +344,10 @@ mod tests {
 
     #[test]
     fn a_very_long_prompt_is_counted_in_part() {
-        let text = "word ".repeat(MOST_COUNTED / 5);
+        let text = "word ".repeat(MAX_COUNTED / 5);
         let body = format!(r#"{{"messages":[{{"content":"{text}"}},{{"content":"{text}"}},{{"content":"{text}"}}]}}"#);
         let (tokens, _) = asked("gpt-4o", &body);
-        let expected = (3 * MOST_COUNTED / 5) as u64;
+        let expected = (3 * MAX_COUNTED / 5) as u64;
         assert!(tokens.abs_diff(expected) < expected / 100, "{tokens} of {expected}");
     }
 }

@@ -146,7 +146,7 @@ mod tests {
         note(&mut report, &[1, 0, 0, 0, 0, 0, 0, 0]);
         note(&mut report, &[2, 0, 0, 1, 0, 0, 0, 0]);
         assert_eq!(report, r#"{"input_tokens":5,"output_tokens":1,"gateway_units":{"web_search":2,"file_search":1}}"#);
-        let usage = shared::cost::Usage::told(&[report]).unwrap();
+        let usage = shared::cost::Usage::from_reported(&[report]).unwrap();
         let units: Vec<(&str, String)> = usage.units.iter().map(|(name, count)| (&**name, count.to_string())).collect();
         assert_eq!(units, [("file_search", "1".into()), ("web_search", "2".into())]);
         for report in ["{}", "[]", ""] {

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 /// More than any provider makes at once.
-const MOST: u64 = 1000;
+const MAX_IMAGES: u64 = 1000;
 
 /// The usage of a request for images that was answered without a word about it, in the form that prices are worked out
 /// from. What was not asked for is what providers take then. `made` is how many came, where that is known: some vendors make
@@ -27,7 +27,7 @@ pub fn asked_for(path: &str, body: &[u8], made: Option<u64>) -> Option<String> {
         // `2.0` is two for whoever reads numbers as floats.
         other => other.as_u64().or_else(|| other.as_f64().map(|count| count as u64)),
     });
-    let count = made.or(count).unwrap_or(1).clamp(1, MOST);
+    let count = made.or(count).unwrap_or(1).clamp(1, MAX_IMAGES);
     let (quality, size) = (text("quality", "standard"), text("size", "1024x1024"));
     Some(json!({ "images": { "quality": quality, "size": size, "count": count } }).to_string())
 }
@@ -57,7 +57,7 @@ mod tests {
             ("/v1/images/generations", r#"{"n":3,"quality":"hd","size":"1792x1024"}"#, Some(("hd", "1792x1024", 3))),
             ("/v1/images/edits", r#"{"n":"2","size":"256x256"}"#, Some(("standard", "256x256", 2))),
             ("/v1/images/generations", r#"{"n":4.0}"#, Some(("standard", "1024x1024", 4))),
-            ("/v1/images/generations", r#"{"n":1e300}"#, Some(("standard", "1024x1024", MOST))),
+            ("/v1/images/generations", r#"{"n":1e300}"#, Some(("standard", "1024x1024", MAX_IMAGES))),
             ("/v1/images/edits", r#"{"n":0}"#, Some(("standard", "1024x1024", 1))),
             (
                 "/v1/images/edits",

@@ -7,13 +7,13 @@
 use memchr::memchr2;
 
 /// Longest value that is kept. Of a longer text its beginning, of a longer object nothing.
-const LONGEST: usize = 8 << 10;
+const MAX_VALUE: usize = 8 << 10;
 /// The same of TGI's details, which list all tokens.
-const LONGEST_DETAILS: usize = 64 << 10;
+const MAX_DETAILS: usize = 64 << 10;
 /// No key that is looked for is longer.
-const LONGEST_KEY: usize = 20;
+const MAX_KEY: usize = 20;
 /// Of a number, in digits.
-const LONGEST_COUNT: usize = 18;
+const MAX_COUNT: usize = 18;
 
 /// Of those that hold usage, the first counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -265,10 +265,10 @@ impl OutermostScan {
     fn keep(&mut self, bytes: &[u8]) {
         let longest = match self.capture {
             Capture::Nothing => return,
-            Capture::Key => LONGEST_KEY,
-            Capture::Count(_) => LONGEST_COUNT,
-            Capture::Object(OuterField::Details) => LONGEST_DETAILS,
-            Capture::Text(_) | Capture::Object(_) => LONGEST,
+            Capture::Key => MAX_KEY,
+            Capture::Count(_) => MAX_COUNT,
+            Capture::Object(OuterField::Details) => MAX_DETAILS,
+            Capture::Text(_) | Capture::Object(_) => MAX_VALUE,
         };
         let room = longest - self.bytes.len();
         self.is_too_long |= bytes.len() > room;
@@ -360,14 +360,14 @@ mod tests {
 
     #[test]
     fn what_is_long_beyond_reason_is_not_kept() {
-        let long = "x".repeat(3 * LONGEST);
+        let long = "x".repeat(3 * MAX_VALUE);
         let body = format!(r#"{{"{long}":1,"usage":{{"a":"{long}"}},"model":"{long}","usageMetadata":{{}}}}"#);
         let (mut scan, mut found) = (OutermostScan::default(), Vec::new());
         for piece in body.as_bytes().chunks(1000) {
             scan.push(piece, |field, value| found.push((field, value.len())));
         }
-        assert_eq!(found, [(OuterField::Model, LONGEST), (OuterField::UsageMetadata, 2)]);
-        assert!(scan.bytes.capacity() <= 2 * LONGEST);
+        assert_eq!(found, [(OuterField::Model, MAX_VALUE), (OuterField::UsageMetadata, 2)]);
+        assert!(scan.bytes.capacity() <= 2 * MAX_VALUE);
     }
 
     proptest! {

@@ -36,21 +36,21 @@ pub fn without_usage(whole: Bytes) -> Bytes {
     if memmem::find(&whole, b"\"usage\"").is_none() {
         return whole;
     }
-    let mut kept = BytesMut::new();
+    let mut remaining = BytesMut::new();
     let mut start = 0;
     let mut dropped = false;
     for end in ends(&whole) {
         match is_usage(&whole[start..end]) {
             true => dropped = true,
-            false => kept.extend_from_slice(&whole[start..end]),
+            false => remaining.extend_from_slice(&whole[start..end]),
         }
         start = end;
     }
     if !dropped {
         return whole;
     }
-    kept.extend_from_slice(&whole[start..]);
-    kept.freeze()
+    remaining.extend_from_slice(&whole[start..]);
+    remaining.freeze()
 }
 
 /// Where each event ends: after the blank line that follows it.

@@ -137,7 +137,7 @@ fn an_answer_in_pieces_says_what_it_says_as_a_whole_wherever_it_is_cut() {
         ),
     ] {
         let whole = plain(&body);
-        assert_eq!(whole.told().map(|usage| usage.input), Some(input), "{body}");
+        assert_eq!(whole.reported_usage().map(|usage| usage.input), Some(input), "{body}");
         for cut in 0..=body.len() {
             let mut found = UsageReader::default();
             let (first, second) = body.as_bytes().split_at(cut);
@@ -202,7 +202,7 @@ fn a_very_long_stream_is_not_kept_whole_and_counts_all_the_same() {
     let mut found = stream(&vec![event.as_str(); 100]);
     assert_eq!(found.rough_tokens(), 200_000);
     let (text, length) = found.take_text();
-    assert_eq!((text.len(), length), (super::MOST_TEXT, 800_000));
+    assert_eq!((text.len(), length), (super::MAX_TEXT_BYTES, 800_000));
 }
 
 #[test]
@@ -221,11 +221,11 @@ fn what_is_counted_on_the_way_is_what_its_words_say() {
             format!(r#"{{"usage":null,"choices":[{{"usage":{{"prompt_tokens":1}}}}],"usage":{usage},"model":"é"}}"#);
         let found = plain(&body);
         assert_eq!((&found.usage[..], found.is_counted), (&[usage.to_owned()][..], counted), "{usage}");
-        let words = Usage::told(&found.usage);
-        assert!(words.is_some() && found.told() == words, "{usage}");
+        let words = Usage::from_reported(&found.usage);
+        assert!(words.is_some() && found.reported_usage() == words, "{usage}");
     }
     for found in [plain(r#"{"usage":{}}"#), plain("{}")] {
-        assert_eq!(found.told(), None);
+        assert_eq!(found.reported_usage(), None);
     }
     let mut pieces = UsageReader::default();
     for (piece, is_last) in
@@ -233,7 +233,7 @@ fn what_is_counted_on_the_way_is_what_its_words_say() {
     {
         pieces.plain(piece.as_bytes(), is_last);
     }
-    assert_eq!(pieces.told().map(|usage| usage.input), Some(2), "the last word, though it was not counted");
+    assert_eq!(pieces.reported_usage().map(|usage| usage.input), Some(2), "the last word, though it was not counted");
 }
 
 /// However a stream of responses ends, it says what it used.
@@ -258,7 +258,7 @@ fn a_model_of_bedrock_is_read_through_its_frames() {
             let bytes = openssl::base64::encode_block(event.as_bytes());
             found.framed_events(format!("event: chunk\ndata: {{\"bytes\":\"{bytes}\"}}\n\n").as_bytes());
         }
-        (found.told().map(|usage| (usage.prompt_tokens(), usage.completion_tokens())), found.is_final)
+        (found.reported_usage().map(|usage| (usage.prompt_tokens(), usage.completion_tokens())), found.is_final)
     };
     let metrics = r#""amazon-bedrock-invocationMetrics":{"inputTokenCount":8,"outputTokenCount":6}"#;
     let stop = format!(r#"{{"type":"message_stop",{metrics}}}"#);
@@ -287,7 +287,7 @@ fn pages_are_counted_wherever_a_long_answer_is_cut() {
             for (place, piece) in pieces.iter().enumerate() {
                 found.plain(piece, place + 1 == pieces.len());
             }
-            found.told().map(|usage| usage.units)
+            found.reported_usage().map(|usage| usage.units)
         };
         let units = read(&body).unwrap();
         assert_eq!(
@@ -312,8 +312,9 @@ fn an_answer_that_rests_on_maps_is_one_of_them_whole_or_streamed() {
         ("{}", None),
     ] {
         let body = chunk(metadata);
-        let of =
-            |found: UsageReader| found.told().unwrap().units.get("maps").map(|count| u64::try_from(*count).unwrap());
+        let of = |found: UsageReader| {
+            found.reported_usage().unwrap().units.get("maps").map(|count| u64::try_from(*count).unwrap())
+        };
         assert_eq!((of(plain(&body)), of(stream(&[&body]))), (maps, maps), "{metadata}");
     }
 }
@@ -338,23 +339,23 @@ fn servers_that_people_run_themselves_count_in_their_own_words() {
         (&listed, None, (2, 3)),
     ] {
         let whole = plain(body);
-        let usage = whole.told().unwrap_or_else(|| panic!("{body}"));
+        let usage = whole.reported_usage().unwrap_or_else(|| panic!("{body}"));
         assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), tokens, "{body}");
         assert_eq!(whole.model.as_deref(), model, "{body}");
         for length in 1..body.len() {
             let mut found = UsageReader::default();
             body.as_bytes().chunks(length).for_each(|piece| found.plain(piece, false));
-            let usage = found.told().unwrap_or_else(|| panic!("in pieces of {length}: {body}"));
+            let usage = found.reported_usage().unwrap_or_else(|| panic!("in pieces of {length}: {body}"));
             assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), tokens, "in pieces of {length}: {body}");
         }
     }
     // What was read is not said, so that all of it is estimated.
-    assert_eq!(plain(r#"{"generated_text":"b","details":{"generated_tokens":3,"prefill":[]}}"#).told(), None);
+    assert_eq!(plain(r#"{"generated_text":"b","details":{"generated_tokens":3,"prefill":[]}}"#).reported_usage(), None);
     let stream = stream(&[
         r#"{"index":1,"token":{"id":5,"text":"b"},"generated_text":null,"details":null}"#,
         r#"{"index":2,"token":{"id":6,"text":"c"},"generated_text":"bc","details":{"finish_reason":"length","generated_tokens":2,"seed":null,"input_length":7}}"#,
     ]);
-    let usage = stream.told().unwrap();
+    let usage = stream.reported_usage().unwrap();
     assert_eq!((usage.prompt_tokens(), usage.completion_tokens(), stream.is_final), (7, 2, true));
 }
 
@@ -365,12 +366,12 @@ fn fees_of_tools_are_counted_in_an_answer_that_comes_in_pieces() {
     let grounded = r#"{"candidates":[{"groundingMetadata":{"webSearchQueries":["a","b"]}}],
         "usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1},"modelVersion":"g"}"#;
     for body in [response, grounded] {
-        let whole = plain(body).told().unwrap();
+        let whole = plain(body).reported_usage().unwrap();
         assert!(!whole.units.is_empty(), "{body}");
         for length in 1..body.len() {
             let mut found = UsageReader::default();
             body.as_bytes().chunks(length).for_each(|piece| found.plain(piece, false));
-            assert_eq!(found.told().as_ref(), Some(&whole), "in pieces of {length}: {body}");
+            assert_eq!(found.reported_usage().as_ref(), Some(&whole), "in pieces of {length}: {body}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// How many may wait for each place there is, and how many in all.
 const WAITING_PER_PLACE: usize = 10;
-const MOST_WAITING: usize = 10_000;
+const MAX_WAITING: usize = 10_000;
 
 /// What a call of priority 1 costs in virtual time. All priorities up to 100 differ in what theirs cost.
 const COST: u64 = 1 << 20;
@@ -183,7 +183,7 @@ impl<W> FairQueue<W> {
     }
 
     fn room(&self) -> usize {
-        self.places().saturating_mul(WAITING_PER_PLACE).min(MOST_WAITING)
+        self.places().saturating_mul(WAITING_PER_PLACE).min(MAX_WAITING)
     }
 
     /// Gives free places away until there is none, or nobody who may have it.

@@ -5,7 +5,7 @@
 //! that counts against whatever it grants in ignorance; from then on it has charged it, and here it is forgotten.
 
 use super::super::counter::{Micros, SECOND};
-use super::{MOST, Swept};
+use super::{MAX_AMOUNT, Swept};
 use uuid::Uuid;
 
 /// A budget's lease is exchanged for another after this long, so that whatever the store and this replica count
@@ -56,14 +56,14 @@ impl Leases {
     }
 
     pub fn take(&mut self, amount: u64) -> Option<Uuid> {
-        let (lease, amount) = (self.current.as_mut()?, amount.min(MOST));
+        let (lease, amount) = (self.current.as_mut()?, amount.min(MAX_AMOUNT));
         lease.add(-amount.cast_signed());
         lease.held = lease.held.saturating_add(amount);
         Some(lease.id)
     }
 
     pub fn settle(&mut self, now: Micros, id: Uuid, promised: u64, spent: u64) {
-        let (promised, spent) = (promised.min(MOST), spent.min(MOST));
+        let (promised, spent) = (promised.min(MAX_AMOUNT), spent.min(MAX_AMOUNT));
         if let Some(lease) = self.current.iter_mut().chain(&mut self.retired).find(|lease| lease.id == id) {
             lease.add(promised.cast_signed() - spent.cast_signed());
             lease.held = lease.held.saturating_sub(promised);
@@ -146,11 +146,11 @@ impl Leases {
             // The store has charged what it lacks. What was kept back for it goes back: whether it was granted before that,
             // and is too much, or after, and can be had again, only the store knows.
             let current = self.current.as_mut().filter(|current| current.starts_at == lease.starts_at);
-            let kept = current.as_ref().map_or(0, |current| current.balance.min(lease.balance.saturating_neg()));
-            if let Some(current) = current.filter(|_| kept > 0) {
-                current.add(-kept);
-                lease.add(kept);
-                swept.shrink.get_or_insert((current.id, 0)).1 += kept.cast_unsigned();
+            let carried = current.as_ref().map_or(0, |current| current.balance.min(lease.balance.saturating_neg()));
+            if let Some(current) = current.filter(|_| carried > 0) {
+                current.add(-carried);
+                lease.add(carried);
+                swept.shrink.get_or_insert((current.id, 0)).1 += carried.cast_unsigned();
             }
         }
     }

@@ -10,10 +10,10 @@ use std::os::fd::RawFd;
 /// The provider says that it did nothing with this stream: it refused it, or it went away and the stream is above the
 /// last one it took (of those below h2 says only that the connection ended).
 pub fn is_unprocessed(error: &Error) -> bool {
-    let said = error.root_cause().downcast_ref::<h2::Error>();
-    said.is_some_and(|said| {
-        let is_refused = said.is_reset() && said.reason() == Some(Reason::REFUSED_STREAM);
-        said.is_remote() && (is_refused || said.is_go_away())
+    let fault = error.root_cause().downcast_ref::<h2::Error>();
+    fault.is_some_and(|fault| {
+        let is_refused = fault.is_reset() && fault.reason() == Some(Reason::REFUSED_STREAM);
+        fault.is_remote() && (is_refused || fault.is_go_away())
     })
 }
 

@@ -12,14 +12,14 @@ pub struct UpstreamRequest {
 }
 
 /// As long as the library's own URIs, which HTTP/2 is asked with.
-const LONGEST_PATH: usize = 65_534;
+const MAX_PATH: usize = 65_534;
 
 impl UpstreamRequest {
     /// None for what is no path, would end the line it stands in, or is longer than any URI may be.
     pub fn new(method: Method, path_and_query: String) -> Option<Self> {
         let ends_line = |byte: u8| byte <= b' ' || byte == 127;
         let is_valid = path_and_query.starts_with('/')
-            && path_and_query.len() <= LONGEST_PATH
+            && path_and_query.len() <= MAX_PATH
             && !path_and_query.bytes().any(ends_line);
         is_valid.then(|| Self { method, path_and_query, headers: Vec::with_capacity(8) })
     }
@@ -75,8 +75,8 @@ mod tests {
             ("/a b", false),
             ("/a\r\nx: y", false),
             ("/a\u{7f}", false),
-            (&"/".repeat(LONGEST_PATH), true),
-            (&"/".repeat(LONGEST_PATH + 1), false),
+            (&"/".repeat(MAX_PATH), true),
+            (&"/".repeat(MAX_PATH + 1), false),
         ] {
             assert_eq!(
                 UpstreamRequest::new(Method::GET, path.to_owned()).is_some(),

@@ -31,7 +31,7 @@ use crate::runtime::timeout::with_deadline;
 /// How long a provider that broke off our upload may take to tell why.
 const EARLY_ANSWER: Duration = Duration::from_secs(1);
 /// Nobody waits longer for an answer, whatever is set.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const MAX_WAIT: Duration = Duration::from_secs(86_400);
 
 pub struct Upstream {
     origin: Arc<Origin>,
@@ -132,7 +132,7 @@ impl Upstream {
         let request = request.into();
         let limit = match self.first_byte {
             HeadTimeout::Until(limit) => limit,
-            HeadTimeout::For(duration) => Instant::now() + duration.min(LONGEST),
+            HeadTimeout::For(duration) => Instant::now() + duration.min(MAX_WAIT),
         };
         self.answer_by = Some(limit);
         match with_deadline(limit, pin!(self.send_now(&request, body))).await {

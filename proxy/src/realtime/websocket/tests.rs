@@ -127,7 +127,7 @@ fn the_first_who_ends_a_session_counts() {
         let mut session = session();
         act(&mut session);
         session.provider_ends();
-        let told = session.farewell().is_some();
+        let told = session.closing_frame().is_some();
         assert_eq!((session.outcome().0, told), (status, is_told), "{number}");
     }
 }
@@ -147,7 +147,7 @@ fn a_refused_session_ends_after_the_last_whole_frame_and_nothing_follows() {
     assert_eq!(frame[2..4], 1008u16.to_be_bytes());
     let mut more = Some(Bytes::from_static(b"rest of it"));
     assert!(!session.pass(&mut more, false) && more.is_none());
-    assert!(session.farewell().is_none(), "it was said");
+    assert!(session.closing_frame().is_none(), "it was said");
 }
 
 #[test]

@@ -5,10 +5,10 @@
 use std::ops::Range;
 
 /// Longest name of a model, and as many bytes as it can be written in.
-const LONGEST: usize = 255;
-const LONGEST_WRITTEN: usize = 6 * LONGEST;
+const MAX_MODEL_NAME: usize = 255;
+const MAX_WRITTEN: usize = 6 * MAX_MODEL_NAME;
 /// `model` with every letter escaped.
-const LONGEST_KEY: usize = 30;
+const MAX_KEY: usize = 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedModel {
@@ -26,7 +26,7 @@ pub enum Fault {
     Twice,
     #[error("`model` must be a string")]
     NotText,
-    #[error("`model` is longer than {LONGEST} bytes")]
+    #[error("`model` is longer than {MAX_MODEL_NAME} bytes")]
     TooLong,
 }
 
@@ -149,7 +149,7 @@ impl ModelReader {
             }
             (ReaderState::InKey { is_escaped }, _) => {
                 // One byte more than the longest tells that it is longer.
-                if self.text.len() <= LONGEST_KEY {
+                if self.text.len() <= MAX_KEY {
                     self.text.push(byte);
                 }
                 ReaderState::InKey { is_escaped: !is_escaped && byte == b'\\' }
@@ -168,7 +168,7 @@ impl ModelReader {
             (ReaderState::InText { is_escaped, from }, _) => {
                 if self.is_model {
                     self.text.push(byte);
-                    if self.text.len() > LONGEST_WRITTEN {
+                    if self.text.len() > MAX_WRITTEN {
                         return ReaderState::Broken(Fault::TooLong);
                     }
                 }
@@ -211,7 +211,7 @@ impl ModelReader {
     fn ends_text(&mut self, from: u64) -> ReaderState {
         if self.is_model {
             let Some(name) = unescaped(&self.text) else { return ReaderState::Broken(Fault::NotJson) };
-            if name.len() > LONGEST {
+            if name.len() > MAX_MODEL_NAME {
                 return ReaderState::Broken(Fault::TooLong);
             }
             self.found = Some(NamedModel { name, place: from..self.consumed + 1 });

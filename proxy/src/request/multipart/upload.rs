@@ -142,11 +142,11 @@ impl UploadForm {
             return Err(BrokenForm);
         }
         let head = self.waiting.split_to(end + 4);
-        let said = disposition(&head);
+        let parameters = disposition(&head);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let field = parameter(said, b"name").map(text).unwrap_or_default();
-        let filename = parameter(said, b"filename").map(text);
-        match filename.or_else(|| parameter(said, b"filename*").map(|value| extended(&value))) {
+        let field = parameter(parameters, b"name").map(text).unwrap_or_default();
+        let filename = parameter(parameters, b"filename").map(text);
+        match filename.or_else(|| parameter(parameters, b"filename*").map(|value| extended(&value))) {
             Some(filename) => {
                 self.state = State::File;
                 Ok(Step::Piece(FormPiece::File { field, filename }))

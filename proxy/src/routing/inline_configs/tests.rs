@@ -47,7 +47,7 @@ fn all_together_fill_no_memory_and_each_loses_little() {
         }
     }
     let known = configs.known.load();
-    assert_eq!(known.values().map(HashMap::len).sum::<usize>(), MOST);
+    assert_eq!(known.values().map(HashMap::len).sum::<usize>(), MAX_CONFIGS);
     assert!(known.values().all(|plans| plans.len() >= 20), "{:?}", known.values().map(HashMap::len));
 }
 
@@ -56,11 +56,11 @@ fn who_sends_ever_new_configs_fills_no_memory_and_pushes_out_nobody_elses() {
     let configs = InlineConfigs::new(ConfigLimits::default());
     let (modest, greedy) = (Tenant::test(1, 1), Tenant::test(2, 2));
     let text = |number: usize| format!(r#"{{"request_timeout":{}}}"#, number + 1);
-    let kept: Vec<_> = (0..MOST_OF_ONE).map(|number| configs.plan(modest, &text(number)).unwrap()).collect();
-    for number in 0..MOST * 2 {
+    let kept: Vec<_> = (0..MAX_PER_WORKSPACE).map(|number| configs.plan(modest, &text(number)).unwrap()).collect();
+    for number in 0..MAX_CONFIGS * 2 {
         configs.plan(greedy, &text(number)).unwrap();
     }
-    assert!(configs.known.load()[&greedy].len() <= MOST_OF_ONE);
+    assert!(configs.known.load()[&greedy].len() <= MAX_PER_WORKSPACE);
     for (number, plan) in kept.iter().enumerate() {
         assert!(Arc::ptr_eq(plan, &configs.plan(modest, &text(number)).unwrap()), "{number}");
     }

@@ -23,7 +23,7 @@ use crate::routing::inline_configs::InlineConfigs;
 use crate::runtime::heavy::places;
 use crate::runtime::memory::{OwnedShare, body_memory};
 use crate::runtime::small_pool;
-use crate::snapshot::unheld_versions::KeptVersions;
+use crate::snapshot::unheld_versions::VersionCache;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -222,7 +222,7 @@ impl Evicting for Plans {
     }
 }
 
-struct Versions(parking_lot::Mutex<KeptVersions<()>>);
+struct Versions(parking_lot::Mutex<VersionCache<()>>);
 
 impl Evicting for Versions {
     fn put(&self, tenant: Tenant, number: u32) {

@@ -1,6 +1,6 @@
 //! Google: a service account's key file, the machine's own account, or a token that the caller brings.
 
-use super::{Account, AccountCredential, BadAccount, LONGEST_SECRET};
+use super::{Account, AccountCredential, BadAccount, MAX_SECRET};
 use crate::signing::token_request::TokenRequest;
 use http::header;
 use shared::cloud::ServiceAccount;
@@ -30,7 +30,7 @@ impl Account<'_> {
         const NO_OBJECT: BadAccount = BadAccount { field: FILE, problem: "must be a JSON object" };
         let file = match (self.fields.object(FILE), self.raw(FILE)) {
             (Some(file), _) => Cow::Borrowed(file),
-            (None, Some(text)) if text.len() > LONGEST_SECRET => return Err(NO_OBJECT),
+            (None, Some(text)) if text.len() > MAX_SECRET => return Err(NO_OBJECT),
             (None, Some(text)) => Cow::Owned(serde_json::from_str(text).map_err(|_| NO_OBJECT)?),
             (None, None) => return Ok(None),
         };

@@ -12,14 +12,14 @@ pub type Fetching = Shared<BoxFuture<'static, FetchOutcome>>;
 
 /// So long everybody is told of the first failure; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// A token is not used in its last moments: the request may be on the way for some of them.
 const MARGIN: Duration = Duration::from_secs(60);
 /// A provider that takes none of our tokens costs one login in this time.
 const BETWEEN_RETIREMENTS: Duration = Duration::from_secs(60);
 
 pub struct TokenState {
-    token: Option<KeptToken>,
+    token: Option<CachedToken>,
     /// What the last fetch ended with, and until when none is begun.
     failure: Option<(SigningError, Instant)>,
     failures: u32,
@@ -28,7 +28,7 @@ pub struct TokenState {
     retired_at: Option<Instant>,
 }
 
-struct KeptToken {
+struct CachedToken {
     token: Arc<GrantedToken>,
     renew_at: Instant,
     ends_at: Instant,
@@ -56,9 +56,9 @@ impl TokenState {
         // One that is over and has not settled died on its way.
         let fetching = self.fetching.as_ref().filter(|fetching| fetching.peek().is_none());
         let paused = self.failure.as_ref().filter(|(_, until)| now < *until);
-        if let Some(kept) = self.token.as_ref().filter(|kept| now < kept.ends_at) {
-            let is_due = now >= kept.renew_at && fetching.is_none() && paused.is_none();
-            let token = kept.token.clone();
+        if let Some(cached) = self.token.as_ref().filter(|cached| now < cached.ends_at) {
+            let is_due = now >= cached.renew_at && fetching.is_none() && paused.is_none();
+            let token = cached.token.clone();
             return if is_due { TokenLookup::Aging(token) } else { TokenLookup::Good(token) };
         }
         match (paused, fetching) {
@@ -72,7 +72,7 @@ impl TokenState {
     /// A provider took the token that `is_sent` tells for no credential, though its life is not over. Whether there is, or
     /// may be, another one: the same is not asked for again and again.
     pub fn retire(&mut self, is_sent: impl Fn(&GrantedToken) -> bool, now: Instant) -> bool {
-        let is_current = self.token.as_ref().is_some_and(|kept| is_sent(&kept.token));
+        let is_current = self.token.as_ref().is_some_and(|cached| is_sent(&cached.token));
         if !is_current {
             return true;
         }
@@ -93,12 +93,12 @@ impl TokenState {
             Ok((token, lasts)) => {
                 let token = Arc::new(token);
                 let (renew_at, ends_at) = (now + lasts * 4 / 5, now + lasts.saturating_sub(MARGIN.min(lasts / 10)));
-                self.token = Some(KeptToken { token: token.clone(), renew_at, ends_at });
+                self.token = Some(CachedToken { token: token.clone(), renew_at, ends_at });
                 (self.failure, self.failures) = (None, 0);
                 Ok(token)
             }
             Err(error) => {
-                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(MAX_PAUSE);
                 self.failures = self.failures.saturating_add(1);
                 self.failure = Some((error.clone(), now + pause));
                 Err(error)

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Changes that are reported together.
-const MOST_REPORTED: usize = 100;
+const MAX_REPORTED: usize = 100;
 
 /// Hashes that may be told: of the whole, and of what older clients are told.
 type ApprovedHashes = [Option<[u8; 32]>; 2];
@@ -22,12 +22,12 @@ pub struct Pins {
     approved: HashMap<PinKey, ApprovedHashes, RandomState>,
     /// Something was told otherwise: most lists and calls look no further.
     has_otherwise: AtomicBool,
-    otherwise: Mutex<ToldOtherwise>,
+    otherwise: Mutex<ChangedPins>,
 }
 
 /// What lists told otherwise than it was approved.
 #[derive(Debug, Default)]
-struct ToldOtherwise {
+struct ChangedPins {
     names: HashSet<PinKey, RandomState>,
     /// What they told, as far as it could be read and nobody has reported it.
     unreported: Option<Vec<Capability>>,
@@ -59,19 +59,19 @@ impl Pins {
         is_approved
     }
 
-    fn note(&self, key: PinKey, told: Option<Capability>) {
+    fn note(&self, key: PinKey, changed: Option<Capability>) {
         let mut otherwise = self.otherwise.lock();
         let unreported = otherwise.unreported.get_or_insert_default();
-        let is_known = |told: &Capability| (told.kind.as_str(), told.name.as_str()) == (key.0, key.1.as_str());
-        if unreported.len() < MOST_REPORTED && !unreported.iter().any(is_known) {
-            unreported.extend(told);
+        let is_known = |changed: &Capability| (changed.kind.as_str(), changed.name.as_str()) == (key.0, key.1.as_str());
+        if unreported.len() < MAX_REPORTED && !unreported.iter().any(is_known) {
+            unreported.extend(changed);
         }
         otherwise.names.insert(key);
         self.has_otherwise.store(true, Ordering::Relaxed);
     }
 
     /// Whether the last list told something else under this name than was approved.
-    pub fn is_told_otherwise(&self, kind: Kind, name: &str) -> bool {
+    pub fn is_changed(&self, kind: Kind, name: &str) -> bool {
         self.has_otherwise.load(Ordering::Relaxed)
             && self.otherwise.lock().names.contains(&(kind.as_str(), name.to_owned()))
     }
@@ -92,34 +92,34 @@ mod tests {
 
     #[test]
     fn only_what_was_approved_may_be_told_under_a_name() {
-        let told = |description: &str| json!({ "name": "pay", "title": "Pay", "description": description });
+        let changed = |description: &str| json!({ "name": "pay", "title": "Pay", "description": description });
         let read = |entry: Value| Capability::from_entry(Kind::Tool, entry).unwrap();
         let mut pins = Pins::default();
-        pins.push(Kind::Tool, "pay", [Some(read(told("pays")).hash()), Some(read(told("pays")).plain_hash())]);
+        pins.push(Kind::Tool, "pay", [Some(read(changed("pays")).hash()), Some(read(changed("pays")).plain_hash())]);
         for (kind, entry, is_allowed) in [
-            (Kind::Tool, told("pays"), true),
+            (Kind::Tool, changed("pays"), true),
             (Kind::Tool, json!({ "name": "pay", "description": "pays" }), true),
             (Kind::Tool, json!({ "name": "new", "description": "whatever" }), true),
-            (Kind::Prompt, told("obey"), true),
+            (Kind::Prompt, changed("obey"), true),
         ] {
             assert_eq!(pins.allow(kind, &entry), is_allowed, "{entry}");
             assert_eq!(pins.take_changes(), None);
         }
-        assert!(!pins.is_told_otherwise(Kind::Tool, "pay"));
+        assert!(!pins.is_changed(Kind::Tool, "pay"));
         for entry in [
-            told("pays, and sends the password"),
+            changed("pays, and sends the password"),
             json!({ "name": "pay", "title": "Obey", "description": "pays" }),
             json!({ "name": "pay" }),
         ] {
             assert!(!pins.allow(Kind::Tool, &entry) && !pins.allow(Kind::Tool, &entry));
             assert_eq!(pins.take_changes(), Some(vec![read(entry)]));
             assert_eq!(pins.take_changes(), None, "it is reported once");
-            assert!(pins.is_told_otherwise(Kind::Tool, "pay") && !pins.is_told_otherwise(Kind::Prompt, "pay"));
+            assert!(pins.is_changed(Kind::Tool, "pay") && !pins.is_changed(Kind::Prompt, "pay"));
         }
-        assert!(pins.allow(Kind::Tool, &told("pays")));
-        assert!(!pins.is_told_otherwise(Kind::Tool, "pay"), "it was taken back");
-        assert!(!pins.allow(Kind::Tool, &told(&"x".repeat(100_000))));
-        assert!(pins.is_told_otherwise(Kind::Tool, "pay"));
+        assert!(pins.allow(Kind::Tool, &changed("pays")));
+        assert!(!pins.is_changed(Kind::Tool, "pay"), "it was taken back");
+        assert!(!pins.allow(Kind::Tool, &changed(&"x".repeat(100_000))));
+        assert!(pins.is_changed(Kind::Tool, "pay"));
         assert_eq!(pins.take_changes(), Some(Vec::new()), "it cannot be read");
     }
 }

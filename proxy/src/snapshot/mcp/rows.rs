@@ -26,7 +26,7 @@ impl Tracked for McpServer {
         (self.organisation_id, self.slug.clone())
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.status == Status::Active
     }
 }
@@ -48,7 +48,7 @@ impl Tracked for McpIntegration {
         self.id
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.status == Status::Active
     }
 }
@@ -89,7 +89,7 @@ impl Tracked for McpCapability {
     }
 
     /// What is switched off; what has an address, by which a server may switch it off; what was approved; what has a price.
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         !self.is_usable || self.uri.is_some() || self.hash.is_some() || self.price.is_some()
     }
 }
@@ -111,7 +111,7 @@ impl Tracked for McpServerCapability {
         (self.server_id, self.kind.clone(), self.name.clone())
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         !self.enabled
     }
 }
@@ -170,7 +170,7 @@ impl Tracked for McpClient {
     }
 
     /// Those of people's tokens have none of their own.
-    fn is_kept(&self) -> bool {
+    fn is_live(&self) -> bool {
         self.access_token.is_some()
     }
 }

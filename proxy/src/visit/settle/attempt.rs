@@ -198,7 +198,7 @@ impl Attempt {
     }
 
     /// A call of the same target beside it, of which nothing was read.
-    pub fn beside(&self) -> Self {
+    pub fn sibling(&self) -> Self {
         Self {
             began: self.began,
             waited_before: self.waited_before,
@@ -351,9 +351,9 @@ impl Attempt {
 
     /// The model that answered: as the answer says, unless that only repeats what was asked for.
     pub fn answered_model(&self) -> Option<&str> {
-        let told = self.found.model.as_deref();
-        let is_repeated = told.is_none() || told == self.model.as_deref();
-        self.called.as_deref().filter(|_| is_repeated).or(told)
+        let reported = self.found.model.as_deref();
+        let is_repeated = reported.is_none() || reported == self.model.as_deref();
+        self.called.as_deref().filter(|_| is_repeated).or(reported)
     }
 
     /// Whether a price of its own is due although no answer came, or none that is of use.

@@ -48,8 +48,8 @@ impl Log {
     }
 
     pub fn append_own_call(&self, call: &OwnCallRecord<'_>, trace_id: &str) {
-        let said = self.metadata.as_deref().and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
-        let mut metadata = said.unwrap_or_default();
+        let parsed = self.metadata.as_deref().and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+        let mut metadata = parsed.unwrap_or_default();
         metadata.insert("_internal".into(), call.purpose.into());
         if call.is_paid_by_operator {
             metadata.insert("_paid_by".into(), "operator".into());
@@ -58,7 +58,7 @@ impl Log {
         if let Some((_, text)) = call.estimate {
             let asked = Bytes::from(json!({ "input": text }).to_string());
             let answered = AnsweredText::Plain(Bytes::new());
-            self.journal.untold(call.id, UncountedCall { model: Some(call.model.to_owned()), asked, answered });
+            self.journal.note_uncounted(call.id, UncountedCall { model: Some(call.model.to_owned()), asked, answered });
         }
         let saved = match &self.config {
             Some(LoggedConfig::Saved(saved)) => Some(&saved.row),

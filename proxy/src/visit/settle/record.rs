@@ -53,7 +53,8 @@ impl Log {
             Some(LoggedConfig::Inline) => (Some("inline"), None, None),
             None => (None, None, None),
         };
-        let said = |name| self.said.iter().find(|(said, _)| *said == name).and_then(|(_, value)| short(value));
+        let header =
+            |name| self.caller_headers.iter().find(|(known, _)| *known == name).and_then(|(_, value)| short(value));
         let record = Record {
             id,
             internal_trace_id: facts.request_id,
@@ -89,13 +90,13 @@ impl Log {
             is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
             is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
             trace_id: cut(facts.trace_id, text_bounds::NAME),
-            span_id: said("span-id"),
-            span_name: said(SPAN_NAME),
-            parent_span_id: said(PARENT_SPAN_ID),
+            span_id: header("span-id"),
+            span_name: header(SPAN_NAME),
+            parent_span_id: header(PARENT_SPAN_ID),
             metadata: self.metadata.as_deref(),
-            runtime: said("runtime"),
-            runtime_version: said("runtime-version"),
-            sdk_version: said("package-version"),
+            runtime: header("runtime"),
+            runtime_version: header("runtime-version"),
+            sdk_version: header("package-version"),
             turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
             has_body: body.is_some(),
             charges,
@@ -131,7 +132,7 @@ impl Log {
         }
         let path = &*canonical(self.uri.path());
         found.extend(usage::images::asked_for(path, &self.body, attempt.images));
-        let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
+        let declared = self.caller_headers.iter().find(|(known, _)| *known == AUDIO_DURATION);
         found.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
         found.extend(usage::requested_units::of_speech(path, &self.body));
         found.extend(usage::requested_units::of_rerank(&attempt.ai_org, path, &self.body));
@@ -156,14 +157,14 @@ impl Log {
             // Something was used, at the price that stands on the call.
             return Some((0, 0));
         }
-        let is_told = !attempt.found.usage.is_empty();
+        let is_reported = !attempt.found.usage.is_empty();
         let is_known =
-            is_told && !attempt.is_unheard && !attempt.is_guessed && (!attempt.is_stream || attempt.found.is_final);
+            is_reported && !attempt.is_unheard && !attempt.is_guessed && (!attempt.is_stream || attempt.found.is_final);
         let row = attempt.row.clone().filter(|_| !is_known)?;
         let path = canonical(self.uri.path());
         let route = PaidRoute::find(&self.method, &path, &row);
-        if (200..300).contains(&status) && !is_told {
-            self.count_untold(&route, attempt, &path);
+        if (200..300).contains(&status) && !is_reported {
+            self.count_unreported(&route, attempt, &path);
         }
         let billed = match route {
             PaidRoute::Paid(_, billed) if attempt.is_paid || attempt.is_stream || status < 400 => billed,
@@ -203,7 +204,7 @@ impl Log {
         let (asked, prompt) = self.asked_text();
         // What was not held whole cannot be counted later.
         if is_exact && (!asked.is_empty() || prompt == 0) {
-            self.journal.untold(id, UncountedCall { model, asked, answered });
+            self.journal.note_uncounted(id, UncountedCall { model, asked, answered });
         }
         Some((prompt, rough))
     }
@@ -230,10 +231,10 @@ impl Log {
     }
 
     /// An answer came and does not say what it used.
-    fn count_untold(&self, route: &PaidRoute<'_>, attempt: &Attempt, path: &str) {
+    fn count_unreported(&self, route: &PaidRoute<'_>, attempt: &Attempt, path: &str) {
         let meters = self.journal.paid_meters();
         match route {
-            PaidRoute::Paid(name, _) => meters.count_untold(&attempt.ai_org, name),
+            PaidRoute::Paid(name, _) => meters.count_unreported(&attempt.ai_org, name),
             PaidRoute::Unpriced if attempt.is_relayed => meters.count_unpriced(&attempt.ai_org, path),
             PaidRoute::Unpriced | PaidRoute::Free => {}
         }
@@ -244,20 +245,20 @@ impl Log {
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// What the client's SDK says of itself, and where the call belongs in its trace.
-pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {
+pub fn caller_headers(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {
     let prefixes = [Some(headers::PREFIX), headers.alias.as_deref()];
-    let mut said = Vec::new();
+    let mut found = Vec::new();
     for (name, value) in &head.headers {
         let suffix = prefixes.iter().flatten().find_map(|prefix| HeaderName::as_str(name).strip_prefix(prefix));
         let Some(suffix) = suffix else { continue };
         if let Some(known) = RECORDED.iter().find(|known| **known == suffix) {
-            said.push((*known, value.clone()));
+            found.push((*known, value.clone()));
         }
     }
     if let Some(parent) = parent_span(headers) {
-        below(&mut said, parent, head);
+        below(&mut found, parent, head);
     }
-    said
+    found
 }
 
 /// Metadata as JSON. Of more than a record takes, as many pairs as there is room for.
@@ -267,29 +268,29 @@ pub fn written(metadata: &Map<String, Value>) -> String {
         return whole;
     }
     let mut room = text_bounds::METADATA;
-    let mut kept = metadata.clone();
-    kept.retain(|name, value| {
+    let mut fields = metadata.clone();
+    fields.retain(|name, value| {
         let size = serde_json::to_string(&(name, value)).map_or(usize::MAX, |pair| pair.len());
         let has_room = size <= room;
         room -= if has_room { size } else { 0 };
         has_room
     });
-    serde_json::to_string(&kept).unwrap_or_default()
+    serde_json::to_string(&fields).unwrap_or_default()
 }
 
 /// Names as a JSON list, as many as a log shows.
 fn listed(names: &[String]) -> Option<String> {
-    const MOST: usize = 32;
-    let names: Vec<&str> = names.iter().take(MOST).map(|name| cut(name, text_bounds::NAME)).collect();
+    const MAX_NAMES: usize = 32;
+    let names: Vec<&str> = names.iter().take(MAX_NAMES).map(|name| cut(name, text_bounds::NAME)).collect();
     (!names.is_empty()).then(|| serde_json::to_string(&names).unwrap_or_default())
 }
 
 /// The call belongs below a span of the caller's, and has a name there. What our own headers say wins.
-fn below(said: &mut Vec<(&'static str, HeaderValue)>, parent: &str, head: &RequestHeader) {
+fn below(found: &mut Vec<(&'static str, HeaderValue)>, parent: &str, head: &RequestHeader) {
     let name = format!("{} {}", head.method, head.uri.path());
     for (known, text) in [(PARENT_SPAN_ID, parent), (SPAN_NAME, name.as_str())] {
-        if said.iter().all(|(said, _)| *said != known) {
-            said.extend(HeaderValue::from_str(text).ok().map(|value| (known, value)));
+        if found.iter().all(|(other, _)| *other != known) {
+            found.extend(HeaderValue::from_str(text).ok().map(|value| (known, value)));
         }
     }
 }

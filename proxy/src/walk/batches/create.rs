@@ -16,11 +16,11 @@ use shared::identity::jwt::VerifiedToken;
 use uuid::Uuid;
 
 /// Batches of a workspace that are not over.
-const MOST_OPEN: i64 = 100;
+const MAX_OPEN: i64 = 100;
 /// Whoever runs them.
 const WINDOW: TimeDelta = TimeDelta::hours(24);
 /// As the column allows it, with room for how Postgres writes it.
-const LONGEST_TOKEN: usize = 48 << 10;
+const MAX_TOKEN: usize = 48 << 10;
 
 impl Engine {
     pub(in crate::walk) async fn create_batch(
@@ -65,12 +65,12 @@ impl Engine {
             completion_url: asked.options.completion_url,
             expires_at: Utc::now() + WINDOW,
         };
-        match self.batches.insert(&new, MOST_OPEN, &self.router.sealer).await? {
+        match self.batches.insert(&new, MAX_OPEN, &self.router.sealer).await? {
             Insertion::Made(batch) => {
                 tracing::debug!(batch = format!("{PREFIX}{}", batch.id), "a batch was made");
                 Ok(batch.to_json(false))
             }
-            Insertion::TooMany => Err(Refusal::too_many_batches(MOST_OPEN)),
+            Insertion::TooMany => Err(Refusal::too_many_batches(MAX_OPEN)),
             Insertion::NotSealed => Err(Refusal::batch_not_sealed()),
         }
     }
@@ -79,7 +79,7 @@ impl Engine {
 /// What a token says, as its batch keeps it.
 fn stored(token: &VerifiedToken) -> Result<Value, Refusal> {
     let value = serde_json::to_value(token).map_err(|_| Refusal::internal())?;
-    match value.to_string().len() > LONGEST_TOKEN {
+    match value.to_string().len() > MAX_TOKEN {
         true => Err(Refusal::token_too_long_for_batch()),
         false => Ok(value),
     }

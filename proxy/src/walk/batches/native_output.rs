@@ -2,8 +2,8 @@
 //! its output file, and that is passed on as it is.
 
 use crate::answer::error_in_openai_form;
-use crate::catalog::models::upstream::{self, Told};
-use crate::codecs::jobs::{LONGEST_OBJECT, escaped};
+use crate::catalog::models::upstream::{self, ProviderReply};
+use crate::codecs::jobs::{MAX_OBJECT, escaped};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
@@ -34,14 +34,14 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         let id = asked_output(head, &ask.path).ok_or_else(Refusal::internal)?;
         let batch = self.router.passage(ask.at(format!("/batches/{id}")), head, headers, visit)?;
-        let told = self.ask_for_batch(&batch, head, headers).await?;
-        if !(200..300).contains(&told.status) {
-            let body = error_in_openai_form(told.status, told.body, &batch.target.provider.name);
-            return Ok(NextStep::Page { status: told.status, body });
+        let reply = self.ask_for_batch(&batch, head, headers).await?;
+        if !(200..300).contains(&reply.status) {
+            let body = error_in_openai_form(reply.status, reply.body, &batch.target.provider.name);
+            return Ok(NextStep::Page { status: reply.status, body });
         }
-        let told: Value = serde_json::from_slice(&told.body)
+        let reply: Value = serde_json::from_slice(&reply.body)
             .map_err(|error| Refusal::invalid_upstream_response(&batch.target.provider.name, error))?;
-        let file = told["output_file_id"].as_str().filter(|id| !id.is_empty()).ok_or_else(Refusal::no_batch_output)?;
+        let file = reply["output_file_id"].as_str().filter(|id| !id.is_empty()).ok_or_else(Refusal::no_batch_output)?;
         let file = escaped(file);
         let passage = self.router.passage(ask.at(format!("/files/{file}/content")), head, headers, visit)?;
         Ok(NextStep::Pass(Box::new(passage)))
@@ -52,7 +52,7 @@ impl Engine {
         batch: &Passage,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
-    ) -> Result<Told, Refusal> {
+    ) -> Result<ProviderReply, Refusal> {
         let target = &batch.target;
         self.calls.secrets.gather(target).await?;
         let meant = ProviderHeaders::from_headers(headers);
@@ -64,7 +64,7 @@ impl Engine {
         }
         let (_, caller, _) = batch.asked();
         let mut share = MemoryShare::none(&self.body_limits.memory, caller.tenant());
-        upstream::ask(&self.calls.dialer, target, request, Bytes::new(), LONGEST_OBJECT, &mut share).await
+        upstream::ask(&self.calls.dialer, target, request, Bytes::new(), MAX_OBJECT, &mut share).await
     }
 }
 

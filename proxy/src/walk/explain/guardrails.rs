@@ -16,12 +16,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Hooks that are tried out for one question.
-const MOST_TRIED: usize = 32;
+const MAX_TRIED: usize = 32;
 
 impl Engine {
     /// Guardrails that the request would meet, at each target that has some, defaults included. They would run if it were
     /// reached.
-    pub(super) fn told_guardrails(
+    pub(super) fn describe_guardrails(
         &self,
         stops: &[Stop],
         found: &ChosenPlan,
@@ -41,21 +41,21 @@ impl Engine {
         }
         let body = hypothesis.judged_body();
         let mut trial = body.as_ref().and_then(|body| Trial::new(hypothesis, fields, metadata, body));
-        let mut told = Vec::with_capacity(sets.len());
+        let mut described = Vec::with_capacity(sets.len());
         for (stop, set) in sets {
             // What a stored prompt makes of the request is another body.
             let is_same_body = found.plan.leaf(stop.at).prompt_id.is_none();
             let mut says = |hook: &Arc<CompiledHook>| trial.as_mut().filter(|_| is_same_body)?.says(hook);
-            let input: Vec<Value> = set.input.iter().map(|hook| told_hook(hook, says(hook))).collect();
-            told.push(json!({
+            let input: Vec<Value> = set.input.iter().map(|hook| describe_hook(hook, says(hook))).collect();
+            described.push(json!({
                 "option": found.plan.node(stop.at).path,
                 "is_reached": stop.is_reached,
                 "is_run": stop.is_reached,
                 "input": input,
-                "output": set.output.iter().map(|hook| told_hook(hook, None)).collect::<Vec<_>>(),
+                "output": set.output.iter().map(|hook| describe_hook(hook, None)).collect::<Vec<_>>(),
             }));
         }
-        told
+        described
     }
 }
 
@@ -101,23 +101,23 @@ impl<'t> Trial<'t> {
             return Some(known.clone());
         }
         let hooks = std::slice::from_ref(hook);
-        if has_remote(hooks) || self.known.len() == MOST_TRIED {
+        if has_remote(hooks) || self.known.len() == MAX_TRIED {
             return None;
         }
         let side = run_side(hooks, self.inputs, self.body, &self.meters);
-        let told: Value = serde_json::from_str(&side.hooks.first()?.json).ok()?;
-        let checks = told["checks"].as_array()?.iter().map(|check| {
+        let hook_log: Value = serde_json::from_str(&side.hooks.first()?.json).ok()?;
+        let checks = hook_log["checks"].as_array()?.iter().map(|check| {
             json!({ "id": check["id"], "verdict": check["verdict"], "transformed": check["transformed"],
                     "data": check["data"], "error": check.get("error") })
         });
-        let says = json!({ "verdict": told["verdict"], "deny": told["deny"], "transformed": told["transformed"],
+        let says = json!({ "verdict": hook_log["verdict"], "deny": hook_log["deny"], "transformed": hook_log["transformed"],
                            "checks": checks.collect::<Vec<_>>() });
         self.known.insert(hook.fingerprint, says.clone());
         Some(says)
     }
 }
 
-fn told_hook(hook: &Arc<CompiledHook>, says: Option<Value>) -> Value {
+fn describe_hook(hook: &Arc<CompiledHook>, says: Option<Value>) -> Value {
     json!({
         "id": hook.id,
         "checks": hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(),

@@ -41,7 +41,7 @@ pub struct ExplainedTarget<'p> {
 
 impl Admitter {
     /// Those of the request first, then those of each target.
-    pub(super) async fn told_limits(
+    pub(super) async fn describe_limits(
         &self,
         asked: &ExplainedRequest<'_>,
         possible: &[ExplainedTarget<'_>],
@@ -63,7 +63,8 @@ impl Admitter {
             is_trusted_only: false,
         };
         let wanted = limits_of_request(&request, &self.snapshot, self.switches, Utc::now);
-        let mut told: Vec<Value> = wanted.iter().map(|wanted| self.told_limit(wanted, &dearest, None, now)).collect();
+        let mut described: Vec<Value> =
+            wanted.iter().map(|wanted| self.describe_limit(wanted, &dearest, None, now)).collect();
         for (one, amounts) in possible.iter().zip(&amounts) {
             let provider = match &one.target.credential {
                 Credential::Stored(stored) => Some(&stored.provider),
@@ -72,9 +73,9 @@ impl Admitter {
             let service = &one.target.provider.name;
             let attempted = Attempted { provider, service, model: one.model.as_deref(), mcp: None };
             let wanted = limits_of_attempt(&request, &attempted, &self.snapshot, self.switches);
-            told.extend(wanted.iter().map(|wanted| self.told_limit(wanted, amounts, Some(one.option), now)));
+            described.extend(wanted.iter().map(|wanted| self.describe_limit(wanted, amounts, Some(one.option), now)));
         }
-        told
+        described
     }
 
     /// What it may use there, as admission would guess.
@@ -86,7 +87,7 @@ impl Admitter {
         self.amounts(family, &sent, needs, Some((&one.target, one.model.as_deref()))).await
     }
 
-    fn told_limit(&self, wanted: &ApplicableLimit, amounts: &Amounts, option: Option<&str>, now: Micros) -> Value {
+    fn describe_limit(&self, wanted: &ApplicableLimit, amounts: &Amounts, option: Option<&str>, now: Micros) -> Value {
         let limit = &wanted.limit;
         let ask = LimitAsk { limit, amount: amounts.for_limit(limit), found: None };
         let look = self.limits.status(now, &ask);

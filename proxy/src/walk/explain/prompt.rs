@@ -57,7 +57,7 @@ impl Engine {
             Ok(self.would_be(leaf, &headers, caller, &fields, hypothesis, budget))
         };
         let mut target = would_be().unwrap_or_else(|refusal: Refusal| refused(&refusal));
-        target["prompt"] = told(&run);
+        target["prompt"] = describe_run(&run);
         target
     }
 
@@ -69,7 +69,7 @@ impl Engine {
     }
 }
 
-pub(super) fn told(run: &PromptRun) -> Value {
+pub(super) fn describe_run(run: &PromptRun) -> Value {
     json!({
         "id": run.prompt.id,
         "slug": run.prompt.slug,

@@ -150,7 +150,7 @@ mod tests {
         survey(plan, &SurveyInputs { facts, scope: b"w", now: Instant::now(), unix_seconds: 0 })
     }
 
-    fn told(plan: &Plan, stops: &[Stop]) -> Vec<(String, bool, f64)> {
+    fn described(plan: &Plan, stops: &[Stop]) -> Vec<(String, bool, f64)> {
         stops.iter().map(|stop| (plan.node(stop.at).path.to_string(), stop.is_reached, stop.share)).collect()
     }
 
@@ -172,7 +172,7 @@ mod tests {
         ];
         let expected: Vec<_> =
             expected.iter().map(|(path, reached, share)| ((*path).to_owned(), *reached, *share)).collect();
-        assert_eq!(told(&plan, &stops), expected);
+        assert_eq!(described(&plan, &stops), expected);
         assert_eq!(stops[0].why[1], "config.targets[0]: condition 0 is the first that holds");
         assert!(stops[1].why[0].contains("[429]") && stops[1].why[1].contains("75.0 %"), "{:?}", stops[1].why);
         let otherwise = surveyed(&plan, &json!({}));
@@ -187,7 +187,7 @@ mod tests {
         );
         plan.leaves().next().unwrap().breaker.as_ref().unwrap().record(500, Instant::now());
         let stops = surveyed(&plan, &json!({}));
-        assert_eq!(told(&plan, &stops)[0].0, "config.targets[1]");
+        assert_eq!(described(&plan, &stops)[0].0, "config.targets[1]");
         assert_eq!((stops[1].is_reached, stops[1].why[0].as_str()), (false, "config: its circuit is open"));
     }
 

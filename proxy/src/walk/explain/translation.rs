@@ -18,22 +18,22 @@ use bytes::Bytes;
 use shared::providers::Family;
 
 /// Bytes of bodies that are written for one question.
-const MOST: usize = 4 << 20;
+const MAX_BODY_BYTES: usize = 4 << 20;
 /// What a small body costs at least.
-const LEAST: usize = 4 << 10;
+const MIN_BODY_COST: usize = 4 << 10;
 
 /// How much may still be tried out.
 pub(super) struct TrialBudget(usize);
 
 impl Default for TrialBudget {
     fn default() -> Self {
-        Self(MOST)
+        Self(MAX_BODY_BYTES)
     }
 }
 
 impl TrialBudget {
     fn take(&mut self, bytes: usize) -> Option<()> {
-        self.0 = self.0.checked_sub(bytes.max(LEAST))?;
+        self.0 = self.0.checked_sub(bytes.max(MIN_BODY_COST))?;
         Some(())
     }
 }

@@ -17,9 +17,9 @@ use uuid::Uuid;
 /// Of everything in the form but the file.
 const FORM_OVERHEAD: u64 = 512 << 10;
 /// For the whole upload. What takes longer may be swept.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_UPLOAD_TIME: Duration = Duration::from_secs(3600);
 /// In characters, as the column has it.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 const PURPOSES: [&str; 2] = ["batch", "fine-tune"];
 /// Seconds after which a file may be asked to expire.
 const EXPIRY: std::ops::RangeInclusive<i64> = 3600..=2_592_000;
@@ -52,7 +52,8 @@ impl Engine {
             client.write_continue().await?;
         }
         let taken =
-            tokio::time::timeout(LONGEST, self.take_in(client, files, asked, UploadBegun { id, held }, form)).await;
+            tokio::time::timeout(MAX_UPLOAD_TIME, self.take_in(client, files, asked, UploadBegun { id, held }, form))
+                .await;
         let taken = taken.unwrap_or_else(|_| Err(Refusal::body_timeout().into()));
         if taken.is_err() {
             // If this fails too the row is swept later.
@@ -152,7 +153,7 @@ impl UploadFields {
             return Err(wrong("the form must have one file, in the field `file`", "file"));
         }
         let last = filename.rsplit(['/', '\\']).next().unwrap_or_default();
-        let name: String = last.chars().filter(|letter| !letter.is_control()).take(LONGEST_NAME).collect();
+        let name: String = last.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect();
         self.filename = Some(if name.is_empty() { "file".into() } else { name });
         Ok(())
     }
@@ -162,8 +163,8 @@ impl UploadFields {
         let filename = filename.ok_or_else(|| wrong("the form has no file, or an empty one", "file"))?;
         let missing = || wrong("the form must say what the file is for", "purpose");
         let purpose = self.purpose.ok_or_else(missing)?;
-        let kept = (retention_days > 0).then(|| i64::from(retention_days) * 86_400);
-        let seconds = [kept, self.expires_in_s].into_iter().flatten().min();
+        let retention = (retention_days > 0).then(|| i64::from(retention_days) * 86_400);
+        let seconds = [retention, self.expires_in_s].into_iter().flatten().min();
         let expires_at = seconds.and_then(|seconds| now.checked_add_signed(TimeDelta::try_seconds(seconds)?));
         Ok(FinishedUpload { filename, purpose, bytes, expires_at })
     }
@@ -194,7 +195,7 @@ mod tests {
         {
             assert_eq!(read(&[purpose], name).unwrap().filename, expected);
         }
-        assert_eq!(read(&[purpose], &"é".repeat(400)).unwrap().filename.chars().count(), LONGEST_NAME);
+        assert_eq!(read(&[purpose], &"é".repeat(400)).unwrap().filename.chars().count(), MAX_NAME);
         for (seconds, expected) in [("3600", 3600), ("2592000", 2_592_000)] {
             let upload = read(&[purpose, ("expires_after[seconds]", seconds)], "a").unwrap();
             assert_eq!(upload.expires_at.unwrap().timestamp(), expected);

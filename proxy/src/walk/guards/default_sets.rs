@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 const SHARDS: usize = 64;
 /// Workspaces that a shard knows; with more it begins anew.
-const MOST_EACH: usize = 256;
+const MAX_EACH: usize = 256;
 
 pub struct DefaultSets {
     shards: Box<[ArcSwap<Shard>]>,
@@ -50,7 +50,7 @@ impl DefaultSets {
         }
         let known = KnownSet { workspace: Arc::downgrade(workspace), at, set: make() };
         shard.rcu(|all| {
-            let mut more = if all.len() < MOST_EACH { Shard::clone(all) } else { Shard::default() };
+            let mut more = if all.len() < MAX_EACH { Shard::clone(all) } else { Shard::default() };
             more.insert(id, known.clone());
             more
         });
@@ -86,7 +86,7 @@ mod tests {
             assert!(find(row, at).is_some());
             assert_eq!(made.get(), expected, "at {at}");
         }
-        for number in 0..=MOST_EACH as u128 {
+        for number in 0..=MAX_EACH as u128 {
             find(&workspace(number << 8), 2);
         }
         assert_eq!(sets.shards[0].load().len(), 1, "it began anew");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// All images of a request together.
-const MOST_BYTES: usize = 20 << 20;
+const MAX_BYTES: usize = 20 << 20;
 /// Fetched side by side.
 const TOGETHER: usize = 4;
 
@@ -30,7 +30,7 @@ impl FetchBudget for OneImage<'_> {
     fn take(&mut self, bytes: usize) -> Result<(), Unfetched> {
         self.left = self.left.checked_sub(bytes).ok_or("it is longer than the check allows")?;
         let mut all = self.all.lock();
-        let too_large = || format!("all images of a request may have {MOST_BYTES} bytes together");
+        let too_large = || format!("all images of a request may have {MAX_BYTES} bytes together");
         all.left = all.left.checked_sub(bytes).ok_or_else(too_large)?;
         all.share.grow(bytes.saturating_mul(COPIES)).map_err(|why| Unfetched::Refused(why.into()))
     }
@@ -44,7 +44,7 @@ pub async fn images(
     share: OwnedShare,
     deadline: Instant,
 ) -> Images {
-    let all = Mutex::new(AllImages { left: MOST_BYTES, share });
+    let all = Mutex::new(AllImages { left: MAX_BYTES, share });
     let fetching = urls.into_iter().map(|url| image(dialer, url, longest, &all, deadline));
     let fetched = futures::stream::iter(fetching).buffered(TOGETHER).collect().await;
     Images { fetched, held: Some(Arc::new(all.into_inner().share)) }

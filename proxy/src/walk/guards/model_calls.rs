@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{LONGEST_ANSWER, ModelQuestion, ModelTarget, RemoteAnswer, RemoteFailure};
+use shared::guardrails::remote::{MAX_ANSWER, ModelQuestion, ModelTarget, RemoteAnswer, RemoteFailure};
 use std::sync::Weak;
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ impl ModelAsker for ModelCalls {
         deadline: Instant,
     ) -> BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>> {
         let impossible = || RemoteFailure::Unreachable("no model can be asked".into());
-        let made = InMemoryClient::post(PATH, Bytes::from(question.body), LONGEST_ANSWER, Some(deadline));
+        let made = InMemoryClient::post(PATH, Bytes::from(question.body), MAX_ANSWER, Some(deadline));
         let (Some(engine), Some((mut client, waiter))) = (self.engine.upgrade(), made) else {
             return async move { Err(impossible()) }.boxed();
         };

@@ -4,10 +4,10 @@
 
 use super::address_probe::is_there;
 use super::image_fetch::images;
-use super::kept_answers::KeptAnswers;
+use super::introspection_cache::IntrospectionCache;
 use crate::guardrails::{CallPlaces, RemoteAsker, TenantPlaces};
 use crate::identity::tokens::fetch;
-use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
+use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, internal_call};
 use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Snapshot;
@@ -18,9 +18,7 @@ use http::{HeaderValue, Method, header};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use shared::guardrails::remote::{
-    Answers, LONGEST_ANSWER, LONGEST_WAIT, Question, RemoteAnswer, RemoteCall, RemoteFailure,
-};
+use shared::guardrails::remote::{Answers, MAX_ANSWER, MAX_WAIT, Question, RemoteAnswer, RemoteCall, RemoteFailure};
 use shared::id::{OrganisationId, WorkspaceId};
 use shared::identity::jwt::{KeyRing, KeySource, Rejection};
 use shared::model::Plugin;
@@ -32,8 +30,8 @@ use std::time::Instant;
 use uuid::Uuid;
 
 /// Addresses of key sets that are kept of an organisation, and of how many. Configs that come with requests may name any.
-const MOST_KEY_SETS: usize = 64;
-const MOST_WITH_KEYS: usize = 1024;
+const MAX_KEY_SETS: usize = 64;
+const MAX_WITH_KEYS: usize = 1024;
 
 pub struct RemoteCalls {
     dialer: Arc<Dialer>,
@@ -42,11 +40,11 @@ pub struct RemoteCalls {
     /// What images that are fetched count towards.
     memory: Arc<BodyMemory>,
     places: CallPlaces,
-    keys: Mutex<HashMap<OrganisationId, KeptKeys>>,
-    answers: Arc<KeptAnswers>,
+    keys: Mutex<HashMap<OrganisationId, CachedKeySets>>,
+    answers: Arc<IntrospectionCache>,
 }
 
-struct KeptKeys {
+struct CachedKeySets {
     ring: Arc<KeyRing>,
     known: HashSet<Uuid>,
     used: Instant,
@@ -67,20 +65,20 @@ impl RemoteCalls {
         id.copy_from_slice(&hash.finalize()[..16]);
         let id = Uuid::from_bytes(id);
         let mut keys = self.keys.lock();
-        if keys.len() >= MOST_WITH_KEYS && !keys.contains_key(&organisation) {
-            let oldest = keys.iter().min_by_key(|(_, kept)| kept.used).map(|(oldest, _)| *oldest);
+        if keys.len() >= MAX_WITH_KEYS && !keys.contains_key(&organisation) {
+            let oldest = keys.iter().min_by_key(|(_, cached)| cached.used).map(|(oldest, _)| *oldest);
             if let Some(oldest) = oldest {
                 keys.remove(&oldest);
             }
         }
-        let fresh = || KeptKeys { ring: ring(&self.dialer), known: HashSet::new(), used: Instant::now() };
-        let kept = keys.entry(organisation).or_insert_with(fresh);
-        if kept.known.len() >= MOST_KEY_SETS && !kept.known.contains(&id) {
-            *kept = fresh();
+        let fresh = || CachedKeySets { ring: ring(&self.dialer), known: HashSet::new(), used: Instant::now() };
+        let cached = keys.entry(organisation).or_insert_with(fresh);
+        if cached.known.len() >= MAX_KEY_SETS && !cached.known.contains(&id) {
+            *cached = fresh();
         }
-        kept.known.insert(id);
-        kept.used = Instant::now();
-        (kept.ring.clone(), id)
+        cached.known.insert(id);
+        cached.used = Instant::now();
+        (cached.ring.clone(), id)
     }
 }
 
@@ -125,20 +123,20 @@ impl RemoteAsker for RemoteCalls {
                 Ok(Answers::Calls(try_join_all(calls).await?))
             }
             .boxed(),
-            Question::KeptCall { call, kept } => {
-                let (answers, key) = (self.answers.clone(), KeptAnswers::key(&call));
+            Question::CachedCall { call, cached_for } => {
+                let (answers, key) = (self.answers.clone(), IntrospectionCache::key(&call));
                 async move {
                     let asked = Instant::now();
                     if let Some(known) = answers.find(organisation, &key, asked) {
                         return Ok(Answers::Calls(vec![known]));
                     }
                     let answer = one(&dialer, &places, call, deadline).await?;
-                    answers.keep(organisation, key, &answer, asked + kept, Instant::now());
+                    answers.keep(organisation, key, &answer, asked + cached_for, Instant::now());
                     Ok(Answers::Calls(vec![answer]))
                 }
                 .boxed()
             }
-            Question::KeySet { url, kid, kept } => {
+            Question::KeySet { url, kid, cached_for } => {
                 let (ring, id) = self.key_ring(organisation, &url);
                 async move {
                     // A fetch is a call as any other.
@@ -146,10 +144,11 @@ impl RemoteAsker for RemoteCalls {
                         true => None,
                         false => Some(places.turn(deadline).await?),
                     };
-                    let rejection = match ring.keys_within(id, &KeySource::Url(url), &kid, Instant::now(), kept).await {
-                        Ok(current) => return Ok(Answers::KeySet(current.keys)),
-                        Err(rejection) => rejection,
-                    };
+                    let rejection =
+                        match ring.keys_within(id, &KeySource::Url(url), &kid, Instant::now(), cached_for).await {
+                            Ok(current) => return Ok(Answers::KeySet(current.keys)),
+                            Err(rejection) => rejection,
+                        };
                     // Those that were there before refuse a token whose key is unknown; no failure lets it pass.
                     if let Some(known) = ring.known(id) {
                         return Ok(Answers::KeySet(known));
@@ -217,10 +216,10 @@ async fn exchange(dialer: &Dialer, call: RemoteCall) -> Result<RemoteAnswer, Rem
         let connected = dialer.connect(&origin, fresh).await;
         let mut upstream = connected.map_err(|error| match error.class() {
             Class::Blocked => RemoteFailure::Forbidden("it resolves to an address that is not public".into()),
-            class => RemoteFailure::Unreachable(errand::spoken(class)),
+            class => RemoteFailure::Unreachable(internal_call::spoken(class)),
         })?;
         // The deadline of the check comes first.
-        upstream.set_timeouts(LONGEST_WAIT, LONGEST_WAIT);
+        upstream.set_timeouts(MAX_WAIT, MAX_WAIT);
         let Some(mut request) = UpstreamRequest::new(Method::POST, path.as_str().to_owned()) else {
             return Err(RemoteFailure::Forbidden("its path is not valid".into()));
         };
@@ -235,7 +234,9 @@ async fn exchange(dialer: &Dialer, call: RemoteCall) -> Result<RemoteAnswer, Rem
             }
             // A held connection had died; a check may be asked twice.
             Err(NotAnswered::Broken(error)) if !fresh && error.is_unread() => {}
-            Err(NotAnswered::Broken(error)) => return Err(RemoteFailure::Unreachable(errand::spoken(error.class()))),
+            Err(NotAnswered::Broken(error)) => {
+                return Err(RemoteFailure::Unreachable(internal_call::spoken(error.class())));
+            }
             Err(NotAnswered::Failed(failure)) => return Err(failure),
         }
     }
@@ -264,7 +265,7 @@ async fn answered(upstream: &mut Upstream, request: UpstreamRequest, body: Bytes
     let status = upstream.head().status.as_u16();
     let mut body = Vec::new();
     while let Some(piece) = upstream.read_body().await? {
-        if body.len() + piece.len() > LONGEST_ANSWER {
+        if body.len() + piece.len() > MAX_ANSWER {
             return Err(NotAnswered::Failed(RemoteFailure::TooLong));
         }
         body.extend_from_slice(&piece);
@@ -294,13 +295,13 @@ mod tests {
     /// Every question asks a service, and so needs a place.
     fn questions(server: &Server) -> [Question; 5] {
         let url = format!("http://{}/judge", server.address);
-        let (call, kept) = (RemoteCall::post(url.clone(), &json!({})), Duration::from_secs(60));
+        let (call, cached_for) = (RemoteCall::post(url.clone(), &json!({})), Duration::from_secs(60));
         [
             simple(server),
-            Question::KeptCall { call, kept },
+            Question::CachedCall { call, cached_for },
             Question::Images { urls: vec![url.clone()], longest: 10 },
             Question::Addresses { urls: vec![url.clone()], only_names: false },
-            Question::KeySet { url, kid: "a".into(), kept },
+            Question::KeySet { url, kid: "a".into(), cached_for },
         ]
     }
 

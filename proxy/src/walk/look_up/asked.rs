@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl LookUp<'_> {
     pub(super) fn namespace(&self) -> Option<&str> {
-        self.errand.cache.as_ref().and_then(|headers| headers.namespace.as_deref())
+        self.request.cache.as_ref().and_then(|headers| headers.namespace.as_deref())
     }
 
     /// A form has a boundary of its own each time; what it is made of is the client's.
@@ -49,7 +49,7 @@ impl LookUp<'_> {
         head.status = StatusCode::from_u16(status).ok()?;
         let held = match is_stream {
             true => {
-                let codec = client_codec(self.errand.endpoint)?;
+                let codec = client_codec(self.request.endpoint)?;
                 let events = replay::as_events(&entry.body, codec, &self.form(visit.id()).options)?;
                 let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
                 head.headers.insert(header::CONTENT_TYPE, kind);
@@ -74,7 +74,7 @@ impl LookUp<'_> {
             }
         };
         let mut steps = Steps::default();
-        if let Some(frames) = self.errand.frames() {
+        if let Some(frames) = self.request.frames() {
             steps.frame_as(frames);
         }
         let source = AnswerSource::from(StoredAnswer::new(ResponseHeader::from(head), []));
@@ -84,11 +84,11 @@ impl LookUp<'_> {
     }
 
     fn with_results_event(&self, events: Bytes) -> Bytes {
-        let told = self.guarded.map(|call| results_event(call)).unwrap_or_default();
-        if told.is_empty() {
+        let results = self.guarded.map(|call| results_event(call)).unwrap_or_default();
+        if results.is_empty() {
             return events;
         }
-        let mut whole = BytesMut::from(told.as_ref());
+        let mut whole = BytesMut::from(results.as_ref());
         whole.extend_from_slice(&events);
         whole.freeze()
     }
@@ -96,8 +96,8 @@ impl LookUp<'_> {
     /// In which formats the answer comes and goes.
     pub(super) fn form(&self, request_id: &str) -> AnswerForm {
         let back = self.translated.and_then(|translated| translated.back.as_ref());
-        let client = client_codec(self.errand.endpoint).filter(|_| !matches!(back, Some(WayBack::Object(_))));
-        let is_speech = self.errand.endpoint.family() == Family::Speech;
+        let client = client_codec(self.request.endpoint).filter(|_| !matches!(back, Some(WayBack::Object(_))));
+        let is_speech = self.request.endpoint.family() == Family::Speech;
         match back {
             Some(WayBack::Conversation(way)) => {
                 let options = AnswerOptions { include_usage: self.includes_usage(), ..way.options.clone() };

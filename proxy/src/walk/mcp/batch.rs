@@ -5,8 +5,8 @@ use super::McpRequest;
 use super::answers::{CallFailure, gone, note_sent, noted, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
-use crate::answer::beside;
-use crate::mcp::{ClientMessage, LONGEST_ANSWER, Mirrored, Outcome, fault_body};
+use crate::answer::with_heartbeats;
+use crate::mcp::{ClientMessage, MAX_ANSWER, Mirrored, Outcome, fault_body};
 use crate::metrics::Lane;
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
@@ -87,7 +87,7 @@ impl Engine {
                 let began = Instant::now();
                 let may_repeat = message.asked.is_idempotent();
                 let answer = pin!(self.ask_server(asked, &ready.endpoint, &ready.call, may_repeat));
-                let answer = beside(client, own, answer).await;
+                let answer = with_heartbeats(client, own, answer).await;
                 note_sent(own, &ready.call);
                 let answer = answer.map_err(drop)?;
                 own.routing.upstream = began.elapsed();
@@ -97,7 +97,7 @@ impl Engine {
                     (Ok(answer), Some(id)) => {
                         let mut unwatched = Visit::begin();
                         let events = pin!(self.part_events(own, asked, message, id, answer));
-                        beside(client, &mut unwatched, events).await.map_err(drop)?
+                        with_heartbeats(client, &mut unwatched, events).await.map_err(drop)?
                     }
                 }
             }
@@ -126,7 +126,7 @@ impl Engine {
         match answer {
             ServerAnswer::Accepted(_) => Err(CallFailure::unusable("it does not answer the request")),
             ServerAnswer::Json(upstream) => {
-                let body = self.read_whole(asked, upstream, LONGEST_ANSWER).await?;
+                let body = self.read_whole(asked, upstream, MAX_ANSWER).await?;
                 let (body, outcome) = self.pass_body(own, asked, message, id, body).await?;
                 let event = event_of(&on_one_line(&body));
                 note(own, outcome, &event);
@@ -155,8 +155,8 @@ impl Engine {
             };
             let whole = splitter.push(piece).map_err(CallFailure::unheld)?;
             gathered.extend_from_slice(&self.look_at_events(own, asked, &mut pass, &whole).await?);
-            if gathered.len() > LONGEST_ANSWER {
-                return Err(CallFailure::unusable(format!("it has more than {LONGEST_ANSWER} bytes")));
+            if gathered.len() > MAX_ANSWER {
+                return Err(CallFailure::unusable(format!("it has more than {MAX_ANSWER} bytes")));
             }
         }
         Ok(gathered.freeze())

@@ -5,7 +5,7 @@ use super::McpRequest;
 use super::answers::{CallFailure, HEARTBEAT, gone, note_sent, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
-use crate::answer::beside;
+use crate::answer::with_heartbeats;
 use crate::mcp::{
     Asked, Bridge, ClientMessage, Fault, HeldMessage, HeldSession, INVALID_REQUEST, McpEndpoint, Mirrored, SESSION_ID,
     UpstreamCall,
@@ -81,7 +81,7 @@ impl Engine {
             Ok(received) => received,
             Err(delivered) => return delivered,
         };
-        let message = &received.said;
+        let message = &received.content;
         let ready = match self.prepare_message(client, visit, asked, None, message, Mirrored::default()).await {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, message.id.as_deref(), &failure).await,
@@ -92,7 +92,7 @@ impl Engine {
             None => {
                 let head = client.head().clone();
                 let opened = pin!(self.open_bridge(&head, asked));
-                let Ok(opened) = beside(client, visit, opened).await else { return gone(visit) };
+                let Ok(opened) = with_heartbeats(client, visit, opened).await else { return gone(visit) };
                 opened.and_then(|bridge| {
                     match self.mcp.sessions.seal(&asked.owner(), &self.mcp.bridges.session_id(&bridge)) {
                         Some(given) => Ok((bridge, Some(given))),
@@ -109,7 +109,7 @@ impl Engine {
             Err(failure) => (Err(failure), None),
             Ok((bridge, given)) => {
                 let sending = pin!(self.send_bridged(asked, &bridge, &ready.call, message));
-                let sent = beside(client, visit, sending).await;
+                let sent = with_heartbeats(client, visit, sending).await;
                 note_sent(visit, &ready.call);
                 let Ok(sent) = sent else { return gone(visit) };
                 (sent, given)
@@ -210,7 +210,7 @@ impl Engine {
                     next = tokio::time::timeout(patience, heard.recv()) => Some(next),
                 }
             });
-            let Ok(next) = beside(client, visit, next).await else { return gone(visit) };
+            let Ok(next) = with_heartbeats(client, visit, next).await else { return gone(visit) };
             // Held until it is written.
             let looked = match &next {
                 None => Err(CallFailure::listening_ended()),
@@ -257,7 +257,7 @@ fn no_session() -> CallFailure {
 
 /// The address that a server names first.
 async fn first_event(upstream: &mut Upstream, splitter: &mut Splitter) -> Result<String, CallFailure> {
-    const LONGEST: usize = 64 << 10;
+    const MAX_ADDRESS_EVENT: usize = 64 << 10;
     let mut length = 0;
     loop {
         let piece = upstream.read_body().await.map_err(|error| CallFailure::of_upstream(&error))?;
@@ -268,7 +268,7 @@ async fn first_event(upstream: &mut Upstream, splitter: &mut Splitter) -> Result
         if let Some(event) = named.next() {
             return Ok(String::from_utf8_lossy(&event.data).into_owned());
         }
-        if length > LONGEST {
+        if length > MAX_ADDRESS_EVENT {
             return Err(CallFailure::unusable("it does not say where messages are sent to"));
         }
     }

@@ -57,11 +57,11 @@ impl Engine {
         let mut side = self.run_guards(visit, asked, set.input.clone(), judged).await?;
         *asked.claimed.lock() = mem::take(&mut side.extracted);
         visit.checked(Some(HookLog { results: both_sides(&side.logged(), NONE), late: None }));
-        let told = || both_sides(&side.told(), NONE);
+        let results = || both_sides(&side.to_json(), NONE);
         if let Some(place) = side.denied_by {
             self.metrics.guardrails.denies("input");
             let message = set.input.get(place).and_then(|hook| hook.actions.message.clone());
-            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &told())));
+            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &results())));
         }
         let Some(changed) = &side.transformed else { return Ok(None) };
         let content = &changed["messages"][0]["content"];
@@ -73,12 +73,12 @@ impl Engine {
         written.map(Some).ok_or_else(|| {
             // Sending what it wanted changed would be worse.
             let why = "a guardrail changed the arguments into something that cannot be sent".to_owned();
-            CallFailure::refused(Refusal::denied_by_guardrail(Some(why), &told()))
+            CallFailure::refused(Refusal::denied_by_guardrail(Some(why), &results()))
         })
     }
 
     /// Whatever a server says: the message as the client is to get it, if that is otherwise.
-    pub(super) async fn guard_said(
+    pub(super) async fn guard_server_message(
         &self,
         visit: &mut Visit,
         asked: &McpRequest,
@@ -108,8 +108,8 @@ impl Engine {
         if let Some(place) = side.denied_by {
             self.metrics.guardrails.denies("output");
             let message = set.output.get(place).and_then(|hook| hook.actions.message.clone());
-            let told = both_sides(NONE, &side.told());
-            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &told)));
+            let results = both_sides(NONE, &side.to_json());
+            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &results)));
         }
         let Some(changed) = side.transformed else { return Ok(None) };
         let texts =

@@ -4,7 +4,7 @@ use super::McpRequest;
 use super::answers::{CallFailure, HEARTBEAT, gone, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
-use crate::answer::beside;
+use crate::answer::with_heartbeats;
 use crate::mcp::{Fault, UPSTREAM_FAILED, UpstreamCall};
 use crate::net::downstream::Downstream;
 use crate::visit::{Heartbeats, Visit};
@@ -79,7 +79,7 @@ impl Engine {
         let call = UpstreamCall::new(method, &client.head().headers, session, &own, Bytes::new())
             .within(self.mcp.call_timeout, self.mcp.stream_idle);
         let answer = pin!(self.ask_server(asked, &endpoint, &call, false));
-        match beside(client, visit, answer).await {
+        match with_heartbeats(client, visit, answer).await {
             Err(_) => Err(gone(visit)),
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(failure)) => Err(self.tell_failure(client, visit, None, &failure).await),

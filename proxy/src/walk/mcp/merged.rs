@@ -5,7 +5,7 @@
 use super::answers::{CallFailure, gone, write_whole};
 use super::merged_upstream::GREETING;
 use super::{ClientHeaders, McpRequest};
-use crate::answer::beside;
+use crate::answer::with_heartbeats;
 use crate::identity::identify::Principal;
 use crate::mcp::{
     Asked, ClientMessage, Fault, INVALID_PARAMS, McpTarget, MergedPlace, MergedSession, Mirrored, RESOURCE_NOT_FOUND,
@@ -28,10 +28,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 /// Servers of one merged server, and how many are asked at a time.
-const MOST: usize = 64;
+const MAX_SERVERS: usize = 64;
 const AT_ONCE: usize = 8;
 /// Entries of a merged list.
-const MOST_ENTRIES: usize = 5000;
+const MAX_ENTRIES: usize = 5000;
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The newest first; it is offered to who asks for one that is not among them.
 const REVISIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
@@ -65,7 +65,7 @@ impl MergedRequest {
     }
 
     fn targets(&self) -> &[McpTarget] {
-        &self.targets[..self.targets.len().min(MOST)]
+        &self.targets[..self.targets.len().min(MAX_SERVERS)]
     }
 }
 
@@ -119,7 +119,7 @@ impl Engine {
             Ok(received) => received,
             Err(delivered) => return delivered,
         };
-        let message = &received.said;
+        let message = &received.content;
         let Some(id) = message.id.clone() else {
             // What is said to no server in particular.
             visit.observer.log = None;
@@ -132,7 +132,7 @@ impl Engine {
         let head = client.head().clone();
         let answered = {
             let answer = pin!(self.answer_merged(&head, asked, session, message));
-            match beside(client, visit, answer).await {
+            match with_heartbeats(client, visit, answer).await {
                 Ok(answered) => answered,
                 Err(_) => return gone(visit),
             }
@@ -168,7 +168,7 @@ impl Engine {
             None => {
                 let head = client.head().clone();
                 let opened = pin!(self.greet(&head, &one));
-                match beside(client, visit, opened).await {
+                match with_heartbeats(client, visit, opened).await {
                     Ok(opened) => opened,
                     Err(_) => return gone(visit),
                 }
@@ -282,7 +282,7 @@ impl Engine {
         match failed.filter(|_| !has_any) {
             Some(failure) => Err(failure),
             None => {
-                merged.truncate(MOST_ENTRIES);
+                merged.truncate(MAX_ENTRIES);
                 Ok(merged)
             }
         }
@@ -301,7 +301,7 @@ impl Engine {
         let farewells: Vec<_> =
             asked.targets().iter().map(|target| self.end_one(&head, asked.at(target), session)).collect();
         let ends = futures::stream::iter(farewells).buffer_unordered(AT_ONCE).collect::<Vec<()>>();
-        if beside(client, visit, pin!(ends)).await.is_err() {
+        if with_heartbeats(client, visit, pin!(ends)).await.is_err() {
             return gone(visit);
         }
         write_whole(client, visit, [200, 200], &[], Bytes::new()).await

@@ -5,7 +5,7 @@
 use super::answers::{HEARTBEAT, gone, stream_head};
 use super::merged::MergedRequest;
 use super::stream::event_of;
-use crate::answer::beside;
+use crate::answer::with_heartbeats;
 use crate::mcp::McpTarget;
 use crate::net::downstream::Downstream;
 use crate::visit::{Heartbeats, Visit};
@@ -53,7 +53,7 @@ impl Engine {
                     next = tokio::time::timeout(self.mcp.stream_idle, next) => next.ok()?.ok(),
                 }
             });
-            version = match beside(client, visit, next).await {
+            version = match with_heartbeats(client, visit, next).await {
                 Err(_) => return gone(visit),
                 Ok(Some(version)) => version,
                 // Its caller may not listen any more, nothing changed for long, or nothing ever will.

@@ -4,7 +4,7 @@ use super::McpRequest;
 use super::answers::CallFailure;
 use super::upstream::ServerAnswer;
 use crate::guardrails::parse_unique;
-use crate::mcp::{LONGEST_LIST, ListCache, ListEntries, PROTOCOL_VERSION, SESSION_ID, UpstreamCall};
+use crate::mcp::{ListCache, ListEntries, MAX_LIST, PROTOCOL_VERSION, SESSION_ID, UpstreamCall};
 use crate::request::sse::{Splitter, events};
 use crate::walk::Engine;
 use bytes::Bytes;
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 pub(super) const GREETING: Duration = Duration::from_secs(10);
 /// Pages of one list, and entries of it.
 const PAGES: usize = 20;
-const MOST_ENTRIES: usize = 2000;
-const LONGEST_ID: usize = 1024;
+const MAX_ENTRIES: usize = 2000;
+const MAX_ID: usize = 1024;
 
 impl Engine {
     /// Opens a session. None where the server has none.
@@ -45,8 +45,8 @@ impl Engine {
         let (version, now) = (self.snapshot.progress().version, Instant::now());
         let (tenant, own) = (asked.caller.tenant(), asked.caller.key.id.uuid());
         let key = ListCache::key(tenant, asked.target.server.id, own, kind);
-        if let Some(kept) = self.mcp.lists.find(&key, version, now) {
-            return Ok(kept);
+        if let Some(cached) = self.mcp.lists.find(&key, version, now) {
+            return Ok(cached);
         }
         let session = match known {
             Some(session) => session.map(str::to_owned),
@@ -64,8 +64,8 @@ impl Engine {
             }
             let page = ListPage::read(kind, result(answer)?).map_err(CallFailure::unusable)?;
             entries.extend(page.items.into_iter().map(|item| item.definition));
-            if entries.len() > MOST_ENTRIES {
-                return Err(CallFailure::unusable(format!("its list has more than {MOST_ENTRIES} entries")));
+            if entries.len() > MAX_ENTRIES {
+                return Err(CallFailure::unusable(format!("its list has more than {MAX_ENTRIES} entries")));
             }
             match page.next {
                 Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
@@ -95,15 +95,15 @@ impl Engine {
         let answer = self.ask_server(asked, &endpoint, &call, true).await?;
         let (ServerAnswer::Accepted(upstream) | ServerAnswer::Json(upstream) | ServerAnswer::Events(upstream)) =
             &answer;
-        let given = upstream.head().headers.get(&SESSION_ID).filter(|id| id.len() <= LONGEST_ID);
+        let given = upstream.head().headers.get(&SESSION_ID).filter(|id| id.len() <= MAX_ID);
         let given = given.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let said = match answer {
+        let answered = match answer {
             ServerAnswer::Accepted(upstream) => {
                 upstream.release();
                 None
             }
             ServerAnswer::Json(upstream) => {
-                let body = self.read_whole(asked, upstream, LONGEST_LIST).await?;
+                let body = self.read_whole(asked, upstream, MAX_LIST).await?;
                 mcp::answer_to(id, &parse_unique(&body).unwrap_or_default())
             }
             ServerAnswer::Events(mut upstream) => {
@@ -113,8 +113,8 @@ impl Engine {
                     let piece = upstream.read_body().await.map_err(|error| CallFailure::of_upstream(&error))?;
                     let Some(piece) = piece else { break None };
                     length += piece.len();
-                    if length > LONGEST_LIST {
-                        return Err(CallFailure::unusable(format!("it has more than {LONGEST_LIST} bytes")));
+                    if length > MAX_LIST {
+                        return Err(CallFailure::unusable(format!("it has more than {MAX_LIST} bytes")));
                     }
                     let whole = splitter.push(piece).map_err(CallFailure::unheld)?;
                     let mut messages = events(&whole).map(|event| parse_unique(&event.data).unwrap_or_default());
@@ -124,7 +124,7 @@ impl Engine {
                 }
             }
         };
-        Ok((said, given))
+        Ok((answered, given))
     }
 }
 

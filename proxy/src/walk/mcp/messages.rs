@@ -7,7 +7,7 @@ use super::McpRequest;
 use super::answers::CallFailure;
 use super::stream::EventPass;
 use crate::mcp::{
-    Asked, BadMessage, ClientMessage, Outcome, Said, ServerMessage, check_message, filtered, filtered_greeting,
+    Asked, BadMessage, ClientMessage, MessageKind, Outcome, ServerMessage, check_message, filtered, filtered_greeting,
     instructions_of, read_messages, without_instructions,
 };
 use crate::runtime::heavy::{SMALL, heavy};
@@ -94,19 +94,19 @@ impl Engine {
         message: &ServerMessage<'_>,
     ) -> Result<(Looked, Outcome), CallFailure> {
         let outcome = awaited.map_or(Outcome::NotYet, |(_, id)| message.outcome(id));
-        let looked = match (message.said, awaited) {
-            (Said::Answer, Some((request, _))) if outcome != Outcome::NotYet => {
+        let looked = match (message.kind, awaited) {
+            (MessageKind::Answer, Some((request, _))) if outcome != Outcome::NotYet => {
                 let looked = self.pass_answer(visit, asked, request, message.text.as_bytes()).await?;
                 return Ok((looked, outcome));
             }
-            (Said::Answer, _) if pass.answers.is_some() => Looked::Withheld,
+            (MessageKind::Answer, _) if pass.answers.is_some() => Looked::Withheld,
             // Over a stream that is only listened to: an answer to a request whose own stream broke.
-            (Said::Answer, _) => self.pass_late_answer(visit, asked, message.text.as_bytes()).await,
-            (Said::Request | Said::Notification, _) => {
-                match (self.guard_said(visit, asked, message.text.as_bytes()).await, message.said) {
+            (MessageKind::Answer, _) => self.pass_late_answer(visit, asked, message.text.as_bytes()).await,
+            (MessageKind::Request | MessageKind::Notification, _) => {
+                match (self.guard_server_message(visit, asked, message.text.as_bytes()).await, message.kind) {
                     (Ok(changed), _) => changed.into(),
                     // The server waits for what the client is not asked: the call would hang.
-                    (Err(failure), Said::Request) if awaited.is_some() => return Err(failure),
+                    (Err(failure), MessageKind::Request) if awaited.is_some() => return Err(failure),
                     (Err(_), _) => Looked::Withheld,
                 }
             }
@@ -134,13 +134,13 @@ impl Engine {
                 self.report_changes(&asked.target);
                 // Of a greeting only these are words for a model, and a session can do without.
                 if let Some(instructions) = instructions_of(greeting.as_deref().unwrap_or(answer))
-                    && !matches!(self.guard_said(visit, asked, &instructions).await, Ok(None))
+                    && !matches!(self.guard_server_message(visit, asked, &instructions).await, Ok(None))
                 {
                     return Ok(Looked::Changed(without_instructions(answer).map_err(CallFailure::unusable)?));
                 }
                 Ok(greeting.into())
             }
-            _ => Ok(self.guard_said(visit, asked, answer).await?.into()),
+            _ => Ok(self.guard_server_message(visit, asked, answer).await?.into()),
         }
     }
 
@@ -154,7 +154,7 @@ impl Engine {
         });
         self.report_changes(&asked.target);
         let Ok(list) = list else { return Looked::Withheld };
-        match self.guard_said(visit, asked, list.as_deref().unwrap_or(answer)).await {
+        match self.guard_server_message(visit, asked, list.as_deref().unwrap_or(answer)).await {
             Ok(None) => list.into(),
             Ok(changed) => changed.into(),
             Err(_) => Looked::Withheld,

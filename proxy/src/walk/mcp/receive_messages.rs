@@ -1,7 +1,7 @@
 //! What a client posts: its body within bounds, and the messages in it.
 
 use super::answers::CallFailure;
-use crate::mcp::{ClientMessage, Fault, Incoming, LONGEST_MESSAGE, parse};
+use crate::mcp::{ClientMessage, Fault, Incoming, MAX_MESSAGE, parse};
 use crate::net::downstream::Downstream;
 use crate::request::receive::{NotReceived, ReceivedBody, check_content_type, receive};
 use crate::runtime::tenant_share::Tenant;
@@ -11,7 +11,7 @@ use http::{HeaderMap, header};
 
 /// Messages, and the body that they are parts of: it counts towards the memory of bodies for as long as it is held.
 pub(super) struct Received<'m, T> {
-    pub said: T,
+    pub content: T,
     _body: ReceivedBody<'m>,
 }
 
@@ -27,16 +27,16 @@ impl Engine {
         if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
             return Err(self.refuse(client, visit, &refusal).await);
         }
-        let body = match receive(client, &self.body_limits.bounds(LONGEST_MESSAGE, tenant)).await {
+        let body = match receive(client, &self.body_limits.bounds(MAX_MESSAGE, tenant)).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Err(Delivered::ClientGone),
             Err(NotReceived::Refused(refusal)) => return Err(self.refuse(client, visit, &refusal).await),
         };
         let incoming = may_batch(&client.head().headers).and_then(|may_batch| parse(&body.bytes, may_batch));
         match incoming {
-            Ok(said) => {
+            Ok(content) => {
                 visit.request.parsed_after = Some(visit.request.started.elapsed());
-                Ok(Received { said, _body: body })
+                Ok(Received { content, _body: body })
             }
             Err(fault) => {
                 visit.observer.log = None;
@@ -52,7 +52,7 @@ impl Engine {
         visit: &mut Visit,
         tenant: Tenant,
     ) -> Result<Received<'_, ClientMessage>, Delivered> {
-        let Received { mut said, _body } = self.receive_messages(client, visit, tenant, |_| Ok(false)).await?;
-        Ok(Received { said: said.messages.remove(0), _body })
+        let Received { mut content, _body } = self.receive_messages(client, visit, tenant, |_| Ok(false)).await?;
+        Ok(Received { content: content.messages.remove(0), _body })
     }
 }

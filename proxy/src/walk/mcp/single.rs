@@ -6,9 +6,9 @@ use super::answers::{CallFailure, HEARTBEAT, gone, note_sent, noted, write_whole
 use super::messages::Looked;
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
-use crate::answer::beside;
+use crate::answer::with_heartbeats;
 use crate::mcp::{
-    Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, McpEndpoint, Mirrored, Outcome,
+    Asked, ClientMessage, Fault, INVALID_REQUEST, MAX_ANSWER, MAX_LIST, McpEndpoint, Mirrored, Outcome,
     PROTOCOL_VERSION, SESSION_ID, UpstreamCall, mirrored,
 };
 use crate::net::dial::Upstream;
@@ -24,7 +24,7 @@ use std::time::Instant;
 
 /// The one revision that has batches; requests that name none may be of it.
 const BATCHING: &[u8] = b"2025-03-26";
-const LONGEST_REVISION: usize = 32;
+const MAX_REVISION: usize = 32;
 
 /// A message that may leave, and where to.
 pub(super) struct ReadyCall {
@@ -44,8 +44,8 @@ impl Engine {
             Ok(received) => received,
             Err(delivered) => return delivered,
         };
-        match &received.said.messages[..] {
-            [message] if !received.said.is_batch => match mirrored(&client.head().headers, message) {
+        match &received.content.messages[..] {
+            [message] if !received.content.is_batch => match mirrored(&client.head().headers, message) {
                 Ok(mirrored) => self.single(client, visit, asked, session, message, mirrored).await,
                 Err(fault) => {
                     visit.observer.log = None;
@@ -74,14 +74,14 @@ impl Engine {
         };
         if let Some(session) = session.filter(|_| message.asked.call().is_some()) {
             let settled = pin!(self.mcp.opening.settled(asked.target.server.id, session));
-            if beside(client, visit, settled).await.is_err() {
+            if with_heartbeats(client, visit, settled).await.is_err() {
                 return gone(visit);
             }
         }
         let began = Instant::now();
         let may_repeat = message.asked.is_idempotent();
         let answer = pin!(self.ask_server(asked, &ready.endpoint, &ready.call, may_repeat));
-        let answer = beside(client, visit, answer).await;
+        let answer = with_heartbeats(client, visit, answer).await;
         note_sent(visit, &ready.call);
         let Ok(answer) = answer else { return gone(visit) };
         visit.routing.upstream = began.elapsed();
@@ -104,7 +104,7 @@ impl Engine {
                     Err(failure) => return self.tell_failure(client, visit, Some(id), &failure).await,
                 };
                 let read = pin!(self.read_whole(asked, upstream, longest(&message.asked)));
-                let Ok(read) = beside(client, visit, read).await else { return gone(visit) };
+                let Ok(read) = with_heartbeats(client, visit, read).await else { return gone(visit) };
                 let passed = match read {
                     Ok(body) => self.pass_body(visit, asked, message, id, body).await,
                     Err(failure) => Err(failure),
@@ -216,13 +216,13 @@ impl Engine {
 }
 
 fn longest(asked: &Asked) -> usize {
-    if matches!(asked, Asked::List(_)) { LONGEST_LIST } else { LONGEST_ANSWER }
+    if matches!(asked, Asked::List(_)) { MAX_LIST } else { MAX_ANSWER }
 }
 
 fn may_batch(headers: &HeaderMap) -> Result<bool, Fault> {
     let Some(revision) = headers.get(&PROTOCOL_VERSION) else { return Ok(true) };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
-    if revision.len() > LONGEST_REVISION || !revision.as_bytes().iter().copied().all(is_plain) {
+    if revision.len() > MAX_REVISION || !revision.as_bytes().iter().copied().all(is_plain) {
         return Err(Fault::new(INVALID_REQUEST, "mcp-protocol-version names no revision"));
     }
     Ok(revision.as_bytes() == BATCHING)

@@ -7,7 +7,7 @@
 use super::McpRequest;
 use super::answers::{CallFailure, gone, noted, stream_head};
 use super::messages::Looked;
-use crate::answer::beside;
+use crate::answer::with_heartbeats;
 use crate::mcp::{Asked, ClientMessage, Outcome, fault_body};
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
@@ -112,7 +112,7 @@ impl Engine {
                     piece = upstream.read_body() => Some(piece),
                 }
             });
-            let piece = beside(client, visit, read).await.map_err(|_| Stop::Gone)?;
+            let piece = with_heartbeats(client, visit, read).await.map_err(|_| Stop::Gone)?;
             let piece = match piece.ok_or(Stop::Revoked)? {
                 Ok(Some(piece)) => piece,
                 // An event that lacks its end was never whole.

@@ -3,7 +3,7 @@
 use super::McpRequest;
 use super::answers::CallFailure;
 use crate::guardrails::parse_unique;
-use crate::mcp::{CircuitKey, Fault, LONGEST_ANSWER, McpEndpoint, UPSTREAM_FAILED, UpstreamCall};
+use crate::mcp::{CircuitKey, Fault, MAX_ANSWER, McpEndpoint, UPSTREAM_FAILED, UpstreamCall};
 use crate::net::dial::Upstream;
 use crate::refusal::RefusalCode;
 use crate::request::receive::MemoryShare;
@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use std::time::Instant;
 
 /// Of an error's own words.
-const LONGEST_ERROR: usize = 64 << 10;
-const LONGEST_WORDS: usize = 1024;
+const MAX_ERROR: usize = 64 << 10;
+const MAX_WORDS: usize = 1024;
 
 /// What a server answered.
 pub(super) enum ServerAnswer {
@@ -77,7 +77,7 @@ impl Engine {
         mut upstream: Upstream,
         longest: usize,
     ) -> Result<Bytes, CallFailure> {
-        let longest = longest.min(LONGEST_ANSWER);
+        let longest = longest.min(MAX_ANSWER);
         let mut share = MemoryShare::none(&self.body_limits.memory, asked.caller.tenant());
         let mut whole = BytesMut::new();
         loop {
@@ -109,7 +109,7 @@ async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall,
             CallFailure::upstream(message, 502, RefusalCode::CredentialUnavailable)
         }
         400 | 404..=406 | 409 | 410 | 415 => {
-            let said = match read_error(&mut upstream).await {
+            let error = match read_error(&mut upstream).await {
                 Some(body) if !call.is_repeated_in(&body) => own_words(&body),
                 _ => None,
             };
@@ -117,7 +117,7 @@ async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall,
             let plain = |code: i64| Fault::new(code, format!("the MCP server answered {status}"));
             CallFailure::passed_on(
                 status,
-                match said {
+                match error {
                     None => plain(UPSTREAM_FAILED),
                     Some(fault) if is_judged => Fault { data: fault.data.and_then(revisions), ..plain(fault.code) },
                     Some(fault) => fault,
@@ -131,7 +131,7 @@ async fn failed_status(status: u16, mut upstream: Upstream, call: &UpstreamCall,
 async fn read_error(upstream: &mut Upstream) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(piece) = upstream.read_body().await.ok()? {
-        if body.len() + piece.len() > LONGEST_ERROR {
+        if body.len() + piece.len() > MAX_ERROR {
             return None;
         }
         body.extend_from_slice(&piece);
@@ -142,7 +142,7 @@ async fn read_error(upstream: &mut Upstream) -> Option<Vec<u8>> {
 fn own_words(body: &[u8]) -> Option<Fault> {
     let answer = parse_unique(body).ok()?;
     let error = &answer["error"];
-    let message: String = error["message"].as_str()?.chars().take(LONGEST_WORDS).collect();
+    let message: String = error["message"].as_str()?.chars().take(MAX_WORDS).collect();
     // Clients choose another revision by what it names there.
     Some(Fault { data: error.get("data").cloned(), ..Fault::new(error["code"].as_i64()?, message) })
 }
@@ -154,19 +154,19 @@ fn revisions(data: Value) -> Option<Value> {
         value.as_str().is_some_and(|text| (1..=32).contains(&text.len()) && text.bytes().all(is_plain))
     };
     let Value::Object(mut data) = data else { return None };
-    let mut kept = Map::new();
+    let mut passing = Map::new();
     for name in ["supported", "requested"] {
         match data.shift_remove(name) {
             Some(Value::Array(all)) if all.len() <= 32 && all.iter().all(is_revision) => {
-                kept.insert(name.to_owned(), all.into());
+                passing.insert(name.to_owned(), all.into());
             }
             Some(one) if is_revision(&one) => {
-                kept.insert(name.to_owned(), one);
+                passing.insert(name.to_owned(), one);
             }
             _ => {}
         }
     }
-    (!kept.is_empty()).then_some(Value::Object(kept))
+    (!passing.is_empty()).then_some(Value::Object(passing))
 }
 
 #[cfg(test)]

@@ -61,6 +61,6 @@ fn first<const N: usize>(places: [u64; N]) -> u64 {
 
 /// Some count reasoning beside the completion instead of inside it; their total gives it away.
 fn uncounted_reasoning(total: u64, prompt: u64, completion: u64, reasoning: u64) -> u64 {
-    let is_beside = reasoning > 0 && total == prompt.saturating_add(completion).saturating_add(reasoning);
-    if is_beside { reasoning } else { 0 }
+    let is_apart = reasoning > 0 && total == prompt.saturating_add(completion).saturating_add(reasoning);
+    if is_apart { reasoning } else { 0 }
 }

@@ -64,7 +64,7 @@ impl Usage {
     }
 
     /// What was said in one piece or two, for those who need no words of it. None when it was nothing that we know.
-    pub fn told(pieces: &[String]) -> Option<Self> {
+    pub fn from_reported(pieces: &[String]) -> Option<Self> {
         match pieces {
             [whole] => parse(whole)?,
             pieces => ReportedUsage::from_pieces(pieces.iter().map(String::as_str))?.usage,
@@ -72,8 +72,8 @@ impl Usage {
     }
 
     /// What was said, and what we guess (prompt and completion) where it was not said to the end.
-    pub fn known(said: Option<Self>, guess: Option<(u64, u64)>) -> Self {
-        match (said, guess) {
+    pub fn known(reported: Option<Self>, guess: Option<(u64, u64)>) -> Self {
+        match (reported, guess) {
             (Some(usage), None) => usage,
             // A stream that was cut has said what it read, and nothing final about what it wrote.
             (Some(usage), Some((_, output))) => Self { output: usage.output.max(output), ..usage },
@@ -103,15 +103,17 @@ mod tests {
             (&[r#"{"prompt_tokens":5,"completion_tokens":6}"#], None, (5, 6)),
             (&[r#"{"prompt_tokens":5,"x":"\ud800","y":1e100000,"z":[[{"a":"\ud800"}]]}"#], None, (5, 0)),
         ] {
-            let told = ReportedUsage::from_pieces(pieces.iter().copied());
-            let usage = Usage::known(told.and_then(|told| told.usage), guess);
+            let from_reported = ReportedUsage::from_pieces(pieces.iter().copied());
+            let usage = Usage::known(from_reported.and_then(|from_reported| from_reported.usage), guess);
             assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), expected, "{pieces:?} {guess:?}");
         }
     }
 
     #[test]
     fn one_piece_is_kept_as_it_was_written_and_several_become_one() {
-        let text = |pieces: &[&'static str]| ReportedUsage::from_pieces(pieces.iter().copied()).map(|told| told.text);
+        let text = |pieces: &[&'static str]| {
+            ReportedUsage::from_pieces(pieces.iter().copied()).map(|from_reported| from_reported.text)
+        };
         assert_eq!(text(&[r#"{ "prompt_tokens" : 1.0 }"#]).as_deref(), Some(r#"{ "prompt_tokens" : 1.0 }"#));
         let both = text(&[r#"{"input_tokens":1,"output_tokens":1}"#, r#"{"output_tokens":9}"#]);
         assert_eq!(both.as_deref(), Some(r#"{"input_tokens":1,"output_tokens":9}"#));

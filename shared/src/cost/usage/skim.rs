@@ -4,7 +4,7 @@
 use super::counts::{Counts, UsageKey, UsageObject};
 
 /// Deeper than any that we know.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// Whether it is plain. What is not may have been counted in part.
 pub fn skim(text: &str, counts: &mut Counts) -> bool {
@@ -14,8 +14,8 @@ pub fn skim(text: &str, counts: &mut Counts) -> bool {
 impl Counts {
     /// Counts the object that these bytes begin with, and says where it ends; none when it is not plain, or long.
     pub fn skim(&mut self, bytes: &[u8]) -> Option<usize> {
-        const LONGEST: usize = 1024;
-        let near = &bytes[..bytes.len().min(LONGEST)];
+        const MAX_OBJECT: usize = 1024;
+        let near = &bytes[..bytes.len().min(MAX_OBJECT)];
         let text = std::str::from_utf8(near).or_else(|cut| std::str::from_utf8(&near[..cut.valid_up_to()]));
         *self = Self::default();
         walk(text.ok()?, self)
@@ -34,7 +34,7 @@ enum Next {
 fn walk(text: &str, counts: &mut Counts) -> Option<usize> {
     let bytes = text.as_bytes();
     let (b'{', mut at) = byte(bytes, 0)? else { return None };
-    let mut open = [UsageObject::Whole; DEEPEST];
+    let mut open = [UsageObject::Whole; MAX_DEPTH];
     let mut deep = 0;
     let mut next = Next::KeyOrEnd;
     loop {

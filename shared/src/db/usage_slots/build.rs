@@ -7,7 +7,7 @@ use super::counted_call::{COLUMNS, CountedCall};
 use super::metadata_values::MetadataPairs;
 use super::pack::{self, SlotValues};
 use super::slot_dimension::SlotDimension;
-use super::{Kept, SlotSize};
+use super::{Retention, SlotSize};
 use crate::db::table::RowError;
 use crate::log_store::Packer;
 use chrono::{DateTime, Utc};
@@ -198,7 +198,7 @@ pub async fn merge_smaller(
     db: &impl GenericClient,
     size: SlotSize,
     slot: DateTime<Utc>,
-    kept: &Kept,
+    retention: &Retention,
     sink: &mut SlotSink,
 ) -> Result<(), RowError> {
     // In the order of keys, so that one of them is held at a time.
@@ -216,7 +216,7 @@ pub async fn merge_smaller(
         for row in &rows {
             let Some(dimension) = SlotDimension::named(row.try_get("dimension")?) else { continue };
             // Of a week of which a part is gone.
-            if dimension == SlotDimension::Metadata && kept.is_sealed(slot) {
+            if dimension == SlotDimension::Metadata && retention.is_sealed(slot) {
                 continue;
             }
             let (organisation_id, workspace_id) = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);

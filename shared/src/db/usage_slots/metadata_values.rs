@@ -6,7 +6,7 @@
 use super::counted_call::CountedCall;
 use super::figures::Figures;
 use super::pack::{ByValue, Wanted, read_some};
-use super::slot_dimension::LONGEST;
+use super::slot_dimension::MAX_VALUE;
 use crate::db::table::RowError;
 use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
@@ -23,14 +23,14 @@ pub struct MetadataValues {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NameValues {
-    Kept(ByValue),
+    Listed(ByValue),
     /// More than are worth keeping.
     TooMany,
 }
 
 /// Names in a slot, and values of one of them, at most.
-pub const MOST_NAMES: usize = 64;
-pub const MOST_OF_A_NAME: usize = 5000;
+pub const MAX_NAMES: usize = 64;
+pub const MAX_OF_A_NAME: usize = 5000;
 /// So many values are kept, whatever they are.
 const FEW: usize = 32;
 /// The name that figures are divided by anyway.
@@ -65,11 +65,11 @@ impl MetadataPairs {
 impl MetadataValues {
     /// Sets of figures in it.
     pub fn count(&self) -> usize {
-        let kept = |values: &NameValues| match values {
-            NameValues::Kept(kept) => kept.len(),
+        let entries = |values: &NameValues| match values {
+            NameValues::Listed(entries) => entries.len(),
             NameValues::TooMany => 0,
         };
-        1 + self.names.values().map(kept).sum::<usize>()
+        1 + self.names.values().map(entries).sum::<usize>()
     }
 
     /// False when there are too many names.
@@ -94,7 +94,7 @@ impl MetadataValues {
         for (name, mine) in &mut self.names {
             match other.names.get(name) {
                 Some(NameValues::TooMany) => *mine = NameValues::TooMany,
-                Some(NameValues::Kept(theirs)) => {
+                Some(NameValues::Listed(theirs)) => {
                     theirs.iter().for_each(|(value, figures)| mine.add(value, |sum| sum.merge_sums(figures)));
                 }
                 None if other.all.requests == 0 => {}
@@ -109,8 +109,8 @@ impl MetadataValues {
     /// minutes, so that the figures of half an hour are the same from its minutes and from its logs.
     pub fn trim(&mut self) {
         for values in self.names.values_mut() {
-            let NameValues::Kept(kept) = &*values else { continue };
-            let named = || kept.iter().filter(|(value, _)| !value.is_empty());
+            let NameValues::Listed(entries) = &*values else { continue };
+            let named = || entries.iter().filter(|(value, _)| !value.is_empty());
             let (different, calls) = (named().count() as u64, named().map(|(_, of)| of.requests).sum::<u64>());
             if different > FEW as u64 && different * 10 > calls * 9 {
                 *values = NameValues::TooMany;
@@ -123,11 +123,11 @@ impl MetadataValues {
         if self.names.contains_key(name) {
             return true;
         }
-        if self.names.len() >= MOST_NAMES {
+        if self.names.len() >= MAX_NAMES {
             return false;
         }
         let before = (self.all.requests > 0).then(|| (String::new(), self.all.clone()));
-        self.names.insert(name.to_owned(), NameValues::Kept(before.into_iter().collect()));
+        self.names.insert(name.to_owned(), NameValues::Listed(before.into_iter().collect()));
         true
     }
 
@@ -139,8 +139,8 @@ impl MetadataValues {
                 NameValues::TooMany => {
                     flat.push((Cow::Owned(format!("{name}{SEPARATOR}{TOO_MANY}")), Cow::Owned(Figures::default())));
                 }
-                NameValues::Kept(kept) => {
-                    flat.extend(kept.iter().map(|(value, figures)| {
+                NameValues::Listed(entries) => {
+                    flat.extend(entries.iter().map(|(value, figures)| {
                         (Cow::Owned(format!("{name}{SEPARATOR}{value}")), Cow::Borrowed(figures))
                     }))
                 }
@@ -155,10 +155,10 @@ impl MetadataValues {
             self.all = figures.clone();
             return;
         };
-        let empty = || NameValues::Kept(ByValue::default());
+        let empty = || NameValues::Listed(ByValue::default());
         match self.names.entry(name.to_owned()).or_insert_with(empty) {
             values if value == TOO_MANY => *values = NameValues::TooMany,
-            NameValues::Kept(kept) => drop(kept.insert(value.to_owned(), figures.clone())),
+            NameValues::Listed(entries) => drop(entries.insert(value.to_owned(), figures.clone())),
             NameValues::TooMany => {}
         }
     }
@@ -166,13 +166,13 @@ impl MetadataValues {
 
 impl NameValues {
     fn add(&mut self, value: &str, add: impl FnOnce(&mut Figures)) {
-        let Self::Kept(kept) = self else { return };
-        if let Some(sum) = kept.get_mut(value) {
+        let Self::Listed(entries) = self else { return };
+        if let Some(sum) = entries.get_mut(value) {
             add(sum);
-        } else if kept.len() >= MOST_OF_A_NAME || value.chars().nth(LONGEST).is_some() {
+        } else if entries.len() >= MAX_OF_A_NAME || value.chars().nth(MAX_VALUE).is_some() {
             *self = Self::TooMany;
         } else {
-            add(kept.entry(value.to_owned()).or_default());
+            add(entries.entry(value.to_owned()).or_default());
         }
     }
 }
@@ -188,9 +188,9 @@ pub fn read_name(
         true => Wanted::Sums,
         false => Wanted::Nothing,
     };
-    let (mut all, mut is_there, mut is_kept) = (None, false, true);
+    let (mut all, mut is_there, mut is_complete) = (None, false, true);
     let is_whole = read_some(stored, slot, wants, |text, figures| match value_of(name, text) {
-        Some(TOO_MANY) => is_kept = false,
+        Some(TOO_MANY) => is_complete = false,
         Some(value) => {
             is_there = true;
             each(value, figures);
@@ -200,7 +200,7 @@ pub fn read_name(
     if let Some(all) = all.filter(|all| !is_there && all.requests > 0) {
         each("", &all);
     }
-    Ok(is_whole && is_kept)
+    Ok(is_whole && is_complete)
 }
 
 /// None for values of another name.

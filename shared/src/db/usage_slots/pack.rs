@@ -21,7 +21,7 @@ pub type ByValue = ValueMap<Figures>;
 /// Of one slot, divided by one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlotValues {
-    Kept(ByValue),
+    Listed(ByValue),
     /// Divided by the names of metadata.
     ByName(Box<MetadataValues>),
     /// More than are worth keeping: whoever asks counts logs.
@@ -29,7 +29,7 @@ pub enum SlotValues {
 }
 
 /// Values that a slot is divided into, at most.
-pub const MOST_VALUES: usize = 100_000;
+pub const MAX_VALUES: usize = 100_000;
 
 /// What the first byte says of the others.
 const PLAIN: u8 = 0;
@@ -37,11 +37,11 @@ const COMPRESSED: u8 = 1;
 /// Shorter ones gain little.
 const WORTH_COMPRESSING: usize = 256;
 /// Of a pack that is not compressed.
-const LONGEST: usize = 256 << 20;
+const MAX_PACK: usize = 256 << 20;
 
 impl Default for SlotValues {
     fn default() -> Self {
-        Self::Kept(ByValue::default())
+        Self::Listed(ByValue::default())
     }
 }
 
@@ -71,21 +71,21 @@ impl SlotValues {
                     *self = Self::TooMany;
                 }
             }
-            (Self::Kept(_), Self::Kept(theirs)) => {
+            (Self::Listed(_), Self::Listed(theirs)) => {
                 for (value, figures) in theirs {
                     if let Some(sum) = self.entry(Cow::Borrowed(value)) {
                         sum.merge(figures);
                     }
                 }
             }
-            (_, Self::Kept(_) | Self::ByName(_) | Self::TooMany) => *self = Self::TooMany,
+            (_, Self::Listed(_) | Self::ByName(_) | Self::TooMany) => *self = Self::TooMany,
         }
     }
 
     /// Sets of figures in it.
     pub fn count(&self) -> usize {
         match self {
-            Self::Kept(kept) => kept.len(),
+            Self::Listed(values) => values.len(),
             Self::ByName(values) => values.count(),
             Self::TooMany => 0,
         }
@@ -100,15 +100,16 @@ impl SlotValues {
 
     /// The figures of a value, to add to; none once there are too many.
     pub fn entry(&mut self, value: Cow<'_, str>) -> Option<&mut Figures> {
-        let is_full = matches!(self, Self::Kept(kept) if kept.len() >= MOST_VALUES && !kept.contains_key(&*value));
+        let is_full =
+            matches!(self, Self::Listed(values) if values.len() >= MAX_VALUES && !values.contains_key(&*value));
         if is_full {
             *self = Self::TooMany;
         }
-        let Self::Kept(kept) = self else { return None };
+        let Self::Listed(values) = self else { return None };
         // Two looks instead of a text for each call.
-        match kept.contains_key(&*value) {
-            true => kept.get_mut(&*value),
-            false => Some(kept.entry(value.into_owned()).or_default()),
+        match values.contains_key(&*value) {
+            true => values.get_mut(&*value),
+            false => Some(values.entry(value.into_owned()).or_default()),
         }
     }
 
@@ -119,7 +120,7 @@ impl SlotValues {
                 let mut theirs = MetadataValues::default();
                 read(stored, slot, |text, figures| theirs.take(text, figures))? && mine.merge(&theirs)
             }
-            Self::Kept(_) | Self::TooMany => read(stored, slot, |value, figures| {
+            Self::Listed(_) | Self::TooMany => read(stored, slot, |value, figures| {
                 if let Some(sum) = self.entry(Cow::Borrowed(value)) {
                     sum.merge(figures);
                 }
@@ -135,8 +136,8 @@ impl SlotValues {
     pub fn payload(&self, slot: DateTime<Utc>) -> Vec<u8> {
         let mut values: Vec<(Cow<'_, str>, Cow<'_, Figures>)> = match self {
             Self::TooMany => return Vec::new(),
-            Self::Kept(kept) => {
-                kept.iter().map(|(value, figures)| (Cow::Borrowed(value.as_str()), Cow::Borrowed(figures))).collect()
+            Self::Listed(values) => {
+                values.iter().map(|(value, figures)| (Cow::Borrowed(value.as_str()), Cow::Borrowed(figures))).collect()
             }
             Self::ByName(values) => values.flat(),
         };
@@ -173,7 +174,7 @@ pub fn uncompressed(stored: Vec<u8>) -> Result<Vec<u8>, RowError> {
 pub fn unpacked(stored: &[u8]) -> Result<Cow<'_, [u8]>, RowError> {
     match stored.split_first() {
         Some((&PLAIN, payload)) => Ok(Cow::Borrowed(payload)),
-        Some((&COMPRESSED, packed)) => unpack(packed, LONGEST).map(Cow::Owned).map_err(|_| damaged()),
+        Some((&COMPRESSED, packed)) => unpack(packed, MAX_PACK).map(Cow::Owned).map_err(|_| damaged()),
         _ => Err(damaged()),
     }
 }
@@ -404,9 +405,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_read_again(kept in proptest::collection::hash_map(".{0,12}", any_figures(), 0..40)) {
-            let kept: ByValue = kept.into_iter().collect();
-            let values = SlotValues::Kept(kept);
+        fn what_is_packed_is_read_again(values in proptest::collection::hash_map(".{0,12}", any_figures(), 0..40)) {
+            let values: ByValue = values.into_iter().collect();
+            let values = SlotValues::Listed(values);
             let bytes = stored(&values.payload(slot()), &mut Packer::default());
             let mut again = SlotValues::default();
             again.merge(&bytes, slot()).unwrap();
@@ -418,8 +419,8 @@ mod tests {
             let mut sums = ByValue::default();
             let wants = |value: &str, _| if value.len().is_multiple_of(2) { Wanted::Nothing } else { Wanted::Sums };
             read_some(&bytes, slot(), wants, |value, figures| drop(sums.insert(value.to_owned(), figures.clone()))).unwrap();
-            let SlotValues::Kept(kept) = &values else { unreachable!() };
-            let odd = kept.iter().filter(|(value, _)| !value.len().is_multiple_of(2));
+            let SlotValues::Listed(values) = &values else { unreachable!() };
+            let odd = values.iter().filter(|(value, _)| !value.len().is_multiple_of(2));
             let odd: ByValue = odd
                 .map(|(value, figures)| (value.clone(), Figures { sketch: Sketch::default(), ..figures.clone() }))
                 .collect();
@@ -435,7 +436,7 @@ mod tests {
     #[test]
     fn too_many_values_are_not_kept() {
         let mut values = SlotValues::default();
-        for n in 0..=MOST_VALUES {
+        for n in 0..=MAX_VALUES {
             if let Some(figures) = values.entry(n.to_string().into()) {
                 figures.requests += 1;
             }

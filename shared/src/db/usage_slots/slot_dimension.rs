@@ -29,7 +29,7 @@ pub enum SlotDimension {
 }
 
 /// Characters of a value.
-pub(super) const LONGEST: usize = 500;
+pub(super) const MAX_VALUE: usize = 500;
 
 impl SlotDimension {
     pub const EVERY: [Self; 15] = [
@@ -113,10 +113,10 @@ pub fn user_value(name: &str) -> String {
 }
 
 fn cut(value: Cow<'_, str>) -> Cow<'_, str> {
-    if value.len() <= LONGEST {
+    if value.len() <= MAX_VALUE {
         return value;
     }
-    let end = value.char_indices().nth(LONGEST).map(|(end, _)| end);
+    let end = value.char_indices().nth(MAX_VALUE).map(|(end, _)| end);
     end.map_or(value.clone(), |end| Cow::Owned(value[..end].to_owned()))
 }
 
@@ -135,6 +135,6 @@ mod tests {
     #[test]
     fn values_are_cut_between_characters() {
         assert_eq!(user_value("ada"), "uada");
-        assert_eq!(user_value(&"é".repeat(600)).chars().count(), LONGEST);
+        assert_eq!(user_value(&"é".repeat(600)).chars().count(), MAX_VALUE);
     }
 }

@@ -17,7 +17,7 @@ const VERSION: u8 = 1;
 const BITS_PER_TRACE: usize = 10;
 const BITS_OF_TRACE: u64 = 7;
 /// Of a day, at most. A day with more has no filters.
-const MOST_TRACES: usize = 4_000_000;
+const MAX_TRACES: usize = 4_000_000;
 
 /// A trace as filters know it: the same in every version and on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +82,7 @@ async fn from_logs(db: &impl GenericClient, day: DateTime<Utc>) -> Result<DayFil
     let (mut traces, mut held): (BTreeMap<(Uuid, Uuid), Vec<TraceHash>>, usize) = Default::default();
     while let Some(row) = rows.try_next().await? {
         held += 1;
-        if held > MOST_TRACES {
+        if held > MAX_TRACES {
             return Ok(DayFilters::new());
         }
         let workspace = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);

@@ -7,7 +7,7 @@
 use super::build::{PayloadDigest, SLOTS_AT_ONCE, SlotKey, SlotSink, digest, merge_smaller, off_thread, tally_logs};
 use super::pack;
 use super::trace_filter::{self, TRACES};
-use super::{Kept, SlotDimension, SlotSize, day_of, lock, rebuild};
+use super::{Retention, SlotDimension, SlotSize, day_of, lock, rebuild};
 use crate::db::table::RowError;
 use chrono::{DateTime, TimeDelta, Utc};
 use foldhash::fast::RandomState;
@@ -51,12 +51,12 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
     // Compiling a statement over every day of logs takes longer than running it.
     transaction.batch_execute("SET LOCAL jit = off").await?;
     let now: DateTime<Utc> = transaction.query_one("SELECT now()", &[]).await?.try_get(0)?;
-    let (day, kept) = (day_of(day), Kept::read(transaction).await?);
+    let (day, retention) = (day_of(day), Retention::read(transaction).await?);
     let next = day + TimeDelta::days(1);
-    if next > now || kept.sealed_until.is_some_and(|sealed| day < sealed) || next < kept.begins_at {
+    if next > now || retention.sealed_until.is_some_and(|sealed| day < sealed) || next < retention.begins_at {
         return Ok(DayVerdict::Skipped);
     }
-    if day < kept.begins_at {
+    if day < retention.begins_at {
         lock(transaction).await?;
         transaction.execute(BEGIN, &[&day]).await?;
         for size in SlotSize::ALL {
@@ -64,7 +64,7 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
         }
         return Ok(DayVerdict::Begun);
     }
-    let suspects = differing_slots(transaction, day, &kept).await?;
+    let suspects = differing_slots(transaction, day, &retention).await?;
     if suspects.is_empty() {
         return Ok(DayVerdict::Sound);
     }
@@ -74,10 +74,10 @@ pub async fn verify_day(transaction: &impl GenericClient, day: DateTime<Utc>) ->
         mend(transaction, &suspects.keys().copied().collect()).await?;
         return Ok(DayVerdict::Mended { figures: suspects.into_values().sum() });
     }
-    let kept = Kept::read(transaction).await?;
+    let retention = Retention::read(transaction).await?;
     let (mut figures, mut wrong) = (0, BTreeSet::new());
     for (size, slot) in suspects.into_keys() {
-        let found = differing_in(transaction, size, [slot, slot + size.width()], &kept).await?;
+        let found = differing_in(transaction, size, [slot, slot + size.width()], &retention).await?;
         figures += found.values().sum::<u64>();
         wrong.extend(found.into_keys().map(|slot| (size, slot)));
     }
@@ -128,11 +128,11 @@ fn slots_of(day: DateTime<Utc>, size: SlotSize) -> Vec<DateTime<Utc>> {
 async fn differing_slots(
     db: &impl GenericClient,
     day: DateTime<Utc>,
-    kept: &Kept,
+    retention: &Retention,
 ) -> Result<BTreeMap<(SlotSize, DateTime<Utc>), u64>, RowError> {
     let mut differing = BTreeMap::new();
     let mut pieces = Vec::new();
-    if day >= kept.minutes_from {
+    if day >= retention.minutes_from {
         let beginnings = (0..24 / HOURS_AT_ONCE).map(|n| day + TimeDelta::hours(n * HOURS_AT_ONCE));
         pieces.extend(beginnings.map(|from| (SlotSize::Minute, [from, from + TimeDelta::hours(HOURS_AT_ONCE)])));
     }
@@ -140,11 +140,11 @@ async fn differing_slots(
     pieces.extend([(SlotSize::HalfHour, [day, next]), (SlotSize::Day, [day, next])]);
     let week = SlotSize::Week.beginning(day);
     // With its last day, all that it is made of is there.
-    if week + SlotSize::Week.width() == next && week >= kept.begins_at {
+    if week + SlotSize::Week.width() == next && week >= retention.begins_at {
         pieces.push((SlotSize::Week, [week, next]));
     }
     for (size, piece) in pieces {
-        let found = differing_in(db, size, piece, kept).await?;
+        let found = differing_in(db, size, piece, retention).await?;
         differing.extend(found.into_iter().map(|(slot, figures)| ((size, slot), figures)));
     }
     Ok(differing)
@@ -155,7 +155,7 @@ async fn differing_in(
     db: &impl GenericClient,
     size: SlotSize,
     piece: [DateTime<Utc>; 2],
-    kept: &Kept,
+    retention: &Retention,
 ) -> Result<BTreeMap<DateTime<Utc>, u64>, RowError> {
     let mut sink = SlotSink::Digest(HashMap::default());
     match size {
@@ -163,7 +163,7 @@ async fn differing_in(
             tally_logs(db, size, piece, &mut sink).await?;
         }
         // What they are made of is looked at as well.
-        SlotSize::Day | SlotSize::Week => merge_smaller(db, size, piece[0], kept, &mut sink).await?,
+        SlotSize::Day | SlotSize::Week => merge_smaller(db, size, piece[0], retention, &mut sink).await?,
     }
     let SlotSink::Digest(expected) = sink else { return Ok(BTreeMap::new()) };
     let mut wrong = compared(db, size, piece, expected).await?;

@@ -13,7 +13,7 @@ struct Contains {
     words: Vec<(String, Finder<'static>)>,
     operator: String,
     /// What is said where none of them is there, as it is of most texts.
-    none_told: String,
+    data_of_none: String,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
@@ -23,8 +23,8 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         (word, finder)
     };
     let words = parameters.texts("words").into_iter().map(finder).collect();
-    let mut check = Contains { words, operator, none_told: String::new() };
-    check.none_told = check.told(&vec![false; check.words.len()]);
+    let mut check = Contains { words, operator, data_of_none: String::new() };
+    check.data_of_none = check.data_of(&vec![false; check.words.len()]);
     Ok(Box::new(check))
 }
 
@@ -57,11 +57,11 @@ impl Contains {
     fn judge_text(&self, text: &str, data: &mut String) -> bool {
         let is_there = |(_, finder): &(String, Finder<'static>)| finder.find(text.as_bytes()).is_some();
         let Some(first) = self.words.iter().position(is_there) else {
-            data.push_str(&self.none_told);
+            data.push_str(&self.data_of_none);
             return self.passes(false, self.words.is_empty());
         };
         let are_there: Vec<bool> = (0..).zip(&self.words).map(|(at, word)| at >= first && is_there(word)).collect();
-        data.push_str(&self.told(&are_there));
+        data.push_str(&self.data_of(&are_there));
         self.passes(true, !are_there.contains(&false))
     }
 
@@ -74,20 +74,20 @@ impl Contains {
     }
 
     /// A whole object.
-    fn told(&self, is_there: &[bool]) -> String {
+    fn data_of(&self, is_there: &[bool]) -> String {
         let those = |wanted: bool| {
             let words = self.words.iter().zip(is_there);
             words.filter(move |(_, is_there)| **is_there == wanted).map(|((word, _), _)| word.as_str())
         };
         let (found, all) = (those(true).count(), self.words.len());
-        let mut told = DataWriter::default()
+        let mut written = DataWriter::default()
             .texts("foundWords", those(true))
             .texts("missingWords", those(false))
             .text("operator", &self.operator)
             .explanation(format_args!("The text has {found} of {all} words; {} of them must be there.", self.operator))
             .begun();
-        told.push('}');
-        told
+        written.push('}');
+        written
     }
 }
 
@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(data["missingWords"], json!(["b"]));
         assert_eq!((said(&verdict), &data["operator"]), ("pass", &json!("any")));
         let verdict = run_answer("contains", &json!({ "words": ["a\"", "b"], "operator": "none" }), &json!("c"));
-        let told = json!({ "foundWords": [], "missingWords": ["a\"", "b"], "operator": "none",
+        let written = json!({ "foundWords": [], "missingWords": ["a\"", "b"], "operator": "none",
                            "explanation": "The text has 0 of 2 words; none of them must be there." });
-        assert_eq!((said(&verdict), &*verdict.data.value()), ("pass", &told));
+        assert_eq!((said(&verdict), &*verdict.data.value()), ("pass", &written));
     }
 }

@@ -10,7 +10,7 @@ pub struct Counted {
     most: u64,
     not: bool,
     /// What stands before the count, between it and its place in the explanation, and behind that.
-    told: [String; 3],
+    explanation_parts: [String; 3],
 }
 
 /// What is counted. None of these needs an escape.
@@ -31,7 +31,7 @@ impl Counted {
         let most = parameters.count(names.most.0, names.usual_most);
         let not = parameters.flag("not");
         let kind = if not { "all but" } else { "from" };
-        let told = [
+        let explanation_parts = [
             format!("{{\"{}\":", names.count),
             format!(
                 ",\"{}\":{least},\"{}\":{most},\"not\":{not},\"explanation\":\"The text has ",
@@ -39,12 +39,12 @@ impl Counted {
             ),
             format!(" {}; {kind} {least} to {most} are allowed.\"", names.words),
         ];
-        Self { least, most, not, told }
+        Self { least, most, not, explanation_parts }
     }
 
     /// The verdict; what it says is written.
     pub fn judge(&self, count: u64, judged: &JudgedText<'_>, data: &mut String) -> bool {
-        let [begin, middle, end] = &self.told;
+        let [begin, middle, end] = &self.explanation_parts;
         data.push_str(begin);
         put_number(data, count);
         data.push_str(middle);

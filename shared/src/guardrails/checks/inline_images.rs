@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A request with more fails.
-const MOST: usize = 20;
-const LONGEST_URL: usize = 8 << 10;
-const LONGEST_IMAGE: u64 = 20 << 20;
+const MAX_IMAGES: usize = 20;
+const MAX_URL: usize = 8 << 10;
+const MAX_IMAGE: u64 = 20 << 20;
 const TIMEOUT_MS: u64 = 30_000;
 
 struct InlineImages {
@@ -24,7 +24,7 @@ struct InlineImages {
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
-    let longest = parameters.count("maxSizeBytes", LONGEST_IMAGE).min(LONGEST_IMAGE);
+    let longest = parameters.count("maxSizeBytes", MAX_IMAGE).min(MAX_IMAGE);
     Ok(Box::new(InlineImages {
         providers: parameters.texts("providers"),
         longest: usize::try_from(longest).unwrap_or_default(),
@@ -124,8 +124,8 @@ fn found<'s>(subject: &Subject<'s>) -> Result<Vec<ImagePlace<'s>>, Box<Verdict>>
             gather(item.get(field), &format!("/{list}/{index}/{field}"), &mut found);
         }
     }
-    if found.len() > MOST {
-        let why = format!("the request names more than the {MOST} images that are fetched");
+    if found.len() > MAX_IMAGES {
+        let why = format!("the request names more than the {MAX_IMAGES} images that are fetched");
         return Err(Verdict::bound("TooMany", why).into());
     }
     Ok(found)
@@ -138,7 +138,7 @@ fn items(value: Option<&Value>) -> impl Iterator<Item = (usize, &Value)> {
 /// The images among parts; of results of tools too, one level deep. It ends soon after there are too many.
 fn gather<'s>(parts: Option<&'s Value>, at: &str, found: &mut Vec<ImagePlace<'s>>) {
     for (index, part) in items(parts) {
-        if found.len() > MOST {
+        if found.len() > MAX_IMAGES {
             return;
         }
         let pointer = |field: &str| format!("{at}/{index}/{field}");
@@ -155,7 +155,7 @@ fn gather<'s>(parts: Option<&'s Value>, at: &str, found: &mut Vec<ImagePlace<'s>
             _ => continue,
         };
         let url = url.as_str().filter(|url| url.starts_with("https://") || url.starts_with("http://"));
-        if let Some(url) = url.filter(|url| url.len() <= LONGEST_URL) {
+        if let Some(url) = url.filter(|url| url.len() <= MAX_URL) {
             found.push(ImagePlace { pointer, kind, url });
         }
     }

@@ -38,16 +38,16 @@ impl Check for JsonKeys {
             );
             let data = json!({ "matchedJson": document, "presentKeys": present, "missingKeys": missing,
                                "operator": self.operator });
-            let said = Verdict::new(verdict, explanation, data);
+            let judged = Verdict::new(verdict, explanation, data);
             if verdict {
-                return said;
+                return judged;
             }
             if best.as_ref().is_none_or(|(_, most)| present.len() > *most) {
-                best = Some((said, present.len()));
+                best = Some((judged, present.len()));
             }
         }
         match best {
-            Some((said, _)) => said,
+            Some((judged, _)) => judged,
             None => {
                 let data = json!({ "matchedJson": null, "presentKeys": [], "missingKeys": self.keys,
                                    "operator": self.operator });

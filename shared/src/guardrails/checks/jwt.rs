@@ -24,7 +24,7 @@ use std::time::Duration;
 /// A fetch of keys has its own, shorter limit.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Keys that were withdrawn, and tokens, are good for no longer, whatever the check says.
-const LONGEST_KEPT: u64 = 24 * 60 * 60;
+const MAX_CACHE_TIME: u64 = 24 * 60 * 60;
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
 /// How an issuer takes a token that it is asked about.
@@ -34,19 +34,19 @@ enum Keys {
     Given(WebKeySet),
     Behind {
         url: String,
-        kept: Duration,
+        cached_for: Duration,
     },
     /// Nobody's: the issuer says whether the token holds, and what it claims.
     Asked {
         url: String,
         is_json: bool,
         /// How long an answer is given again; none is if this is nothing.
-        kept: Duration,
+        cached_for: Duration,
     },
 }
 
 /// Longer ones are no tokens.
-const LONGEST_TOKEN: usize = 16 << 10;
+const MAX_TOKEN: usize = 16 << 10;
 
 struct Jwt {
     keys: Keys,
@@ -74,12 +74,12 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         (Some(set), ..) => Keys::Given(set),
         (None, Some(_), _) => Keys::Behind {
             url: super::webhook::address(parameters, "jwksUri")?,
-            kept: kept(parameters, "cacheMaxAge", LONGEST_KEPT),
+            cached_for: cache_time(parameters, "cacheMaxAge", MAX_CACHE_TIME),
         },
         (None, None, Some(_)) => Keys::Asked {
             url: super::webhook::address(parameters, "introspectEndpoint")?,
             is_json: parameters.text("introspectContentType") == Some(JSON),
-            kept: kept(parameters, "introspectCacheMaxAge", 0),
+            cached_for: cache_time(parameters, "introspectCacheMaxAge", 0),
         },
         (None, None, None) => {
             let why = "is required, the key set itself, or `jwksUri`, its address, or `introspectEndpoint`";
@@ -124,8 +124,8 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     }))
 }
 
-fn kept(parameters: &Parameters<'_>, name: &str, usual: u64) -> Duration {
-    Duration::from_secs(parameters.count(name, usual).min(LONGEST_KEPT))
+fn cache_time(parameters: &Parameters<'_>, name: &str, usual: u64) -> Duration {
+    Duration::from_secs(parameters.count(name, usual).min(MAX_CACHE_TIME))
 }
 
 impl Check for Jwt {
@@ -150,23 +150,22 @@ impl RemoteCheck for Jwt {
     fn ask(&self, subject: &Subject<'_>, _: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
         match &self.keys {
             Keys::Given(_) => Err(self.run(subject).into()),
-            Keys::Behind { url, kept } => {
+            Keys::Behind { url, cached_for } => {
                 let kid = self.token(subject)?.kid().to_owned();
-                Ok(Question::KeySet { url: url.clone(), kid, kept: *kept })
+                Ok(Question::KeySet { url: url.clone(), kid, cached_for: *cached_for })
             }
-            Keys::Asked { url, is_json, kept } => {
+            Keys::Asked { url, is_json, cached_for } => {
                 let token = self.sent(subject)?;
-                let text =
-                    std::str::from_utf8(token).ok().filter(|text| !text.is_empty() && text.len() <= LONGEST_TOKEN);
+                let text = std::str::from_utf8(token).ok().filter(|text| !text.is_empty() && text.len() <= MAX_TOKEN);
                 let Some(text) = text else { return Err(Self::refuse("the token was refused (malformed)").into()) };
                 let mut call = RemoteCall::post(url.clone(), &json!({ "token": text }));
                 if !is_json {
                     call.body = format!("token={}", escaped(text)).into_bytes();
                     call.put(CONTENT_TYPE, HeaderValue::from_static(FORM));
                 }
-                Ok(match kept.is_zero() {
+                Ok(match cached_for.is_zero() {
                     true => Question::Calls(vec![call]),
-                    false => Question::KeptCall { call, kept: *kept },
+                    false => Question::CachedCall { call, cached_for: *cached_for },
                 })
             }
         }

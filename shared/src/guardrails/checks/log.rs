@@ -1,7 +1,7 @@
 //! `log`: an address of the tenant's is told of every answer. It judges nothing: what it answers is not read, and only
 //! an address that cannot be reached or refuses is an error.
 
-use super::webhook::{address, timeout, told};
+use super::webhook::{address, payload, timeout};
 use crate::guardrails::check::Check;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
@@ -46,7 +46,7 @@ impl RemoteCheck for LogElsewhere {
     }
 
     fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
-        let mut call = RemoteCall::post(self.url.clone(), &told(subject, context)?);
+        let mut call = RemoteCall::post(self.url.clone(), &payload(subject, context)?);
         for (name, value) in &self.headers {
             call.put(name.clone(), value.clone());
         }
@@ -110,8 +110,8 @@ mod tests {
         else {
             panic!("one call")
         };
-        let told: Value = serde_json::from_slice(&calls[0].body).unwrap();
-        assert_eq!((&told["response"]["json"], &told["request"]["json"]), (&response, &request));
+        let payload: Value = serde_json::from_slice(&calls[0].body).unwrap();
+        assert_eq!((&payload["response"]["json"], &payload["request"]["json"]), (&response, &request));
         assert_eq!(calls[0].secrets(), ["s3cret"]);
     }
 

@@ -16,15 +16,15 @@ use std::time::Duration;
 
 pub const USUAL_TIMEOUT: u64 = 10_000;
 /// More is not sent to a model, and so never passes.
-const LONGEST_TEXT: usize = 256 << 10;
-const LONGEST_RULE: usize = 16 << 10;
-const LONGEST_NAME: usize = 255;
+const MAX_TEXT: usize = 256 << 10;
+const MAX_RULE: usize = 16 << 10;
+const MAX_NAME: usize = 255;
 /// A verdict needs few.
-const MOST_TOKENS: u32 = 512;
+const MAX_TOKENS: u32 = 512;
 /// Of what a model says beside its verdict.
-const LONGEST_EXPLANATION: usize = 1000;
-const MOST_CATEGORIES: usize = 20;
-const LONGEST_CATEGORY: usize = 64;
+const MAX_EXPLANATION: usize = 1000;
+const MAX_CATEGORIES: usize = 20;
+const MAX_CATEGORY: usize = 64;
 
 /// What is looked for where nobody says it.
 const UNSAFE: &[&str] =
@@ -45,8 +45,8 @@ struct ModelGraded {
 /// A rule in the tenant's own words.
 pub fn compile_judge(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let rule = parameters.text_or("instructions", "");
-    if rule.trim().is_empty() || rule.len() > LONGEST_RULE {
-        let why = format!("must say in 1 to {LONGEST_RULE} bytes which texts pass");
+    if rule.trim().is_empty() || rule.len() > MAX_RULE {
+        let why = format!("must say in 1 to {MAX_RULE} bytes which texts pass");
         return Err(Fault::new(FaultKind::Unusable, "instructions", why));
     }
     made(parameters, rule, Scope::All)
@@ -82,8 +82,8 @@ pub fn compile_gibberish(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, 
 /// Words of a list, bounded, as they stand in a sentence.
 fn listed(parameters: &Parameters<'_>, name: &str, usual: &[&str]) -> Result<String, Fault> {
     let named = parameters.texts(name);
-    if named.len() > MOST_CATEGORIES || named.iter().any(|word| word.chars().count() > LONGEST_CATEGORY) {
-        let why = format!("must be at most {MOST_CATEGORIES} words of at most {LONGEST_CATEGORY} characters");
+    if named.len() > MAX_CATEGORIES || named.iter().any(|word| word.chars().count() > MAX_CATEGORY) {
+        let why = format!("must be at most {MAX_CATEGORIES} words of at most {MAX_CATEGORY} characters");
         return Err(Fault::new(FaultKind::TooMany, name, why));
     }
     Ok(if named.is_empty() { usual.join(", ") } else { named.join(", ") })
@@ -120,7 +120,7 @@ fn target(parameters: &Parameters<'_>) -> Result<ModelTarget, Fault> {
 /// Slugs and models: short, printable.
 fn name(parameters: &Parameters<'_>, name: &str) -> Result<Option<String>, Fault> {
     let Some(text) = parameters.text(name).map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let is_name = text.len() <= LONGEST_NAME && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_name = text.len() <= MAX_NAME && text.bytes().all(|byte| byte.is_ascii_graphic());
     match is_name {
         true => Ok(Some(text.to_owned())),
         false => Err(Fault::new(FaultKind::Unusable, name, "is no name that anything here could have")),
@@ -156,8 +156,8 @@ impl RemoteCheck for ModelGraded {
         if text.trim().is_empty() {
             return Err(Verdict::no_text().into());
         }
-        if text.len() > LONGEST_TEXT {
-            let why = format!("the text is longer than the {LONGEST_TEXT} bytes that a model is sent");
+        if text.len() > MAX_TEXT {
+            let why = format!("the text is longer than the {MAX_TEXT} bytes that a model is sent");
             return Err(Verdict::bound("TooLarge", why).into());
         }
         let mut chat = json!({
@@ -165,7 +165,7 @@ impl RemoteCheck for ModelGraded {
                 { "role": "system", "content": format!("{FORM}{}", self.rule) },
                 { "role": "user", "content": json!({ "text": text }).to_string() },
             ],
-            "max_tokens": MOST_TOKENS,
+            "max_tokens": MAX_TOKENS,
         });
         if let Some(model) = &self.model {
             chat["model"] = model.as_str().into();
@@ -179,26 +179,26 @@ impl RemoteCheck for ModelGraded {
             Ok(json) => json,
             Err(verdict) => return *verdict,
         };
-        let Some(said) = json.pointer("/choices/0/message/content").and_then(Value::as_str) else {
+        let Some(answer) = json.pointer("/choices/0/message/content").and_then(Value::as_str) else {
             return RemoteAnswer::senseless("the model says no text");
         };
-        let Ok(Value::Object(said)) = serde_json::from_str(unfenced(said)) else {
+        let Ok(Value::Object(answer)) = serde_json::from_str(unfenced(answer)) else {
             return RemoteAnswer::senseless("the model does not say a verdict in JSON");
         };
-        let Some(passes) = said.get("verdict").and_then(Value::as_bool) else {
+        let Some(passes) = answer.get("verdict").and_then(Value::as_bool) else {
             return RemoteAnswer::senseless("its `verdict` is neither true nor false");
         };
         let passes = passes != self.is_inverted;
         let usual = if passes { "The model let it pass." } else { "The model refused it." };
-        let explanation = said.get("explanation").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        Verdict::new(passes, cut(explanation.unwrap_or(usual), LONGEST_EXPLANATION), categories(&said))
+        let explanation = answer.get("explanation").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        Verdict::new(passes, cut(explanation.unwrap_or(usual), MAX_EXPLANATION), categories(&answer))
     }
 }
 
 /// Of what else it says, its categories.
-fn categories(said: &Map<String, Value>) -> Value {
-    let listed = said.get("categories").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    let listed: Vec<&str> = listed.take(MOST_CATEGORIES).map(|word| cut(word, LONGEST_CATEGORY)).collect();
+fn categories(answer: &Map<String, Value>) -> Value {
+    let listed = answer.get("categories").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let listed: Vec<&str> = listed.take(MAX_CATEGORIES).map(|word| cut(word, MAX_CATEGORY)).collect();
     if listed.is_empty() { Value::Null } else { json!({ "categories": listed }) }
 }
 
@@ -257,7 +257,7 @@ mod tests {
             (judge(json!({ "config": "a\r\nx: y" })), false),
             (judge(json!({ "config": "c".repeat(300) })), false),
             (judge(json!({ "instructions": " " })), false),
-            (judge(json!({ "instructions": "x".repeat(LONGEST_RULE + 1) })), false),
+            (judge(json!({ "instructions": "x".repeat(MAX_RULE + 1) })), false),
             (judge(json!({ "timeout": 0 })), false),
         ] {
             assert_eq!(compile("gateway.judge", &parameters).is_ok(), is_good, "{parameters}");
@@ -287,9 +287,9 @@ mod tests {
     #[test]
     fn nothing_to_judge_is_an_error_and_too_much_never_passes() {
         assert_eq!(asked("gateway.judge", &judge(json!({})), " ").unwrap_err().error.unwrap().name, "NoText");
-        let long = "x".repeat(LONGEST_TEXT + 1);
-        assert!(asked("gateway.judge", &judge(json!({})), &long).is_err_and(|said| !said.passes(false)));
-        assert!(asked("gateway.judge", &judge(json!({})), &"x".repeat(LONGEST_TEXT)).is_ok());
+        let long = "x".repeat(MAX_TEXT + 1);
+        assert!(asked("gateway.judge", &judge(json!({})), &long).is_err_and(|answer| !answer.passes(false)));
+        assert!(asked("gateway.judge", &judge(json!({})), &"x".repeat(MAX_TEXT)).is_ok());
     }
 
     #[test]
@@ -325,9 +325,9 @@ mod tests {
         let long = json!({ "verdict": false, "explanation": "é".repeat(5000), "categories": words, "more": "x" });
         let verdict = read(&judge(json!({})), 200, &json!(long.to_string()));
         let data = verdict.data.value();
-        assert_eq!(data["explanation"].as_str().unwrap().chars().count(), LONGEST_EXPLANATION);
-        assert_eq!(data["categories"].as_array().unwrap().len(), MOST_CATEGORIES);
-        assert_eq!(data["categories"][0].as_str().unwrap().len(), LONGEST_CATEGORY);
+        assert_eq!(data["explanation"].as_str().unwrap().chars().count(), MAX_EXPLANATION);
+        assert_eq!(data["categories"].as_array().unwrap().len(), MAX_CATEGORIES);
+        assert_eq!(data["categories"][0].as_str().unwrap().len(), MAX_CATEGORY);
         assert_eq!(data.get("more"), None);
     }
 }

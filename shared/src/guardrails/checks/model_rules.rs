@@ -56,12 +56,12 @@ impl Check for ModelRules {
         let mut allowed: BTreeSet<&str> = BTreeSet::new();
         let mut matched: Vec<String> = Vec::new();
         for (key, value, models) in &self.rules {
-            let is_said = match subject.metadata.get(key) {
+            let is_met = match subject.metadata.get(key) {
                 None => false,
                 Some(Value::Array(entries)) => entries.iter().any(|entry| written(entry) == *value),
                 Some(one) => written(one) == *value,
             };
-            if is_said {
+            if is_met {
                 matched.push(format!("{key}={value}"));
                 allowed.extend(models.iter().map(String::as_str));
             }

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Beyond this many a request is no message.
-const MOST: usize = 4096;
+const MAX_PLACEHOLDERS: usize = 4096;
 /// No placeholder is longer.
-const LONGEST: usize = 48;
+const MAX_LENGTH: usize = 48;
 
 /// Most requests have none, which costs no more than to say so.
 #[derive(Default, Clone, PartialEq)]
@@ -37,7 +37,7 @@ impl Placeholders {
         if let Some(name) = known.names.get(value) {
             return Some(name.clone());
         }
-        if known.values.len() >= MOST {
+        if known.values.len() >= MAX_PLACEHOLDERS {
             return None;
         }
         let last = known.last.entry(category.to_owned()).or_default();
@@ -74,7 +74,7 @@ impl Placeholders {
         let decided = match is_end {
             true => text.len(),
             false => match text.rfind('[') {
-                Some(open) if text.len() - open < LONGEST && !text[open..].contains(']') => open,
+                Some(open) if text.len() - open < MAX_LENGTH && !text[open..].contains(']') => open,
                 _ => text.len(),
             },
         };
@@ -84,7 +84,7 @@ impl Placeholders {
         while let Some(open) = rest.find('[') {
             restored.push_str(&rest[..open]);
             rest = &rest[open..];
-            let head = &rest[..floor(rest, LONGEST)];
+            let head = &rest[..floor(rest, MAX_LENGTH)];
             let known = head.find(']').and_then(|end| self.value(&rest[..=end]).map(|value| (end, value)));
             match known {
                 Some((end, value)) => {
@@ -112,7 +112,7 @@ pub fn placeholders_in<'t>(texts: impl Iterator<Item = &'t str>) -> HashSet<&'t 
     let mut found = HashSet::new();
     for text in texts {
         for (open, _) in text.match_indices('[') {
-            let head = &text[open..floor(text, open + LONGEST)];
+            let head = &text[open..floor(text, open + MAX_LENGTH)];
             if let Some(end) = head.find(']')
                 && head[..end].ends_with(|last: char| last.is_ascii_digit())
                 && !head[1..end].contains('[')

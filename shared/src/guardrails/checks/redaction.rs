@@ -180,7 +180,7 @@ impl Redaction {
         }
     }
 
-    fn told(&self, counts: &[(&'static str, usize)]) -> (String, Value) {
+    fn describe(&self, counts: &[(&'static str, usize)]) -> (String, Value) {
         let total: usize = counts.iter().map(|(_, count)| count).sum();
         let explanation = match total {
             0 => format!("No {} was found.", self.what),
@@ -199,17 +199,17 @@ impl Redaction {
 /// In order, none over another; where two meet, the finder that is listed first wins.
 fn apart(mut found: Vec<RankedPlace>) -> Vec<(Range<usize>, &'static str)> {
     found.sort_by_key(|(place, rank, _)| (*rank, place.start, std::cmp::Reverse(place.end)));
-    let mut kept: Vec<(Range<usize>, &'static str)> = Vec::new();
+    let mut accepted: Vec<(Range<usize>, &'static str)> = Vec::new();
     let mut taken = std::collections::BTreeMap::<usize, usize>::new();
     for (place, _, category) in found {
         let before = taken.range(..place.end).next_back();
         if before.is_none_or(|(_, end)| *end <= place.start) {
             taken.insert(place.start, place.end);
-            kept.push((place, category));
+            accepted.push((place, category));
         }
     }
-    kept.sort_by_key(|(place, _)| place.start);
-    kept
+    accepted.sort_by_key(|(place, _)| place.start);
+    accepted
 }
 
 fn count(counts: &mut Vec<(&'static str, usize)>, category: &'static str) {
@@ -230,7 +230,7 @@ impl Check for Redaction {
             // What touches the end of a growing text may become something else.
             let found = found.into_iter().filter(|(place, _)| !subject.is_growing || place.end < text.len());
             found.for_each(|(_, category)| count(&mut counts, category));
-            let (explanation, data) = self.told(&counts);
+            let (explanation, data) = self.describe(&counts);
             return Verdict::new(self.redacts || counts.is_empty() != self.not, explanation, data);
         }
         let json = subject.json();
@@ -281,7 +281,7 @@ impl Check for Redaction {
             let why = format!("there is {} where it cannot be replaced: in a name, a number or in escapes", self.what);
             return Verdict::unreplaced("Unreplaced", why);
         }
-        let (explanation, data) = self.told(&counts);
+        let (explanation, data) = self.describe(&counts);
         let verdict = Verdict::new(self.redacts || counts.is_empty() != self.not, explanation, data);
         let verdict = Verdict { placeholders: names, ..verdict };
         match changed {

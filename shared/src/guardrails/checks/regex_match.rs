@@ -16,14 +16,14 @@ struct RegexMatch {
     pattern: Pattern,
     not: bool,
     /// What is said where it is not found, before the text.
-    none_told: String,
+    data_of_none: String,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let rule = parameters.text_or("rule", "");
     let pattern = Pattern::parse(&rule, "rule")?;
-    let mut check = RegexMatch { rule, pattern, not: parameters.flag("not"), none_told: String::new() };
-    check.none_told = check.told(None).begun();
+    let mut check = RegexMatch { rule, pattern, not: parameters.flag("not"), data_of_none: String::new() };
+    check.data_of_none = check.data_of(None).begun();
     Ok(Box::new(check))
 }
 
@@ -65,15 +65,15 @@ impl RegexMatch {
         };
         let is_found = found.is_some();
         match found {
-            None => data.push_str(&self.none_told),
-            Some(place) => data.push_str(&self.told(Some(&self.details(text, place))).begun()),
+            None => data.push_str(&self.data_of_none),
+            Some(place) => data.push_str(&self.data_of(Some(&self.details(text, place))).begun()),
         }
         judged.end_with_excerpt(data);
         Ok(is_found != self.not)
     }
 
     /// All but the text; with what was found of it, if it was.
-    fn told(&self, details: Option<&Value>) -> DataWriter {
+    fn data_of(&self, details: Option<&Value>) -> DataWriter {
         DataWriter::default()
             .text("regexPattern", &self.rule)
             .flag("not", self.not)
@@ -140,9 +140,9 @@ mod tests {
         assert_eq!(verdict.data.value()["matchDetails"], details);
         assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data.value()["matchDetails"], json!(null));
         let verdict = run_text("regexMatch", &json!({ "rule": "\"z", "not": true }), "a\n");
-        let told = json!({ "regexPattern": "\"z", "not": true, "verdict": true, "matchDetails": null, "textExcerpt": "a\n",
+        let data_of = json!({ "regexPattern": "\"z", "not": true, "verdict": true, "matchDetails": null, "textExcerpt": "a\n",
                            "explanation": "The pattern \"z was not found in the text, where it must not be." });
-        assert_eq!(*verdict.data.value(), told);
+        assert_eq!(*verdict.data.value(), data_of);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::guardrails::verdict::Verdict;
 use serde_json::{Map, Value, json};
 
 /// As many are told.
-const MOST_VIOLATIONS: usize = 100;
+const MAX_VIOLATIONS: usize = 100;
 
 struct RequestParameters {
     tool_types: Lists<String>,
@@ -127,7 +127,7 @@ impl Check for RequestParameters {
             }
         }
         let count = violations.len();
-        violations.truncate(MOST_VIOLATIONS);
+        violations.truncate(MAX_VIOLATIONS);
         let explanation = match count {
             0 => "Every parameter and tool is allowed.".to_owned(),
             _ => format!("{count} parameters or tools are not allowed."),

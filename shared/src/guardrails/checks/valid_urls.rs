@@ -4,7 +4,7 @@
 use crate::guardrails::check::Check;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
-use crate::guardrails::remote::{Answers, MOST_CALLS, Question, RemoteAnswer, RemoteCheck, RemoteContext};
+use crate::guardrails::remote::{Answers, MAX_CALLS, Question, RemoteAnswer, RemoteCheck, RemoteContext};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 use serde_json::json;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// For all of them together.
 const TIMEOUT: Duration = Duration::from_secs(10);
-const LONGEST_URL: usize = 4 << 10;
+const MAX_URL: usize = 4 << 10;
 
 struct ValidUrls {
     only_names: bool,
@@ -96,9 +96,8 @@ fn found(text: &str) -> Result<Vec<String>, Box<Verdict>> {
         if after.starts_with(ends) || after.is_empty() || urls.iter().any(|known| known == url) {
             continue;
         }
-        if urls.len() >= MOST_CALLS || url.len() > LONGEST_URL {
-            let why =
-                format!("the text names more than {MOST_CALLS} addresses, or one of more than {LONGEST_URL} bytes");
+        if urls.len() >= MAX_CALLS || url.len() > MAX_URL {
+            let why = format!("the text names more than {MAX_CALLS} addresses, or one of more than {MAX_URL} bytes");
             return Err(Verdict::bound("TooMany", why).into());
         }
         urls.push(url.to_owned());
@@ -133,9 +132,9 @@ mod tests {
         ] {
             assert_eq!(found(text).unwrap(), expected, "{text}");
         }
-        let many: String = (0..=MOST_CALLS).map(|number| format!("https://a.test/{number} ")).collect();
+        let many: String = (0..=MAX_CALLS).map(|number| format!("https://a.test/{number} ")).collect();
         assert!(found(&many).is_err_and(|verdict| !verdict.passes(false)));
-        assert!(found(&format!("https://{}", "a".repeat(LONGEST_URL))).is_err());
+        assert!(found(&format!("https://{}", "a".repeat(MAX_URL))).is_err());
     }
 
     fn judged(parameters: &Value, text: &str, there: Vec<bool>) -> Verdict {

@@ -5,8 +5,7 @@ use crate::guardrails::check::Check;
 use crate::guardrails::fault::{Fault, FaultKind};
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::remote::{
-    Answers, LONGEST_WAIT, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext, configured_headers,
-    forwarded,
+    Answers, MAX_WAIT, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext, configured_headers, forwarded,
 };
 use crate::guardrails::subject::{Hook, Subject};
 use crate::guardrails::verdict::Verdict;
@@ -45,7 +44,7 @@ pub fn address(parameters: &Parameters<'_>, name: &str) -> Result<String, Fault>
 }
 
 pub fn timeout(parameters: &Parameters<'_>, usual: u64) -> Duration {
-    Duration::from_millis(parameters.count("timeout", usual)).min(LONGEST_WAIT)
+    Duration::from_millis(parameters.count("timeout", usual)).min(MAX_WAIT)
 }
 
 fn names(parameters: &Parameters<'_>, name: &str) -> Result<Vec<HeaderName>, Fault> {
@@ -55,10 +54,10 @@ fn names(parameters: &Parameters<'_>, name: &str) -> Result<Vec<HeaderName>, Fau
 }
 
 /// What an address of the tenant's is told: both bodies, and what kind of request it is. Nothing of its head.
-pub fn told(subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Value, Box<Verdict>> {
+pub fn payload(subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Value, Box<Verdict>> {
     let text = subject.text().map_err(|_| Box::new(Verdict::too_many_texts()))?;
     let before = Subject { hook: Hook::BeforeRequest, text: None, ..*subject };
-    let (asked, said) = match subject.hook {
+    let (asked, answered) = match subject.hook {
         Hook::BeforeRequest => (text, None),
         Hook::AfterRequest => (before.text().map_err(|_| Box::new(Verdict::too_many_texts()))?, Some(text)),
     };
@@ -67,7 +66,7 @@ pub fn told(subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Value,
     Ok(json!({
         "request": { "json": subject.request, "text": asked, "isStreamingRequest": is_stream,
                      "isTransformed": is_request && context.is_transformed },
-        "response": { "json": subject.response, "text": said, "statusCode": context.status,
+        "response": { "json": subject.response, "text": answered, "statusCode": context.status,
                       "isTransformed": !is_request && context.is_transformed },
         "provider": context.provider,
         "requestType": subject.request_type,
@@ -92,7 +91,7 @@ impl RemoteCheck for Webhook {
     }
 
     fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
-        let mut call = RemoteCall::post(self.url.clone(), &told(subject, context)?);
+        let mut call = RemoteCall::post(self.url.clone(), &payload(subject, context)?);
         if let Some(headers) = context.headers {
             for (name, value) in forwarded(&self.forwarded, headers, context.trace_id) {
                 call.put(name, value);
@@ -119,7 +118,7 @@ impl RemoteCheck for Webhook {
         let verdict = match own {
             // Its own explanation is better than ours.
             Some(Value::Object(fields)) => match fields.get("explanation").and_then(Value::as_str).map(str::to_owned) {
-                Some(said) => Verdict::new(passes, said, Value::Object(fields)),
+                Some(answered) => Verdict::new(passes, answered, Value::Object(fields)),
                 None => Verdict::new(passes, explanation, Value::Object(fields)),
             },
             other => Verdict::new(passes, explanation, other.unwrap_or_default()),

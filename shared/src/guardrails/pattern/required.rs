@@ -6,11 +6,11 @@ use regex_automata::nfa::thompson::{NFA, State, Transition};
 use regex_automata::util::primitives::StateID;
 
 /// Larger patterns are searched for at once: the automaton is walked through once for each choice.
-const MOST_STATES: usize = 256;
-const MOST_CHOICES: usize = 32;
-const MOST_RANGES: usize = 3;
+const MAX_STATES: usize = 256;
+const MAX_CHOICES: usize = 32;
+const MAX_RANGES: usize = 3;
 /// Bytes that nearly every text has rule nothing out. As `weight` counts.
-const MOST_WEIGHT: usize = 128;
+const MAX_WEIGHT: usize = 128;
 /// A text is looked through in pieces of this size: one that has such bytes has them early.
 const PIECE: usize = 4 << 10;
 
@@ -23,13 +23,13 @@ pub struct RequiredBytes(Vec<ByteRange>);
 impl RequiredBytes {
     /// The rarest that are found; none where a match may do without, as an empty one does.
     pub fn find(nfa: &NFA) -> Option<Self> {
-        if nfa.states().len() > MOST_STATES {
+        if nfa.states().len() > MAX_STATES {
             return None;
         }
         let mut choices: Vec<(usize, Vec<ByteRange>)> = Vec::new();
         for ranges in nfa.states().iter().filter_map(ranges) {
             let weight = ranges.iter().map(weight).sum();
-            if weight <= MOST_WEIGHT && choices.len() < MOST_CHOICES && !choices.iter().any(|(_, one)| *one == ranges) {
+            if weight <= MAX_WEIGHT && choices.len() < MAX_CHOICES && !choices.iter().any(|(_, one)| *one == ranges) {
                 choices.push((weight, ranges));
             }
         }
@@ -63,7 +63,7 @@ fn ranges(state: &State) -> Option<Vec<ByteRange>> {
             _ => ranges.push((*start, *end)),
         }
     }
-    (1..=MOST_RANGES).contains(&ranges.len()).then_some(ranges)
+    (1..=MAX_RANGES).contains(&ranges.len()).then_some(ranges)
 }
 
 /// About how much of a text is of these bytes.
@@ -140,7 +140,7 @@ mod tests {
         ] {
             assert_eq!(required(pattern), expected, "{pattern}");
         }
-        assert!(required(&format!("x{{{MOST_STATES}}}#")).is_none(), "it is too large to be looked at");
+        assert!(required(&format!("x{{{MAX_STATES}}}#")).is_none(), "it is too large to be looked at");
         // There is one more `k`, which is no letter of ASCII.
         let either = Pattern::parse_with_flags("/kyk/i", "rule").unwrap();
         assert_eq!(either.required.map(|required| required.0), Some(vec![(b'Y', b'Y'), (b'y', b'y')]));

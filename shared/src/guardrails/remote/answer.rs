@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone)]
 pub struct RemoteAnswer {
     pub status: u16,
-    /// At most `LONGEST_ANSWER`.
+    /// At most `MAX_ANSWER`.
     pub body: Vec<u8>,
 }
 

@@ -1,7 +1,7 @@
 //! Why nobody answered.
 
 use super::super::verdict::Verdict;
-use super::LONGEST_ANSWER;
+use super::MAX_ANSWER;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteFailure {
@@ -25,7 +25,7 @@ impl RemoteFailure {
             // Whoever sends the requests decides how many there are, so it never passes.
             Self::Busy => Verdict::bound("Busy", "too many checks wait for services outside"),
             Self::TooLong => {
-                Verdict::error("AnswerTooLong", format!("the service's answer is longer than {LONGEST_ANSWER} bytes"))
+                Verdict::error("AnswerTooLong", format!("the service's answer is longer than {MAX_ANSWER} bytes"))
             }
             Self::Forbidden(rule) => {
                 Verdict::error("ForbiddenAddress", format!("the service's address may not be called: {rule}"))

@@ -39,7 +39,7 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 const OURS: &str = "x-gateway-";
-const OURS_TOLD: &[&str] = &["x-gateway-trace-id", "x-gateway-span-id"];
+const OURS_FORWARDED: &[&str] = &["x-gateway-trace-id", "x-gateway-span-id"];
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 pub fn is_of_the_connection(name: &HeaderName) -> bool {
@@ -49,7 +49,7 @@ pub fn is_of_the_connection(name: &HeaderName) -> bool {
 /// Whether a header may be sent on at all.
 pub fn may_forward(name: &HeaderName) -> bool {
     let text = name.as_str();
-    let is_ours = text.starts_with(OURS) && !OURS_TOLD.contains(&text);
+    let is_ours = text.starts_with(OURS) && !OURS_FORWARDED.contains(&text);
     !is_ours && !SECRET.contains(&text) && !is_of_the_connection(name)
 }
 

@@ -5,8 +5,8 @@ use super::forwarded::is_of_the_connection;
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-const MOST: usize = 50;
-const LONGEST_VALUE: usize = 8 << 10;
+const MAX_HEADERS: usize = 50;
+const MAX_VALUE: usize = 8 << 10;
 
 /// All of them secret: which of them are credentials nobody says.
 pub fn configured_headers(written: Option<&Value>, path: &str) -> Result<Vec<(HeaderName, HeaderValue)>, Fault> {
@@ -22,8 +22,8 @@ pub fn configured_headers(written: Option<&Value>, path: &str) -> Result<Vec<(He
         Some(value) => value.as_object(),
     };
     let Some(fields) = fields else { return Err(unusable(path.into(), "must be an object of names and texts")) };
-    if fields.len() > MOST {
-        return Err(Fault::new(FaultKind::TooMany, path, format!("must not have more than {MOST} headers")));
+    if fields.len() > MAX_HEADERS {
+        return Err(Fault::new(FaultKind::TooMany, path, format!("must not have more than {MAX_HEADERS} headers")));
     }
     let mut headers = Vec::with_capacity(fields.len());
     for (written, value) in fields {
@@ -43,7 +43,7 @@ pub fn configured_headers(written: Option<&Value>, path: &str) -> Result<Vec<(He
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             _ => return Err(Fault::new(FaultKind::WrongType, at(), "must be a text")),
         };
-        let value = HeaderValue::from_str(&text).ok().filter(|_| text.len() <= LONGEST_VALUE);
+        let value = HeaderValue::from_str(&text).ok().filter(|_| text.len() <= MAX_VALUE);
         let Some(mut value) = value else { return Err(unusable(at(), "cannot be the value of a header")) };
         value.set_sensitive(true);
         headers.push((name, value));
@@ -74,8 +74,11 @@ mod tests {
             (json!({ "Host": "inside" }), Err(FaultKind::Unusable)),
             (json!({ "Content-Length": "1" }), Err(FaultKind::Unusable)),
             (json!({ "transfer-encoding": "chunked" }), Err(FaultKind::Unusable)),
-            (json!({ "x-a": "v".repeat(LONGEST_VALUE + 1) }), Err(FaultKind::Unusable)),
-            (Value::Object((0..=MOST).map(|n| (format!("x-{n}"), json!("1"))).collect()), Err(FaultKind::TooMany)),
+            (json!({ "x-a": "v".repeat(MAX_VALUE + 1) }), Err(FaultKind::Unusable)),
+            (
+                Value::Object((0..=MAX_HEADERS).map(|n| (format!("x-{n}"), json!("1"))).collect()),
+                Err(FaultKind::TooMany),
+            ),
         ] {
             let read = configured_headers(Some(&written), "headers");
             assert!(read.iter().flatten().all(|(_, value)| value.is_sensitive()));

@@ -5,24 +5,24 @@ use super::super::verdict::Verdict;
 use serde_json::{Value, json};
 
 /// More of an answer stands in no result.
-const LONGEST_DATA: usize = 16 << 10;
+const MAX_DATA: usize = 16 << 10;
 const HIDDEN: &str = "*****";
 /// Shorter texts would be found by chance.
-const SHORTEST_SECRET: usize = 4;
+const MIN_SECRET: usize = 4;
 
 /// The verdict without any of these texts, and with no more data than a log should hold.
 pub fn scrubbed(mut verdict: Verdict, secrets: &[String]) -> Verdict {
-    let secrets: Vec<&str> = secrets.iter().map(String::as_str).filter(|text| text.len() >= SHORTEST_SECRET).collect();
+    let secrets: Vec<&str> = secrets.iter().map(String::as_str).filter(|text| text.len() >= MIN_SECRET).collect();
     let mut data = verdict.data.into_value();
     hide(&mut data, &secrets);
     if let Some(error) = &mut verdict.error {
         hide_text(&mut error.message, &secrets);
     }
-    if data.to_string().len() > LONGEST_DATA {
+    if data.to_string().len() > MAX_DATA {
         let explanation = data.get("explanation").cloned().unwrap_or_default();
         data = json!({ "explanation": explanation, "is_cut": true });
         // What is said in an explanation may itself be long.
-        if data.to_string().len() > LONGEST_DATA {
+        if data.to_string().len() > MAX_DATA {
             data = json!({ "is_cut": true });
         }
     }
@@ -35,8 +35,8 @@ fn hide(value: &mut Value, secrets: &[&str]) {
         Value::String(text) => hide_text(text, secrets),
         Value::Array(items) => items.iter_mut().for_each(|item| hide(item, secrets)),
         Value::Object(fields) => {
-            let is_told = |name: &String| secrets.iter().any(|secret| name.contains(secret));
-            fields.retain(|name, _| !is_told(name));
+            let is_secret = |name: &String| secrets.iter().any(|secret| name.contains(secret));
+            fields.retain(|name, _| !is_secret(name));
             fields.values_mut().for_each(|field| hide(field, secrets));
         }
         _ => {}
@@ -67,10 +67,10 @@ mod tests {
 
     #[test]
     fn no_more_is_told_than_a_log_should_hold() {
-        let long = json!({ "all": "x".repeat(LONGEST_DATA) });
+        let long = json!({ "all": "x".repeat(MAX_DATA) });
         let said = scrubbed(Verdict::new(false, "Found.", long), &[]);
         assert_eq!(*said.data.value(), json!({ "explanation": "Found.", "is_cut": true }));
-        let said = scrubbed(Verdict::new(false, "x".repeat(LONGEST_DATA), Value::Null), &[]);
+        let said = scrubbed(Verdict::new(false, "x".repeat(MAX_DATA), Value::Null), &[]);
         assert_eq!(*said.data.value(), json!({ "is_cut": true }));
     }
 }

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
 /// How deep schemas may be applied inside one another.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 /// As many errors are told.
-const MOST_ERRORS: usize = 20;
+const MAX_ERRORS: usize = 20;
 
 pub struct Judge<'s> {
     schema: &'s Schema,
@@ -32,7 +32,7 @@ impl<'s> Judge<'s> {
             Value::Bool(false) => return Ok(self.wrong("is not allowed here")),
             _ => return Ok(true),
         };
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             return Err(OutOfFuel);
         }
         self.depth += 1;
@@ -299,7 +299,7 @@ impl<'s> Judge<'s> {
 
     /// False, and noted.
     fn wrong(&mut self, message: &str) -> bool {
-        if self.quiet == 0 && self.errors.len() < MOST_ERRORS {
+        if self.quiet == 0 && self.errors.len() < MAX_ERRORS {
             self.errors.push(SchemaError { path: self.path.clone(), message: message.to_owned() });
         }
         false

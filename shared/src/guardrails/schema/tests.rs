@@ -80,7 +80,7 @@ fn what_cannot_be_judged_is_refused_when_it_is_read() {
         (json!({ "$ref": "#/$defs/none" }), "not in this schema"),
         (json!({ "$dynamicRef": "#a" }), "not supported"),
         (json!({ "unevaluatedProperties": false }), "not supported"),
-        (json!({ "description": "a".repeat(LARGEST) }), "longer than"),
+        (json!({ "description": "a".repeat(MAX_SIZE) }), "longer than"),
     ] {
         let Err(fault) = Schema::parse(&schema, "schema") else { panic!("{schema}") };
         assert!(fault.message.contains(why), "{schema}: {fault}");

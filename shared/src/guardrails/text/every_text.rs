@@ -146,8 +146,8 @@ impl TextPlaces {
         }
     }
 
-    fn field(&mut self, key: &str, value: &Value, beside: &Map<String, Value>, at: &mut String, part: Part) {
-        if part == Part::Structure && is_encoded(key, value, beside) {
+    fn field(&mut self, key: &str, value: &Value, siblings: &Map<String, Value>, at: &mut String, part: Part) {
+        if part == Part::Structure && is_encoded(key, value, siblings) {
             return;
         }
         if part == Part::Free && !SCHEMA_WORDS.contains(&key) {
@@ -216,14 +216,14 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Whether a field is a file in letters: an image, a sound, a document.
-fn is_encoded(key: &str, value: &Value, beside: &Map<String, Value>) -> bool {
+fn is_encoded(key: &str, value: &Value, siblings: &Map<String, Value>) -> bool {
     let Some(text) = value.as_str() else { return false };
-    let has = |name: &str| beside.get(name).is_some_and(Value::is_string);
+    let has = |name: &str| siblings.get(name).is_some_and(Value::is_string);
     let is_named = match key {
         "b64_json" | "bytes" | "file_data" | "partial_image_b64" => true,
         "data" => {
-            let is_base64 = beside.get("type").and_then(Value::as_str) == Some("base64");
-            is_base64 || ["mimeType", "mime_type", "format", "media_type"].into_iter().any(has) && !is_plain(beside)
+            let is_base64 = siblings.get("type").and_then(Value::as_str) == Some("base64");
+            is_base64 || ["mimeType", "mime_type", "format", "media_type"].into_iter().any(has) && !is_plain(siblings)
         }
         _ => text.starts_with("data:") && text.get(..256.min(text.len())).is_some_and(|head| head.contains(";base64,")),
     };
@@ -232,8 +232,8 @@ fn is_encoded(key: &str, value: &Value, beside: &Map<String, Value>) -> bool {
 }
 
 /// A document that is written out has its text where others have their file.
-fn is_plain(beside: &Map<String, Value>) -> bool {
-    beside.get("type").and_then(Value::as_str) == Some("text")
+fn is_plain(siblings: &Map<String, Value>) -> bool {
+    siblings.get("type").and_then(Value::as_str) == Some("text")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where texts stand in the bodies of Google's and Bedrock's own routes. Google takes every field in two spellings, and one object
 //! where a list is meant, so all of them are read, each at its own place: what a provider would read is never unseen.
 
-use super::{DEEPEST_PARTS, TextPlaces, list};
+use super::{MAX_PART_DEPTH, TextPlaces, list};
 use serde_json::Value;
 
 impl TextPlaces {
@@ -46,7 +46,7 @@ impl TextPlaces {
 
     /// Blocks, of which results of tools hold others.
     fn converse_blocks(&mut self, blocks: Option<&Value>, at: &str, depth: usize) {
-        if depth > DEEPEST_PARTS {
+        if depth > MAX_PART_DEPTH {
             self.is_cut |= blocks.is_some_and(Value::is_array);
             return;
         }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn blocks_that_stand_deeper_than_any_message_do_not_go_unseen() {
         let mut deep = json!([{ "text": "x" }]);
-        for _ in 0..=DEEPEST_PARTS + 1 {
+        for _ in 0..=MAX_PART_DEPTH + 1 {
             deep = json!([{ "toolResult": { "content": deep } }]);
         }
         let body = json!({ "messages": [{ "content": deep }] });

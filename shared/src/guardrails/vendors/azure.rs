@@ -12,5 +12,5 @@ pub fn severities(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     let severe = found(reading.json, "/categoriesAnalysis/*/severity");
     let is_severe = severe.into_iter().any(|severity| severity.as_f64().is_some_and(|severity| severity >= limit));
     let is_listed = found(reading.json, "/blocklistsMatch").into_iter().any(is_set);
-    Ok(Judged { passes: !is_severe && !is_listed, data: reading.told(), ..Judged::default() })
+    Ok(Judged { passes: !is_severe && !is_listed, data: reading.summary(), ..Judged::default() })
 }

@@ -42,5 +42,5 @@ pub fn scores(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
         let limit = limit.and_then(|(_, parameter)| reading.parameters.get(*parameter)?.as_f64());
         limit.zip(scored["score"].as_f64()).is_some_and(|(limit, score)| score > limit)
     };
-    Ok(Judged { passes: !scored.iter().any(is_over), data: reading.told(), ..Judged::default() })
+    Ok(Judged { passes: !scored.iter().any(is_over), data: reading.summary(), ..Judged::default() })
 }

@@ -17,15 +17,15 @@ pub fn judged(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
         return Err(RemoteAnswer::senseless("its verdict is missing").into());
     }
     let (passing, failing) = (words("passWhen"), words("failWhen"));
-    let said = |value: &&Value| match value {
+    let word = |value: &&Value| match value {
         Value::String(text) => text.to_ascii_lowercase(),
         other => other.to_string(),
     };
     let passes = match (passing.is_empty(), failing.is_empty()) {
-        (false, _) => at.iter().all(|value| passing.contains(&said(value))),
-        (true, false) => !at.iter().any(|value| failing.contains(&said(value))),
+        (false, _) => at.iter().all(|value| passing.contains(&word(value))),
+        (true, false) => !at.iter().any(|value| failing.contains(&word(value))),
         // As most say it: true is fine.
         (true, true) => at.iter().all(|value| is_set(value)),
     };
-    Ok(Judged { passes, data: reading.told(), ..Judged::default() })
+    Ok(Judged { passes, data: reading.summary(), ..Judged::default() })
 }

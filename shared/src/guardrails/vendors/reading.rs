@@ -54,23 +54,23 @@ impl Reading<'_> {
                 !paths.iter().any(|path| found(self.json, path).into_iter().any(is_set))
             }
         };
-        Ok(Judged { passes, data: self.told(), redacted: self.redacted(), transformed: None })
+        Ok(Judged { passes, data: self.summary(), redacted: self.redacted(), transformed: None })
     }
 
     /// Where the vendor itself says that it could not look.
     pub fn check_error(&self) -> Result<(), Box<Verdict>> {
-        let told = match self.wire.error {
+        let failure = match self.wire.error {
             "" => None,
             path => found(self.json, path).into_iter().find(|value| is_set(value)),
         };
-        match told {
+        match failure {
             None => Ok(()),
             Some(_) => Err(Verdict::error("VendorError", "the service says that it could not look").into()),
         }
     }
 
     /// What of the answer is told.
-    pub fn told(&self) -> Value {
+    pub fn summary(&self) -> Value {
         match self.wire.data {
             "" => self.json.clone(),
             path => self.json.pointer(path).cloned().unwrap_or_default(),

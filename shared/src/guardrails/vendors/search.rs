@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const PREFIX: &str = "\n<web_search_context>";
 const SUFFIX: &str = "\n</web_search_context>";
 /// Of one page that was found.
-const LONGEST_TEXT: usize = 8000;
+const MAX_TEXT: usize = 8000;
 
 pub fn exa(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     with_found(reading, "text")
@@ -35,9 +35,9 @@ fn written(reading: &Reading<'_>, results: &[Value], field: &str) -> String {
     let or = |name: &str, usual: &str| reading.parameters.get(name).and_then(Value::as_str).unwrap_or(usual).to_owned();
     let mut text = or("prefix", PREFIX) + "\n";
     for (index, result) in results.iter().enumerate() {
-        let said = |name: &str| result[name].as_str().unwrap_or_default();
-        let page: String = said(field).chars().take(LONGEST_TEXT).collect();
-        text += &format!("[{}] \"{}\"\nURL: {}\n{page}\n", index + 1, said("title"), said("url"));
+        let field_text = |name: &str| result[name].as_str().unwrap_or_default();
+        let page: String = field_text(field).chars().take(MAX_TEXT).collect();
+        text += &format!("[{}] \"{}\"\nURL: {}\n{page}\n", index + 1, field_text("title"), field_text("url"));
     }
     text + &or("suffix", SUFFIX)
 }
@@ -87,7 +87,7 @@ fn before(reading: &Reading<'_>, text: &str) -> Option<Value> {
 /// After what stands there: a text, or parts.
 fn append(content: &mut Value, text: &str) -> Option<()> {
     match content {
-        Value::String(said) => said.push_str(text),
+        Value::String(joined) => joined.push_str(text),
         Value::Array(parts) => parts.push(json!({ "type": "text", "text": text })),
         _ => return None,
     }

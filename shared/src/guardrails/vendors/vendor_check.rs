@@ -5,7 +5,7 @@ use super::super::checks::elsewhere::not_asked;
 use super::super::fault::{Fault, FaultKind};
 use super::super::parameters::{Parameters, texts};
 use super::super::remote::{
-    Answers, LONGEST_WAIT, MOST_CALLS, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext,
+    Answers, MAX_CALLS, MAX_WAIT, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext,
 };
 use super::super::subject::Subject;
 use super::super::table::{CheckSpec, ParameterKind};
@@ -80,7 +80,7 @@ impl VendorCheck {
         if !self.redacts() {
             texts.extend(places.names().map(str::to_owned));
             // Nothing is put back, so that many may be one.
-            if texts.len() > MOST_CALLS {
+            if texts.len() > MAX_CALLS {
                 texts = vec![texts.join("\n")];
             }
         }
@@ -190,8 +190,8 @@ impl RemoteCheck for VendorCheck {
     }
 
     fn timeout(&self) -> Duration {
-        let said = self.parameters.get("timeout").and_then(Value::as_f64).unwrap_or(USUAL_TIMEOUT as f64);
-        Duration::from_millis(said as u64).min(LONGEST_WAIT)
+        let milliseconds = self.parameters.get("timeout").and_then(Value::as_f64).unwrap_or(USUAL_TIMEOUT as f64);
+        Duration::from_millis(milliseconds as u64).min(MAX_WAIT)
     }
 
     fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
@@ -211,8 +211,8 @@ impl RemoteCheck for VendorCheck {
         if !wire.is_for_each_text() {
             return Ok(Question::Calls(vec![self.call(wire, body, &places)?]));
         }
-        if texts.len() > MOST_CALLS {
-            let why = format!("the body has more than the {MOST_CALLS} texts that a vendor is asked about one by one");
+        if texts.len() > MAX_CALLS {
+            let why = format!("the body has more than the {MAX_CALLS} texts that a vendor is asked about one by one");
             let bound =
                 if self.redacts() { Verdict::unreplaced("TooMany", why) } else { Verdict::bound("TooMany", why) };
             return Err(bound.into());

@@ -9,7 +9,7 @@ const BURST: u32 = 30;
 /// One more for each of these.
 const EVERY: Duration = Duration::from_secs(2);
 /// Organisations remembered at once; those that are quiet have their whole burst anyway.
-const MOST: usize = 4096;
+const MAX_ORGANISATIONS: usize = 4096;
 
 #[derive(Default)]
 pub struct Allowance(HashMap<Uuid, Bucket>);
@@ -22,7 +22,7 @@ struct Bucket {
 impl Allowance {
     /// Whether one more may be written now.
     pub fn take(&mut self, organisation: Uuid, now: Instant) -> bool {
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_ORGANISATIONS {
             self.0.retain(|_, bucket| bucket.refreshed(now) < BURST);
         }
         let bucket = self.0.entry(organisation).or_insert(Bucket { left: BURST, filled: now });
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn the_memory_is_bounded_by_the_organisations_that_are_flooded_now() {
         let (mut allowance, now) = (Allowance::default(), Instant::now());
-        for n in 0..3 * MOST as u32 {
+        for n in 0..3 * MAX_ORGANISATIONS as u32 {
             allowance.take(Uuid::new_v4(), now + EVERY * 2 * n);
         }
-        assert!(allowance.0.len() <= MOST, "{}", allowance.0.len());
+        assert!(allowance.0.len() <= MAX_ORGANISATIONS, "{}", allowance.0.len());
     }
 }

@@ -12,7 +12,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 /// Different failures of one organisation that wait for rows of their own; beyond it they are added up at once.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// One token that was refused, and what its row shows.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ impl Failures {
         let alike = (failure.rejection.clone(), failure.client_ip);
         if let Some(row) = waiting.rows.get_mut(&alike) {
             row.take_over(FailureRow::new(failure, false));
-        } else if waiting.rows.len() < MOST_WAITING {
+        } else if waiting.rows.len() < MAX_WAITING {
             waiting.rows.insert(alike, FailureRow::new(failure, false));
         } else {
             waiting.add_up(FailureRow::new(failure, true));

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 /// A set is fetched again after this long, unless whoever asks says a shorter time. In the last 24th of it, which is an hour of
 /// a day, it is fetched in the background.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_KEY_SET_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 const AHEAD: u32 = 24;
 /// Between two fetches that unknown key ids cause.
 const REFETCH: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The longest a fetch may take.
 pub const FETCH_WITHIN: Duration = Duration::from_secs(5);
 /// The longest answer that is read as a key set.
-pub const LONGEST_SET: usize = 512 << 10;
+pub const MAX_SET: usize = 512 << 10;
 
 /// Where an organisation's keys come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl KeyRing {
         kid: &str,
         now: Instant,
     ) -> Result<Current, Rejection> {
-        self.keys_within(organisation, source, kid, now, KEPT).await
+        self.keys_within(organisation, source, kid, now, MAX_KEY_SET_AGE).await
     }
 
     /// The same where a set is to be no older than this. Shorter times than those between two fetches that strangers can cause
@@ -112,18 +112,18 @@ impl KeyRing {
         source: &KeySource,
         kid: &str,
         now: Instant,
-        kept: Duration,
+        max_age: Duration,
     ) -> Result<Current, Rejection> {
-        let kept = kept.clamp(REFETCH, KEPT);
+        let max_age = max_age.clamp(REFETCH, MAX_KEY_SET_AGE);
         let entry = self.entry(organisation, source)?;
         let flight = {
             let mut state = entry.state.lock();
-            match state.step(kid, now, kept) {
-                KeySetStep::Use(keys) => return Ok(state.current(keys, now, kept)),
+            match state.step(kid, now, max_age) {
+                KeySetStep::Use(keys) => return Ok(state.current(keys, now, max_age)),
                 KeySetStep::UseAndRefresh(keys) => {
                     // Nobody waits for it.
                     drop(self.depart(&entry, &mut state, now));
-                    return Ok(state.current(keys, now, kept));
+                    return Ok(state.current(keys, now, max_age));
                 }
                 KeySetStep::Refuse(rejection) => return Err(rejection),
                 KeySetStep::Wait => self.depart(&entry, &mut state, now),
@@ -132,8 +132,8 @@ impl KeyRing {
         flight.await;
         let state = entry.state.lock();
         match (&state.keys, &state.failed) {
-            (Some(keys), None) => Ok(state.current(keys.clone(), now, kept)),
-            (Some(keys), Some(_)) if keys.contains(kid) => Ok(state.current(keys.clone(), now, kept)),
+            (Some(keys), None) => Ok(state.current(keys.clone(), now, max_age)),
+            (Some(keys), Some(_)) if keys.contains(kid) => Ok(state.current(keys.clone(), now, max_age)),
             (_, Some((_, why))) => Err(Rejection::KeySetUnreachable(why.clone())),
             (None, None) => Err(Rejection::KeySetUnreachable("it was not answered".into())),
         }
@@ -190,7 +190,7 @@ impl KeyRing {
 }
 
 impl KeySetState {
-    fn step(&self, kid: &str, now: Instant, kept: Duration) -> KeySetStep {
+    fn step(&self, kid: &str, now: Instant, max_age: Duration) -> KeySetStep {
         let since = |moment: Option<Instant>| moment.map_or(Duration::MAX, |then| now.saturating_duration_since(then));
         let failed = since(self.failed.as_ref().map(|(then, _)| *then));
         let Some(keys) = &self.keys else {
@@ -207,8 +207,8 @@ impl KeySetState {
         match keys.contains(kid) {
             _ if is_inline => KeySetStep::Use(keys.clone()),
             // After a failure nobody waits for an address that is away.
-            true if age >= kept && self.failed.is_none() => KeySetStep::Wait,
-            true if age >= kept - kept / AHEAD && is_rested && self.flight.is_none() => {
+            true if age >= max_age && self.failed.is_none() => KeySetStep::Wait,
+            true if age >= max_age - max_age / AHEAD && is_rested && self.flight.is_none() => {
                 KeySetStep::UseAndRefresh(keys.clone())
             }
             true => KeySetStep::Use(keys.clone()),
@@ -217,9 +217,9 @@ impl KeySetState {
         }
     }
 
-    fn current(&self, keys: Arc<WebKeySet>, now: Instant, kept: Duration) -> Current {
+    fn current(&self, keys: Arc<WebKeySet>, now: Instant, max_age: Duration) -> Current {
         let fresh_for = match self.fetched {
-            Some(fetched) => (fetched + kept).saturating_duration_since(now).max(RETRY),
+            Some(fetched) => (fetched + max_age).saturating_duration_since(now).max(RETRY),
             None => Duration::MAX,
         };
         Current { keys, fresh_for }

@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const LEAST_BITS: usize = 2048;
+const MIN_BITS: usize = 2048;
 /// Verifying grows with the cube of the size, and tenants choose it.
-const MOST_BITS: usize = 8192;
-const MOST_KEYS: usize = 100;
+const MAX_BITS: usize = 8192;
+const MAX_KEYS: usize = 100;
 
 #[derive(Default)]
 pub struct WebKeySet {
@@ -54,7 +54,7 @@ impl WebKeySet {
     pub fn from_json(set: &Value) -> Result<Self, &'static str> {
         let keys = set["keys"].as_array().ok_or("it has no list of keys")?;
         let mut found = HashMap::new();
-        for jwk in keys.iter().take(MOST_KEYS).filter_map(|key| Jwk::deserialize(key).ok()) {
+        for jwk in keys.iter().take(MAX_KEYS).filter_map(|key| Jwk::deserialize(key).ok()) {
             let key = usable(&jwk);
             // Two keys under one id are a mistake of the set; the first that can be used is it.
             if key.is_ok() && found.get(&jwk.kid).is_some_and(Result::is_err) || !found.contains_key(&jwk.kid) {
@@ -150,8 +150,8 @@ fn rsa(jwk: &Jwk) -> Result<DecodingKey, &'static str> {
         return Err("is damaged");
     };
     match bits(&n) {
-        ..LEAST_BITS => Err("is shorter than 2048 bits"),
-        size if size > MOST_BITS || !(2..=64).contains(&bits(&e)) => Err("is of an unusual size"),
+        ..MIN_BITS => Err("is shorter than 2048 bits"),
+        size if size > MAX_BITS || !(2..=64).contains(&bits(&e)) => Err("is of an unusual size"),
         _ => Ok(DecodingKey::from_rsa_raw_components(&n, &e)),
     }
 }

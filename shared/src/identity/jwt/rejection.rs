@@ -129,8 +129,8 @@ fn time(at: &DateTime<Utc>) -> String {
 }
 
 fn plain(text: &str) -> String {
-    const LONGEST: usize = 120;
-    let shown: String = text.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    const MAX_QUOTED: usize = 120;
+    let shown: String = text.chars().filter(|c| !c.is_control()).take(MAX_QUOTED).collect();
     if shown.is_empty() { "(none)".into() } else { shown }
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 /// Tokens beyond this are no credentials.
-const LONGEST: usize = 16 << 10;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 /// A dotted text that begins like a JSON object in base64url, or whose first of three parts is one. API keys have no
 /// dots, and what only resembles a token is refused with words about tokens.
@@ -44,7 +44,8 @@ impl<'t> Unverified<'t> {
 
     /// A token whose header calls it one of these types, or says nothing of its type.
     pub fn parse_typed(text: &'t [u8], types: &[&str]) -> Result<Self, Rejection> {
-        let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST).ok_or(Rejection::Malformed)?;
+        let text =
+            std::str::from_utf8(text).ok().filter(|text| text.len() <= MAX_TOKEN_BYTES).ok_or(Rejection::Malformed)?;
         let mut parts = text.split('.');
         let (Some(head), Some(body), Some(signature), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {

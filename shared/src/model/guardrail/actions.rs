@@ -47,8 +47,8 @@ pub struct ActionFault {
     pub message: &'static str,
 }
 
-const LONGEST_MESSAGE: usize = 1000;
-const LONGEST_METADATA: usize = 4096;
+const MAX_MESSAGE: usize = 1000;
+const MAX_METADATA: usize = 4096;
 
 impl GuardrailActions {
     /// Refuses what cannot be read.
@@ -159,10 +159,10 @@ impl Reader<'_> {
             self.fault("message", "must be a text");
             return None;
         };
-        if text.len() > LONGEST_MESSAGE {
+        if text.len() > MAX_MESSAGE {
             self.fault("message", "must be at most 1000 bytes");
         }
-        Some(text.chars().take(LONGEST_MESSAGE).collect())
+        Some(text.chars().take(MAX_MESSAGE).collect())
     }
 
     /// What follows from one outcome: whether it denies, and the feedback.
@@ -218,7 +218,7 @@ impl Reader<'_> {
         let mut metadata = fields.get("metadata").cloned().unwrap_or_default();
         if !matches!(metadata, Value::Null | Value::String(_) | Value::Object(_)) {
             self.fault(format!("{path}.metadata"), "must be a text or an object");
-        } else if metadata.to_string().len() > LONGEST_METADATA {
+        } else if metadata.to_string().len() > MAX_METADATA {
             self.fault(format!("{path}.metadata"), "must be at most 4096 bytes");
             metadata = Value::Null;
         }
@@ -338,6 +338,6 @@ mod tests {
         let actions = json!({ "on_fail": { "feedback": { "value": -99, "weight": 7 } }, "message": "é".repeat(2000) });
         let read = GuardrailActions::read(actions.as_object().unwrap());
         assert_eq!(read.on_fail, Some(Feedback { value: -10, weight: 1.0, metadata: Value::Null }));
-        assert_eq!(read.message.map(|message| message.chars().count()), Some(LONGEST_MESSAGE));
+        assert_eq!(read.message.map(|message| message.chars().count()), Some(MAX_MESSAGE));
     }
 }

@@ -6,9 +6,9 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// Longer values stand in a name by their hash.
-const LONGEST_VALUE: usize = 120;
+const MAX_VALUE: usize = 120;
 /// Longer names are a hash as a whole, so that the names of counters, which begin with a policy's, stay short enough.
-const LONGEST: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The name of the group that a request belongs to; none when it lacks one of the values.
 pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a PolicyKey>, facts: &impl Facts) -> Option<String> {
@@ -39,11 +39,11 @@ pub fn push_value_key<'a>(
         let Some(value) = value else { continue };
         out.push(':');
         match value.len() {
-            0..=LONGEST_VALUE => push(out, &value),
+            0..=MAX_VALUE => push(out, &value),
             _ => out.push_str(&hashed(&value)),
         }
     }
-    if out.len() - start > LONGEST {
+    if out.len() - start > MAX_NAME {
         let whole = hashed(&out[start..]);
         out.truncate(start);
         out.push_str(&whole);

@@ -43,7 +43,7 @@ pub enum RowChange {
     /// The list does not have it; `kept_as_of` is the date of the price that stays, if it stays.
     Gone {
         model: String,
-        kept_as_of: Option<String>,
+        stays_as_of: Option<String>,
     },
 }
 
@@ -113,7 +113,7 @@ impl ImportPlan {
             follow_spelling(&before, &mut found.entries);
             let rows =
                 found.entries.iter().filter_map(|(model, entry)| Some((model.clone(), to_raw_value(entry).ok()?)));
-            let missing = if format == ListFormat::ModelsDev { Missing::KeptAndTokensOnly } else { Missing::Kept };
+            let missing = if format == ListFormat::ModelsDev { Missing::TokensOnly } else { Missing::Stays };
             self.providers.push(ProviderPlan::new(ours, before, rows.collect(), &found.refused, missing));
             self.refused.extend(found.refused);
         }
@@ -129,9 +129,9 @@ impl ImportPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Removed,
-    Kept,
+    Stays,
     /// And of a model whose listed rates are the ones it has, all others stay: the list knows tokens alone.
-    KeptAndTokensOnly,
+    TokensOnly,
 }
 
 impl ProviderPlan {
@@ -146,7 +146,7 @@ impl ProviderPlan {
                 }
                 if !refused.contains(model.as_str()) {
                     let as_of = || entry(row).and_then(|entry| entry.as_of).unwrap_or_else(|| "no date".into());
-                    plan.changes.push(RowChange::Gone { model: model.clone(), kept_as_of: stays.then(as_of) });
+                    plan.changes.push(RowChange::Gone { model: model.clone(), stays_as_of: stays.then(as_of) });
                 }
             }
         }
@@ -162,8 +162,7 @@ impl ProviderPlan {
             let is_same = was.zip(is).is_some_and(|(was, is)| {
                 was.pricing_config == is.pricing_config && was.custom_pricing == is.custom_pricing
             });
-            let is_confirmed =
-                missing == Missing::KeptAndTokensOnly && rates.iter().all(|change| change.after.is_none());
+            let is_confirmed = missing == Missing::TokensOnly && rates.iter().all(|change| change.after.is_none());
             if is_same || is_confirmed {
                 plan.unchanged += 1;
                 plan.rows.insert(model, earlier.clone());
@@ -177,7 +176,7 @@ impl ProviderPlan {
 
     /// Whether its file would be another one.
     pub fn is_changed(&self) -> bool {
-        self.changes.iter().any(|change| !matches!(change, RowChange::Gone { kept_as_of: Some(_), .. }))
+        self.changes.iter().any(|change| !matches!(change, RowChange::Gone { stays_as_of: Some(_), .. }))
     }
 
     /// The file that would hold it, one row a line.
@@ -243,10 +242,10 @@ impl fmt::Display for RowChange {
         let (word, model, rates) = match self {
             Self::New { model, rates } => ("new", model, rates),
             Self::Changed { model, rates } => ("changed", model, rates),
-            Self::Gone { model, kept_as_of: Some(date) } => {
+            Self::Gone { model, stays_as_of: Some(date) } => {
                 return write!(f, "gone {model}: stays with its price of {date}");
             }
-            Self::Gone { model, kept_as_of: None } => return write!(f, "gone {model}"),
+            Self::Gone { model, stays_as_of: None } => return write!(f, "gone {model}"),
         };
         let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
         match rates.is_empty() {

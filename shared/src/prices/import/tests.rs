@@ -223,7 +223,7 @@ fn a_list_of_ours_is_the_whole_list_and_its_rows_keep_the_rules() {
     assert_eq!(file.keys().collect::<Vec<_>>(), ["dated", "dear", "undated"]);
     assert_eq!((&file["dated"]["as_of"], &file["undated"]["as_of"]), (&json!("2026-10-01"), &json!(TODAY)));
     assert_eq!(file["dear"]["as_of"], "2026-07", "a refused row changes nothing");
-    assert!(of(&plan, "openai").changes.contains(&RowChange::Gone { model: "old".into(), kept_as_of: None }));
+    assert!(of(&plan, "openai").changes.contains(&RowChange::Gone { model: "old".into(), stays_as_of: None }));
     for (model, reason) in
         [("dear", "more than a dollar for a thousand"), ("negative", "a price"), ("text", "invalid type")]
     {

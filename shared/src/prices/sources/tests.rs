@@ -114,8 +114,8 @@ async fn an_answer_is_kept_for_an_hour_and_then_asked_for_again() {
     let start = Instant::now();
     assert_eq!(price(&sources, start).await.as_deref(), Some("1"));
     service.answer.set(Some(Ok("2")));
-    assert_eq!(price(&sources, start + KEPT - Duration::from_secs(1)).await.as_deref(), Some("1"));
-    assert_eq!(price(&sources, start + KEPT).await.as_deref(), Some("2"));
+    assert_eq!(price(&sources, start + CACHE_LIFETIME - Duration::from_secs(1)).await.as_deref(), Some("1"));
+    assert_eq!(price(&sources, start + CACHE_LIFETIME).await.as_deref(), Some("2"));
     assert_eq!(service.asked.load(Ordering::Relaxed), 2);
 }
 
@@ -127,10 +127,13 @@ async fn what_cannot_be_renewed_is_used_on_and_tried_again_soon() {
     let start = Instant::now();
     assert_eq!(price(&sources, start).await.as_deref(), Some("1"));
     service.answer.set(Some(Err("away")));
-    assert_eq!(price(&sources, start + KEPT).await.as_deref(), Some("1"));
+    assert_eq!(price(&sources, start + CACHE_LIFETIME).await.as_deref(), Some("1"));
     service.answer.set(Some(Ok("2")));
-    assert_eq!(price(&sources, start + KEPT + RETRIED_AFTER - Duration::from_secs(1)).await.as_deref(), Some("1"));
-    assert_eq!(price(&sources, start + KEPT + RETRIED_AFTER).await.as_deref(), Some("2"));
+    assert_eq!(
+        price(&sources, start + CACHE_LIFETIME + RETRIED_AFTER - Duration::from_secs(1)).await.as_deref(),
+        Some("1")
+    );
+    assert_eq!(price(&sources, start + CACHE_LIFETIME + RETRIED_AFTER).await.as_deref(), Some("2"));
 }
 
 #[tokio::test]
@@ -141,7 +144,7 @@ async fn prices_are_known_also_while_they_are_renewed() {
     let start = Instant::now();
     assert!(sources.known("openai").is_none());
     assert!(sources.prices("openai", start).await.is_some());
-    let mut renewing = std::pin::pin!(sources.prices("openai", start + KEPT));
+    let mut renewing = std::pin::pin!(sources.prices("openai", start + CACHE_LIFETIME));
     assert!(futures::poll!(renewing.as_mut()).is_pending());
     assert!(sources.known("openai").is_some());
 }

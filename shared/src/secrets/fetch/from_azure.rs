@@ -16,7 +16,7 @@ impl Fetcher {
             _ => {
                 let (login, scope) = (azure::login_host(vault_url), azure::scope(vault_url));
                 let token = self.login.azure_token(&identity(&reference.access), login, &scope).await?;
-                self.kept(reference, token)
+                self.remember_login(reference, token)
             }
         };
         let response = self.login.send(azure::get_secret(vault_url, &reference.secret_path, &token)).await?;

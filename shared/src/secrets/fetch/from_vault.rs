@@ -45,6 +45,6 @@ impl Fetcher {
             }
             _ => return Err(FetchError::Malformed("not a way to log in to Vault")),
         };
-        Ok(self.kept(reference, vault::logged_in(&self.login.send(request).await?)?))
+        Ok(self.remember_login(reference, vault::logged_in(&self.login.send(request).await?)?))
     }
 }

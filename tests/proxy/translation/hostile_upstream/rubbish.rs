@@ -25,7 +25,7 @@ fn fixture(format: &str, kind: &str, names: &[&str]) -> String {
 const CALLS: [&str; 5] =
     ["parallel-tool-use", "parallel-calls", "parallel-calls-side-by-side", "tool-use", "function-call"];
 /// Of a stream of a format, how many changed values are tried.
-const MOST_CHANGES: usize = 40;
+const MAX_CHANGES: usize = 40;
 
 /// What is no JSON, or none of an answer.
 fn no_answers() -> Vec<Case> {
@@ -141,7 +141,7 @@ pub fn bad_streams(format: &str) -> Vec<Case> {
             cases.push(case(format!("event {at} is {}", bad.what), with(Some(data))));
         }
         let Ok(value) = serde_json::from_slice::<Value>(data) else { continue };
-        let changed = changes(&value).into_iter().take(MOST_CHANGES / good.len() + 2);
+        let changed = changes(&value).into_iter().take(MAX_CHANGES / good.len() + 2);
         cases.extend(changed.map(|(place, value)| {
             case(format!("{place} of event {at}: {value}"), with(Some(value.to_string().into_bytes())))
         }));

@@ -84,7 +84,7 @@ fn only_a_logout_token_ends_sessions() {
 
 #[test]
 fn an_address_is_verified_when_the_provider_says_so() {
-    for (claims, said) in [
+    for (claims, own) in [
         (json!({}), None),
         (json!({ "email_verified": true }), Some(true)),
         (json!({ "email_verified": "true" }), Some(true)),
@@ -92,7 +92,7 @@ fn an_address_is_verified_when_the_provider_says_so() {
         (json!({ "xms_edov": "1" }), Some(true)),
         (json!({ "email_verified": ["true"] }), Some(false)),
     ] {
-        assert_eq!(is_email_verified(claims.as_object().unwrap()), said, "{claims}");
+        assert_eq!(is_email_verified(claims.as_object().unwrap()), own, "{claims}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::identity::tenancy;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const MOST: usize = 500;
+const MAX_RULES: usize = 500;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ pub struct ClaimRule {
 }
 
 pub async fn checked(action: &Action<'_>, sent: Vec<ClaimRule>) -> Result<Value, ApiError> {
-    if sent.len() > MOST {
+    if sent.len() > MAX_RULES {
         return Err(ApiError::field("claim_rules", "must be at most 500 rules"));
     }
     let mut rules = Vec::new();

@@ -27,14 +27,14 @@ pub fn taken(sent: &mut Field<Oidc>, stored: &Value) -> Result<ClientSecretChang
         Field::Value(oidc) => oidc,
     };
     match std::mem::take(&mut oidc.client_secret) {
-        Field::Value(secret) if stored[MASK].as_str() == Some(&secret) => Ok(kept_for(oidc, stored)),
+        Field::Value(secret) if stored[MASK].as_str() == Some(&secret) => Ok(unchanged_for(oidc, stored)),
         Field::Value(secret) => Ok(ClientSecretChange::Replace(text::sized("oidc.client_secret", secret, 1..=4096)?)),
         Field::Null => Ok(ClientSecretChange::Forget),
-        Field::Absent => Ok(kept_for(oidc, stored)),
+        Field::Absent => Ok(unchanged_for(oidc, stored)),
     }
 }
 
-fn kept_for(oidc: &Oidc, stored: &Value) -> ClientSecretChange {
+fn unchanged_for(oidc: &Oidc, stored: &Value) -> ClientSecretChange {
     if stored["issuer"].as_str() == Some(oidc.issuer()) { ClientSecretChange::Keep } else { ClientSecretChange::Forget }
 }
 

@@ -3,7 +3,7 @@
 use crate::http::ApiError;
 use serde_json::Value;
 
-const MOST_KEYS: usize = 100;
+const MAX_KEYS: usize = 100;
 /// Members of private and symmetric keys.
 static PRIVATE: &[&str] = &["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
@@ -11,8 +11,8 @@ pub fn checked(set: Value) -> Result<Value, ApiError> {
     let Some(keys) = set["keys"].as_array() else {
         return Err(ApiError::field("jwks_json.keys", "must be an array of keys"));
     };
-    if keys.len() > MOST_KEYS {
-        return Err(ApiError::field("jwks_json.keys", format!("must not be more than {MOST_KEYS} keys")));
+    if keys.len() > MAX_KEYS {
+        return Err(ApiError::field("jwks_json.keys", format!("must not be more than {MAX_KEYS} keys")));
     }
     for (n, key) in keys.iter().enumerate() {
         refusal(key).map_err(|(member, reason)| ApiError::field(format!("jwks_json.keys[{n}]{member}"), reason))?;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use shared::outbound::Guard;
 
-const MOST: usize = 20;
-const MOST_DOMAINS: usize = 100;
+const MAX_PROVIDERS: usize = 20;
+const MAX_DOMAINS: usize = 100;
 
 #[derive(Deserialize)]
 pub struct DomainProvider {
@@ -28,7 +28,7 @@ pub struct CheckedProviders {
 
 /// `stored` is the present list.
 pub fn checked(sent: Vec<DomainProvider>, stored: &Value, guard: &Guard) -> Result<CheckedProviders, ApiError> {
-    if sent.len() > MOST {
+    if sent.len() > MAX_PROVIDERS {
         return Err(ApiError::field("oidc_providers", "must be at most 20"));
     }
     let mut all = CheckedProviders { providers: Vec::new(), secrets: Vec::new() };
@@ -74,7 +74,7 @@ pub fn refuse_shared_issuer(settings: &Value) -> Result<(), ApiError> {
 }
 
 fn domains(sent: Vec<String>, seen: &mut Vec<String>) -> Result<Vec<String>, ApiError> {
-    if sent.is_empty() || sent.len() > MOST_DOMAINS {
+    if sent.is_empty() || sent.len() > MAX_DOMAINS {
         return Err(ApiError::field("domains", "must be 1 to 100 domain names"));
     }
     for (n, domain) in sent.iter().enumerate() {

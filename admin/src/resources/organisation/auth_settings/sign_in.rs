@@ -61,8 +61,8 @@ impl Oidc {
 
 /// https, or plain HTTP on a host that the operator trusts. It is kept with every session and person it vouches for.
 fn issuer(issuer: String, guard: &Guard) -> Result<String, ApiError> {
-    const LONGEST: usize = 1024;
-    if issuer.len() > LONGEST || issuer.contains(['?', '#']) {
+    const MAX_ISSUER: usize = 1024;
+    if issuer.len() > MAX_ISSUER || issuer.contains(['?', '#']) {
         return Err(ApiError::field("oidc.issuer", "must be a URL of at most 1024 bytes without query"));
     }
     if guard.custom_url(&issuer).is_ok() {

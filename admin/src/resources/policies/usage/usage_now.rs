@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio_postgres::GenericClient;
 
 /// The most groups that are shown inside their policy; the others are found by pages of its entities.
-const MOST_SHOWN: i64 = 10_000;
+const MAX_SHOWN: i64 = 10_000;
 
 async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<UsagePolicy, ApiError> {
     let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
@@ -29,7 +29,7 @@ pub async fn read_policy(State(app): State<App>, call: Call, Path(id): Path<Stri
     let mut shown = policy.shown(&call);
     matched::show(&mut shown, last, policy.created_at.0, Utc::now());
     if call.query().flag("include_usage")? {
-        let wanted = EntityQuery { page: (MOST_SHOWN, 0), ..EntityQuery::default() };
+        let wanted = EntityQuery { page: (MAX_SHOWN, 0), ..EntityQuery::default() };
         let (_, groups) = policy.groups(&*db, &call, &wanted).await?;
         let usage = groups.into_iter().map(|group| {
             let state = json!({

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-const MOST_MEMBERS: usize = 50_000;
+const MAX_MEMBERS: usize = 50_000;
 
 /// What is to become of a group.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ fn ids(value: &Value) -> Result<Vec<Uuid>, ApiError> {
         Value::Null => &[],
         _ => one,
     };
-    if items.len() > MOST_MEMBERS {
+    if items.len() > MAX_MEMBERS {
         return Err(ApiError::field("members", "has too many values"));
     }
     let id = |item: &Value| item["value"].as_str().or(item.as_str()).and_then(tenancy::id);

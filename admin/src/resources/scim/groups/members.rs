@@ -84,8 +84,8 @@ pub async fn of_person(action: &Action<'_>, user: Uuid, sent: &[Value]) -> Resul
             WHERE user_id = $1 AND organisation_id = $2 AND NOT group_id = ANY($3))
         INSERT INTO scim_group_members (group_id, user_id, organisation_id)
         SELECT unnest($3::uuid[]), $1, $2 ON CONFLICT DO NOTHING";
-    const MOST: usize = 1000;
-    if sent.len() > MOST {
+    const MAX_MEMBERS: usize = 1000;
+    if sent.len() > MAX_MEMBERS {
         return Err(ApiError::field("groups", "has too many values"));
     }
     let settings = GroupSettings::load(action).await?;

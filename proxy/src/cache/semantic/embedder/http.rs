@@ -1,7 +1,7 @@
 //! Embeddings over HTTP: OpenAI's way (also of all that are compatible with it, and of Azure), Google's and Vertex'. An answer
 //! is believed only in the form that was asked for.
 
-use super::{Embedded, Embedder, EmbeddingCall, MOST_DIMENSIONS, NotEmbedded, normalised};
+use super::{Embedded, Embedder, EmbeddingCall, MAX_DIMENSIONS, NotEmbedded, normalised};
 use crate::cache::semantic::lexical::Guard;
 use crate::net::dial::Dialer;
 use crate::net::own_call::OwnCall;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Of an answer: some thousand numbers as text.
-const LONGEST_ANSWER: usize = 1 << 20;
+const MAX_ANSWER: usize = 1 << 20;
 /// The contract's default.
 const THRESHOLD: f32 = 0.95;
 
@@ -91,7 +91,7 @@ impl HttpEmbedder {
             EmbeddingWire::Vertex => "/predictions/0/embeddings/values",
         };
         let values = answer.pointer(place)?.as_array()?;
-        if values.len() > MOST_DIMENSIONS || self.dimensions.is_some_and(|dimensions| dimensions != values.len()) {
+        if values.len() > MAX_DIMENSIONS || self.dimensions.is_some_and(|dimensions| dimensions != values.len()) {
             return None;
         }
         // Vectors are kept in less than this precision.
@@ -125,15 +125,15 @@ impl Embedder for HttpEmbedder {
     async fn embed(&self, text: &str) -> Result<Embedded, NotEmbedded> {
         let asked = Instant::now();
         let body = Bytes::from(self.question(text).to_string());
-        let answer = self.call.post(body, LONGEST_ANSWER).await.map_err(NotEmbedded::new)?;
+        let answer = self.call.post(body, MAX_ANSWER).await.map_err(NotEmbedded::new)?;
         let millis = u32::try_from(asked.elapsed().as_millis()).unwrap_or(u32::MAX);
         let mut call = EmbeddingCall { status: answer.status, usage: None, millis };
         if answer.status != 200 {
             return Err(NotEmbedded::answered(call));
         }
-        let told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        call.usage = self.usage(&told);
-        match self.vector(&told) {
+        let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        call.usage = self.usage(&reply);
+        match self.vector(&reply) {
             Some(values) => Ok(Embedded { values, call: Some(call) }),
             None => {
                 let not = NotEmbedded::new("the embedder answered no vector");

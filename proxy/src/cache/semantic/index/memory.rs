@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Of one partition.
-const MOST_ROWS: usize = 4096;
+const MAX_ROWS: usize = 4096;
 /// Of one search: the guard reads words, which costs more than a cosine.
-const MOST_JUDGED: usize = 32;
+const MAX_JUDGED: usize = 32;
 /// A search of more is done beside the threads that carry requests: so many products of numbers, or marks of so many bytes.
 const FEW_PRODUCTS: usize = 1 << 20;
 const FEW_WORDS: usize = 4 << 10;
@@ -146,7 +146,7 @@ impl WorkspaceRows {
             .collect();
         near.sort_by(|one, another| another.0.total_cmp(&one.0));
         near.iter()
-            .take(MOST_JUDGED)
+            .take(MAX_JUDGED)
             .filter(|(_, row)| asked.marks.conflict(&row.marks, nearness.guard).is_none())
             .take(nearness.most)
             .map(|(_, row)| CacheKey { tenant, digest: row.key })
@@ -162,7 +162,7 @@ impl WorkspaceRows {
         expires_at_ms: i64,
     ) {
         self.retain(partition, |row| row.key != key);
-        let is_full = self.partitions.get(&partition).is_some_and(|rows| rows.len() >= MOST_ROWS);
+        let is_full = self.partitions.get(&partition).is_some_and(|rows| rows.len() >= MAX_ROWS);
         if is_full
             && let Some(oldest) = self.partitions.get(&partition).and_then(|rows| rows.first()).map(|row| row.number)
         {

@@ -25,9 +25,9 @@ use turns::{Turn, Turns};
 use uuid::Uuid;
 
 /// Beyond it questions are not remembered: Postgres is slower than they come.
-const MOST_QUEUED: usize = 1024;
+const MAX_QUEUED: usize = 1024;
 /// Of a workspace. What expires first goes first.
-const MOST_ROWS: i64 = 20_000;
+const MAX_ROWS: i64 = 20_000;
 /// Connections for searches.
 const SEARCHERS: usize = 4;
 /// The rows of a workspace are counted once in so many that it adds: it may have this many more for a while.
@@ -35,7 +35,7 @@ const PUTS_PER_BOUND: u32 = 500;
 /// A sweep of all workspaces is done once in so many of the expired.
 const SWEEPS_PER_BOUND: u32 = 20;
 /// Of a search: what the guard is asked about.
-const MOST_JUDGED: i64 = 32;
+const MAX_JUDGED: i64 = 32;
 const BETWEEN_CONNECTIONS: Duration = Duration::from_secs(1);
 
 /// A role that may not make it can be given the table instead.
@@ -135,7 +135,7 @@ impl PgVectorIndex {
     /// Nothing is asked of Postgres before `run`.
     pub fn new(database: settings::Database, embedder: String, wait: Duration) -> Result<Self, db::DbError> {
         db::check(&database)?;
-        let (queue, queued) = channel(MOST_QUEUED);
+        let (queue, queued) = channel(MAX_QUEUED);
         let (turns, session, queued) = (Arc::default(), ArcSwapOption::empty(), tokio::sync::Mutex::new(queued));
         Ok(Self { database, embedder, wait, turns, session, queue, queued })
     }
@@ -182,14 +182,14 @@ impl PgVectorIndex {
                     )
                     .await?;
                 if so_far.is_due(workspace) {
-                    session.client.execute(BOUND_ONE, &[&workspace, &MOST_ROWS]).await?;
+                    session.client.execute(BOUND_ONE, &[&workspace, &MAX_ROWS]).await?;
                 }
             }
             Change::Sweep { now_ms } => {
                 session.client.execute(EXPIRE, &[&now_ms]).await?;
                 so_far.sweeps = so_far.sweeps.wrapping_add(1);
                 if so_far.sweeps.is_multiple_of(SWEEPS_PER_BOUND) {
-                    session.client.execute(BOUND, &[&MOST_ROWS]).await?;
+                    session.client.execute(BOUND, &[&MAX_ROWS]).await?;
                     so_far.puts.clear();
                 }
             }
@@ -232,7 +232,7 @@ impl Search {
         let Self { embedder, now_ms, vector, farthest, .. } = self;
         let Some(Searcher { client, near }) = session.searchers.get(turn.connection) else { return Ok(Vec::new()) };
         let found =
-            client.query(near, &[&workspace, &&digest[..], &embedder, &now_ms, &vector, &farthest, &MOST_JUDGED]).await;
+            client.query(near, &[&workspace, &&digest[..], &embedder, &now_ms, &vector, &farthest, &MAX_JUDGED]).await;
         drop(turn);
         found
     }

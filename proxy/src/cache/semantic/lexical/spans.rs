@@ -37,14 +37,14 @@ pub fn take(text: &str) -> (String, Vec<String>) {
 
 /// The place of its end. Begins after a blank and ends before one, on the same line; an apostrophe does not.
 fn single_quoted(text: &str, at: usize) -> Option<usize> {
-    const LONGEST: usize = 200;
+    const MAX_QUOTED: usize = 200;
     let begins = text[..at].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(');
     let inner = &text[at + 1..];
     if !begins || inner.starts_with(char::is_whitespace) {
         return None;
     }
     let mut before = ' ';
-    for (place, char) in inner.char_indices().take(LONGEST) {
+    for (place, char) in inner.char_indices().take(MAX_QUOTED) {
         let after = inner[place + char.len_utf8()..].chars().next();
         match char {
             '\n' => return None,

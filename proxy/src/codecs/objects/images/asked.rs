@@ -5,9 +5,9 @@ use crate::codecs::options::Dropped;
 use serde_json::{Map, Value};
 
 /// More than any vendor makes at once.
-pub(super) const MOST_IMAGES: usize = 128;
+pub(super) const MAX_IMAGES: usize = 128;
 /// Longer than the side of any image that is made.
-const LONGEST_SIDE: u32 = 16_384;
+const MAX_SIDE: u32 = 16_384;
 
 pub(super) struct ImageRequest {
     pub prompt: String,
@@ -83,8 +83,8 @@ impl ImageRequest {
 fn count(value: Value) -> Result<u64, CodecError> {
     let number = value.as_f64().filter(|number| number.fract() == 0.0);
     match number {
-        Some(number) if (1.0..=MOST_IMAGES as f64).contains(&number) => Ok(number as u64),
-        _ => Err(CodecError::field("n", format!("must be a number from 1 to {MOST_IMAGES}"))),
+        Some(number) if (1.0..=MAX_IMAGES as f64).contains(&number) => Ok(number as u64),
+        _ => Err(CodecError::field("n", format!("must be a number from 1 to {MAX_IMAGES}"))),
     }
 }
 
@@ -97,8 +97,7 @@ impl ImageSize {
             return Ok(None);
         }
         let (width, height) = text.split_once('x').ok_or_else(wrong)?;
-        let side =
-            |text: &str| text.parse::<u32>().ok().filter(|side| (1..=LONGEST_SIDE).contains(side)).ok_or_else(wrong);
+        let side = |text: &str| text.parse::<u32>().ok().filter(|side| (1..=MAX_SIDE).contains(side)).ok_or_else(wrong);
         Ok(Some(Self { width: side(width)?, height: side(height)? }))
     }
 

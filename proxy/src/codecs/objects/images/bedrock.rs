@@ -6,7 +6,7 @@ use super::made;
 use super::vendor::weighted;
 use super::vendor_table::STABILITY_RATIOS;
 use crate::codecs::error::CodecError;
-use crate::codecs::objects::{AskedObject, ObjectCodec, said};
+use crate::codecs::objects::{AskedObject, ObjectCodec, without_nulls};
 use crate::codecs::options::Dropped;
 use serde_json::{Map, Value, json};
 
@@ -29,9 +29,9 @@ impl ObjectCodec for BedrockImages {
         Ok((body, asked.dropped()))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        let place = if told.get("artifacts").is_some() { "/artifacts" } else { "/images" };
-        made::answer(told, place, asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        let place = if reply.get("artifacts").is_some() { "/artifacts" } else { "/images" };
+        made::answer(reply, place, asked)
     }
 }
 
@@ -47,13 +47,13 @@ fn amazon(prompt: String, asked: &mut ImageRequest) -> Value {
         "width": size.map(|size| size.width), "height": size.map(|size| size.height),
         "quality": quality, "cfgScale": asked.take("cfg_scale"), "seed": asked.take("seed"),
     });
-    let text = said(json!({ "text": prompt, "negativeText": asked.take("negative_prompt") }));
-    json!({ "taskType": "TEXT_IMAGE", "textToImageParams": text, "imageGenerationConfig": said(config) })
+    let text = without_nulls(json!({ "text": prompt, "negativeText": asked.take("negative_prompt") }));
+    json!({ "taskType": "TEXT_IMAGE", "textToImageParams": text, "imageGenerationConfig": without_nulls(config) })
 }
 
 fn stability_first(prompt: String, asked: &mut ImageRequest) -> Value {
     let size = asked.take_size();
-    said(json!({
+    without_nulls(json!({
         "text_prompts": weighted(prompt, asked),
         "width": size.map(|size| size.width), "height": size.map(|size| size.height),
         "cfg_scale": asked.take("cfg_scale"), "steps": asked.take("steps"), "seed": asked.take("seed"),
@@ -62,7 +62,7 @@ fn stability_first(prompt: String, asked: &mut ImageRequest) -> Value {
 }
 
 fn stability_second(prompt: String, asked: &mut ImageRequest) -> Value {
-    said(json!({
+    without_nulls(json!({
         "prompt": prompt, "negative_prompt": asked.take("negative_prompt"), "mode": "text-to-image",
         "aspect_ratio": asked.ratio(STABILITY_RATIOS), "seed": asked.take("seed"),
         "output_format": asked.take("output_format"),

@@ -1,7 +1,7 @@
 //! OpenAI's answer around the images that a vendor made. They stay encoded: what is checked is that they are text which
 //! can be base64, or an address.
 
-use super::asked::MOST_IMAGES;
+use super::asked::MAX_IMAGES;
 use crate::codecs::base64_text;
 use crate::codecs::error::CodecError;
 use crate::codecs::objects::AskedObject;
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 const PICTURES: [&str; 5] = ["b64_json", "base64", "bytesBase64Encoded", "image", "url"];
 
 /// `place` is where the answer has its images, or its only one. An answer that was an image itself comes as one text.
-pub(super) fn answer(mut told: Value, place: &str, asked: &AskedObject) -> Result<Value, CodecError> {
-    let found = if told.is_string() { Some(told) } else { told.pointer_mut(place).map(Value::take) };
+pub(super) fn answer(mut reply: Value, place: &str, asked: &AskedObject) -> Result<Value, CodecError> {
+    let found = if reply.is_string() { Some(reply) } else { reply.pointer_mut(place).map(Value::take) };
     let items = match found {
-        Some(Value::Array(items)) if items.len() > MOST_IMAGES => {
-            return Err(CodecError::TooMany { field: "images".into(), most: MOST_IMAGES });
+        Some(Value::Array(items)) if items.len() > MAX_IMAGES => {
+            return Err(CodecError::TooMany { field: "images".into(), most: MAX_IMAGES });
         }
         Some(Value::Array(items)) => items,
         Some(one @ (Value::String(_) | Value::Object(_))) => vec![one],
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn images_are_bytes_or_addresses_wherever_they_stand() {
         let asked = AskedObject { created: 7, provider: "p".into(), ..AskedObject::default() };
-        for (told, place, expected) in [
+        for (reply, place, expected) in [
             (json!({ "images": ["aW1n"] }), "/images", json!([{ "b64_json": "aW1n" }])),
             (json!("aW1n"), "/images", json!([{ "b64_json": "aW1n" }])),
             (json!([{ "base64": "aW1n", "seed": 1 }]), "", json!([{ "b64_json": "aW1n" }])),
@@ -88,15 +88,15 @@ mod tests {
                 json!([{ "b64_json": "aW1n", "revised_prompt": "better" }]),
             ),
         ] {
-            let found = answer(told.clone(), place, &asked).unwrap();
-            assert_eq!(found, json!({ "created": 7, "data": expected, "provider": "p" }), "{told}");
+            let found = answer(reply.clone(), place, &asked).unwrap();
+            assert_eq!(found, json!({ "created": 7, "data": expected, "provider": "p" }), "{reply}");
         }
     }
 
     #[test]
     fn what_holds_no_image_is_no_answer() {
-        let many = json!({ "images": vec!["aW1n"; MOST_IMAGES + 1] });
-        for told in [
+        let many = json!({ "images": vec!["aW1n"; MAX_IMAGES + 1] });
+        for reply in [
             json!({}),
             json!({ "images": [] }),
             json!({ "images": [{ "seed": 1 }, 7] }),
@@ -105,7 +105,7 @@ mod tests {
             json!("not base64!"),
             many,
         ] {
-            assert!(answer(told.clone(), "/images", &AskedObject::default()).is_err(), "{told}");
+            assert!(answer(reply.clone(), "/images", &AskedObject::default()).is_err(), "{reply}");
         }
     }
 }

@@ -86,8 +86,8 @@ impl ObjectCodec for ImageVendor {
         Ok((Value::Object(body), asked.dropped()))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        made::answer(told, self.images, asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        made::answer(reply, self.images, asked)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::asked::ImageRequest;
 use super::made;
 use crate::codecs::error::CodecError;
-use crate::codecs::objects::{AskedObject, ObjectCodec, said};
+use crate::codecs::objects::{AskedObject, ObjectCodec, without_nulls};
 use crate::codecs::options::Dropped;
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ impl ObjectCodec for VertexImages {
         let mut asked = ImageRequest::read(request)?;
         let prompt = std::mem::take(&mut asked.prompt);
         let kind = asked.text("output_format").map(|format| json!({ "mimeType": format!("image/{format}") }));
-        let parameters = said(json!({
+        let parameters = without_nulls(json!({
             // Google makes four where nobody says how many.
             "sampleCount": asked.take_count().unwrap_or(1),
             "aspectRatio": asked.ratio(RATIOS),
@@ -37,7 +37,7 @@ impl ObjectCodec for VertexImages {
         Ok((json!({ "instances": [{ "prompt": prompt }], "parameters": parameters }), asked.dropped()))
     }
 
-    fn read_answer(&self, told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
-        made::answer(told, "/predictions", asked)
+    fn read_answer(&self, reply: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        made::answer(reply, "/predictions", asked)
     }
 }

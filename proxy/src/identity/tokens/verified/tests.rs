@@ -83,10 +83,10 @@ fn a_token_is_forgotten_when_its_keys_are_replaced_or_due_to_be_asked_for() {
 fn the_memory_is_bounded() {
     let organisation = Arc::new(Organisation::default());
     let memory = Memory::new();
-    for n in 0..4 * MOST_IN_PART as u32 {
+    for n in 0..4 * MAX_IN_PART as u32 {
         let mut hash = [0; 32];
         hash[4..8].copy_from_slice(&n.to_be_bytes());
         memory.keep(KeyHash(hash), verified(&organisation, 3600), now());
     }
-    assert!(memory.0[0].read().len() <= MOST_IN_PART);
+    assert!(memory.0[0].read().len() <= MAX_IN_PART);
 }

@@ -8,8 +8,8 @@ fn of(kind: &'static str) -> CapturedBody {
     CapturedBody::begin(&head)
 }
 
-fn text(kept: &CapturedBody) -> String {
-    String::from_utf8([&kept.whole[..], &kept.more].concat()).unwrap()
+fn text(stored_length: &CapturedBody) -> String {
+    String::from_utf8([&stored_length.whole[..], &stored_length.more].concat()).unwrap()
 }
 
 #[test]
@@ -21,8 +21,8 @@ fn no_more_than_allowed_is_kept_and_all_is_measured() {
                 shared.piece(&Bytes::from_static(piece.as_bytes()), most);
                 gathered.gather(piece.as_bytes(), most);
             }
-            for kept in [shared, gathered] {
-                assert_eq!((text(&kept).as_str(), kept.length), (expected, 6), "{pieces:?} {most}");
+            for stored_length in [shared, gathered] {
+                assert_eq!((text(&stored_length).as_str(), stored_length.length), (expected, 6), "{pieces:?} {most}");
             }
         }
     }
@@ -31,9 +31,12 @@ fn no_more_than_allowed_is_kept_and_all_is_measured() {
 #[test]
 fn what_is_whole_is_shared() {
     let body = Bytes::from_static(b"abc");
-    let mut kept = of("application/json");
-    kept.piece(&body, 100);
-    assert_eq!((kept.whole.as_ptr(), CapturedBody::whole(&body, 100).whole.as_ptr()), (body.as_ptr(), body.as_ptr()));
+    let mut stored_length = of("application/json");
+    stored_length.piece(&body, 100);
+    assert_eq!(
+        (stored_length.whole.as_ptr(), CapturedBody::whole(&body, 100).whole.as_ptr()),
+        (body.as_ptr(), body.as_ptr())
+    );
 }
 
 #[test]
@@ -51,7 +54,7 @@ fn what_is_no_text_is_only_measured() {
     encoded.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     let mut lines = Vec::new();
     head_lines::write(&mut lines, &encoded, None);
-    for mut kept in [
+    for mut stored_length in [
         of("audio/mpeg"),
         of("multipart/form-data"),
         CapturedBody::begin(&encoded),
@@ -60,17 +63,18 @@ fn what_is_no_text_is_only_measured() {
         CapturedBody::begin_after(b"content-type: audio/mpeg\n"),
         CapturedBody::begin_after(b""),
     ] {
-        kept.piece(&Bytes::from_static(b"abc"), 100);
-        kept.gather(b"def", 100);
-        assert_eq!((kept.kept(), kept.length), (0, 6));
+        stored_length.piece(&Bytes::from_static(b"abc"), 100);
+        stored_length.gather(b"def", 100);
+        assert_eq!((stored_length.stored_length(), stored_length.length), (0, 6));
     }
 }
 
 #[test]
 fn a_secret_is_found_wherever_it_stands() {
     for (whole, more) in [("a sk-12345 b", ""), ("", "a sk-12345 b"), ("a sk-1", "2345 b")] {
-        let mut kept = CapturedBody { whole: Bytes::from(whole), more: more.into(), length: 12, is_text: true };
-        kept.scrub(b"sk-12345", &memmem::Finder::new("2345"));
-        assert_eq!((text(&kept).as_str(), kept.length), ("a ***** b", 9));
+        let mut stored_length =
+            CapturedBody { whole: Bytes::from(whole), more: more.into(), length: 12, is_text: true };
+        stored_length.scrub(b"sk-12345", &memmem::Finder::new("2345"));
+        assert_eq!((text(&stored_length).as_str(), stored_length.length), ("a ***** b", 9));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn text(kept: &str) -> StoredText<'_> {
-    StoredText { kept: kept.as_bytes(), length: kept.len() as u64, is_text: true }
+fn text(stored: &str) -> StoredText<'_> {
+    StoredText { bytes: stored.as_bytes(), length: stored.len() as u64, is_text: true }
 }
 
 fn body<'b>(request: StoredText<'b>, response: StoredText<'b>) -> StoredBodies<'b> {
@@ -40,13 +40,16 @@ fn heads_are_parted_into_ours_and_theirs() {
 #[test]
 fn a_body_stands_as_what_it_is() {
     let cut = StoredText { length: 100, ..text("{\"a\":\"é") };
-    let binary = StoredText { kept: b"", length: 7, is_text: false };
+    let binary = StoredText { bytes: b"", length: 7, is_text: false };
     for (sent, expected) in [
         (text(r#"{"b":1.0,"a":[]}"#), json!({"b": 1.0, "a": []})),
         (text("data: {}\n\n"), json!("data: {}\n\n")),
         (text(r#"{"broken"#), json!(r#"{"broken"#)),
         (cut, json!("{\"a\":\"é…[truncated: 8 of 100 bytes kept]")),
-        (StoredText { kept: &"é".as_bytes()[..1], length: 2, is_text: true }, json!("…[truncated: 1 of 2 bytes kept]")),
+        (
+            StoredText { bytes: &"é".as_bytes()[..1], length: 2, is_text: true },
+            json!("…[truncated: 1 of 2 bytes kept]"),
+        ),
         (binary, json!("[text/plain: 7 bytes not kept]")),
         (text(""), Value::Null),
     ] {

@@ -1,7 +1,7 @@
 //! A request whose body is not held: it is sent piece by piece as its source gives it. How long it is must be known, as our
 //! framing says it first.
 
-use super::{EARLY_ANSWER, Exchange, HeadTimeout, Http1, LONGEST, Upstream, over};
+use super::{EARLY_ANSWER, Exchange, HeadTimeout, Http1, MAX_WAIT, Upstream, over};
 use crate::net::dial::error::{Class, UpstreamError};
 use crate::net::dial::framing;
 use crate::net::dial::request::UpstreamRequest;
@@ -24,7 +24,7 @@ impl Upstream {
         length: usize,
         source: &mut impl PieceSource,
     ) -> Result<(), UpstreamError> {
-        self.answer_by = Some(Instant::now() + LONGEST);
+        self.answer_by = Some(Instant::now() + MAX_WAIT);
         let sent = match std::mem::replace(&mut self.exchange, Exchange::Over) {
             Exchange::Ready(cork) => {
                 self.exchange = Exchange::H1(Box::new(Http1::new(cork)));
@@ -37,7 +37,7 @@ impl Upstream {
             Exchange::H1(_) | Exchange::Over => Err(UpstreamError::protocol("a request was already sent")),
         };
         let patience = match self.first_byte {
-            HeadTimeout::For(duration) => duration.min(LONGEST),
+            HeadTimeout::For(duration) => duration.min(MAX_WAIT),
             HeadTimeout::Until(limit) => limit.saturating_duration_since(Instant::now()),
         };
         self.answer_by = Some(Instant::now() + patience.max(Duration::from_secs(1)));

@@ -15,20 +15,20 @@ fn form(file: &[u8]) -> Vec<u8> {
 /// The fields, the names of files, their bytes, and whether the end came.
 fn read<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Result<(Vec<String>, Vec<u8>, bool), BrokenForm> {
     let mut form = UploadForm::new(b"xYz");
-    let (mut said, mut bytes, mut is_whole) = (Vec::new(), Vec::new(), false);
+    let (mut parameters, mut bytes, mut is_whole) = (Vec::new(), Vec::new(), false);
     for piece in pieces {
         form.push(piece);
         while let Some(found) = form.next_piece()? {
             match found {
-                FormPiece::Field { name, value } => said.push(format!("{name}={value}")),
-                FormPiece::File { field, filename } => said.push(format!("{field}:{filename}")),
+                FormPiece::Field { name, value } => parameters.push(format!("{name}={value}")),
+                FormPiece::File { field, filename } => parameters.push(format!("{field}:{filename}")),
                 FormPiece::Bytes(piece) => bytes.extend_from_slice(&piece),
                 FormPiece::End => is_whole = true,
             }
         }
         assert!(form.waiting.len() <= MAX_HEAD + piece.len(), "it holds {} bytes", form.waiting.len());
     }
-    Ok((said, bytes, is_whole))
+    Ok((parameters, bytes, is_whole))
 }
 
 proptest! {
@@ -39,8 +39,8 @@ proptest! {
     ) {
         prop_assume!(memmem::find(&file, b"--xYz").is_none());
         let whole = form(&file);
-        let (said, bytes, is_whole) = read(whole.chunks(length)).unwrap();
-        prop_assert_eq!(said, ["purpose=batch", "file:a;b.jsonl"]);
+        let (parameters, bytes, is_whole) = read(whole.chunks(length)).unwrap();
+        prop_assert_eq!(parameters, ["purpose=batch", "file:a;b.jsonl"]);
         prop_assert_eq!(bytes, file);
         prop_assert!(is_whole);
     }

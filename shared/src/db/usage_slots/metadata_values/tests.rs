@@ -86,25 +86,25 @@ fn what_is_null_or_names_the_user_is_no_value() {
 
 #[test]
 fn a_name_of_too_many_values_leaves_the_others_alone() {
-    let written: Vec<String> = (0..=MOST_OF_A_NAME).map(|n| format!(r#"{{"id": "{n}", "team": "a"}}"#)).collect();
+    let written: Vec<String> = (0..=MAX_OF_A_NAME).map(|n| format!(r#"{{"id": "{n}", "team": "a"}}"#)).collect();
     let values = counted(&written.iter().map(String::as_str).collect::<Vec<_>>(), 0);
     assert_eq!(read(&values, "id"), None);
-    assert_eq!(read(&values, "team").unwrap()["a"].0, MOST_OF_A_NAME as u64 + 1);
+    assert_eq!(read(&values, "team").unwrap()["a"].0, MAX_OF_A_NAME as u64 + 1);
     let mut merged = SlotValues::new(SlotDimension::Metadata);
     merged.merge(&stored(&values), slot()).unwrap();
     merged.merge(&stored(&counted(&[r#"{"id": "x"}"#], 0)), slot()).unwrap();
     assert_eq!(read(&merged, "id"), None, "what is not known of a part is not known of the whole");
     assert_eq!(read(&merged, "team").unwrap()[""].0, 1);
-    let long = format!(r#"{{"text": "{}"}}"#, "é".repeat(LONGEST + 1));
+    let long = format!(r#"{{"text": "{}"}}"#, "é".repeat(MAX_VALUE + 1));
     assert_eq!(read(&counted(&[&long], 0), "text"), None);
     assert!(read(&counted(&[&long.replacen('é', "", 1)], 0), "text").is_some());
 }
 
 #[test]
 fn too_many_names_and_what_cannot_be_read_are_not_kept() {
-    let written: Vec<String> = (0..=MOST_NAMES).map(|n| format!(r#"{{"name-{n}": "x"}}"#)).collect();
+    let written: Vec<String> = (0..=MAX_NAMES).map(|n| format!(r#"{{"name-{n}": "x"}}"#)).collect();
     let written: Vec<&str> = written.iter().map(String::as_str).collect();
-    assert!(read(&counted(&written[..MOST_NAMES], 0), "name-1").is_some());
+    assert!(read(&counted(&written[..MAX_NAMES], 0), "name-1").is_some());
     assert_eq!(counted(&written, 0), SlotValues::TooMany);
     let mut halves = counted(&written[..40], 0);
     halves.add(&counted(&written[40..], 0));

@@ -35,8 +35,8 @@ impl AddPrefix {
         let Some(turns) = turns.as_array_mut() else { return false };
         let new = json!({ "role": role, parts: [{ "text": self.prefix }] });
         // Of a turn that says nothing of it, it is the user.
-        let said = |turn: &Value| turn["role"].as_str().unwrap_or("user") == role;
-        let Some(at) = turns.iter().position(said) else {
+        let has_role = |turn: &Value| turn["role"].as_str().unwrap_or("user") == role;
+        let Some(at) = turns.iter().position(has_role) else {
             turns.push(new);
             return true;
         };

@@ -83,7 +83,7 @@ fn images_are_found_where_each_dialect_has_them_and_replaced_in_its_words() {
 fn what_names_no_image_by_address_is_left_as_it_is() {
     let image =
         |url: Value| json!({ "messages": [{ "content": [{ "type": "image_url", "image_url": { "url": url } }] }] });
-    let long = format!("https://a.test/{}", "x".repeat(LONGEST_URL));
+    let long = format!("https://a.test/{}", "x".repeat(MAX_URL));
     for body in [
         json!({}),
         json!({ "messages": "https://a.test/1.png" }),
@@ -134,8 +134,8 @@ fn an_image_that_cannot_be_had_changes_nothing_and_too_many_fail() {
     assert!(verdict.passes(false) && !verdict.passes(true));
     let verdict = check.remote().unwrap().read(&subject(&two, None), &images(vec![png("QUJD")]));
     assert_eq!(said(&verdict), "error");
-    let (most, more) = (body(MOST), body(MOST + 1));
-    assert_eq!(asked(&json!({}), &subject(&most, None), "").unwrap().len(), MOST);
+    let (most, more) = (body(MAX_IMAGES), body(MAX_IMAGES + 1));
+    assert_eq!(asked(&json!({}), &subject(&most, None), "").unwrap().len(), MAX_IMAGES);
     assert!(asked(&json!({}), &subject(&more, None), "").is_err_and(|verdict| !verdict.passes(false)));
 }
 

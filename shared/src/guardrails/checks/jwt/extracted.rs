@@ -8,9 +8,9 @@ use crate::guardrails::verdict::HeaderChange;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-const MOST: usize = 50;
+const MAX_CLAIMS: usize = 50;
 /// Longer claims are left out.
-const LONGEST: usize = 8 << 10;
+const MAX_CLAIM_BYTES: usize = 8 << 10;
 const PREFIX: &str = "x-jwt-";
 
 /// Claims and the headers that they become.
@@ -20,8 +20,8 @@ pub struct ExtractedClaims(Vec<(String, HeaderName)>);
 impl ExtractedClaims {
     pub fn read(parameters: &Parameters<'_>) -> Result<Self, Fault> {
         let claims = parameters.texts("extractClaims");
-        if claims.len() > MOST {
-            let why = format!("must not have more than {MOST} claims");
+        if claims.len() > MAX_CLAIMS {
+            let why = format!("must not have more than {MAX_CLAIMS} claims");
             return Err(Fault::new(FaultKind::TooMany, "extractClaims", why));
         }
         let prefix = parameters.text_or("claimPrefix", PREFIX);
@@ -41,7 +41,7 @@ impl ExtractedClaims {
     pub fn headers(&self, claims: &Map<String, Value>) -> Vec<HeaderChange> {
         let value = |claim: &str| {
             let text = written(claims.get(claim)?)?;
-            HeaderValue::from_str(&text).ok().filter(|value| value.len() <= LONGEST)
+            HeaderValue::from_str(&text).ok().filter(|value| value.len() <= MAX_CLAIM_BYTES)
         };
         self.0.iter().map(|(claim, name)| (name.clone(), value(claim))).collect()
     }
@@ -73,7 +73,7 @@ mod tests {
     fn claims_become_headers_and_what_is_not_claimed_takes_them_away() {
         let claims = json!({
             "sub": "ada", "org_id": 7, "admin": true, "groups": ["a", 2, { "b": 1 }], "address": { "city": "x" },
-            "lines": "a\nb", "long": "x".repeat(LONGEST + 1), "none": null,
+            "lines": "a\nb", "long": "x".repeat(MAX_CLAIM_BYTES + 1), "none": null,
         });
         let told = |name: &str, value: Option<&str>| vec![(name.to_owned(), value.map(str::to_owned))];
         for (parameters, expected) in [
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn names_that_are_no_headers_and_too_many_of_them_are_refused() {
-        let many: Vec<String> = (0..=MOST).map(|n| format!("c{n}")).collect();
+        let many: Vec<String> = (0..=MAX_CLAIMS).map(|n| format!("c{n}")).collect();
         for (parameters, kind) in [
             (json!({ "extractClaims": ["a b"] }), FaultKind::Unusable),
             (json!({ "extractClaims": ["https://a.test/role"] }), FaultKind::Unusable),

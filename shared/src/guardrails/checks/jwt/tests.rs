@@ -128,12 +128,14 @@ fn keys_and_answers_are_kept_for_as_long_as_the_check_says_and_never_longer_than
         let mut parameters = address.clone();
         parameters.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let check = compile("jwt", &parameters).unwrap();
-        let kept = match check.remote().unwrap().ask(&subject, &RemoteContext::default()) {
-            Ok(Question::KeySet { kept, .. } | Question::KeptCall { kept, .. }) => Some(kept.as_secs()),
+        let cached_for = match check.remote().unwrap().ask(&subject, &RemoteContext::default()) {
+            Ok(Question::KeySet { cached_for, .. } | Question::CachedCall { cached_for, .. }) => {
+                Some(cached_for.as_secs())
+            }
             Ok(Question::Calls(calls)) if calls.len() == 1 => None,
             _ => panic!("{parameters}"),
         };
-        assert_eq!(kept, expected, "{parameters}");
+        assert_eq!(cached_for, expected, "{parameters}");
     }
 }
 
@@ -235,8 +237,8 @@ fn keys_behind_an_address_are_asked_for_by_id_and_only_for_what_can_be_a_token()
         let request = json!({});
         let subject = Subject { headers: &headers, ..subject(&request, None) };
         let verdict = match remote.ask(&subject, &RemoteContext::default()) {
-            Ok(Question::KeySet { url, kid, kept }) => {
-                assert_eq!(kept.as_secs(), 86_400);
+            Ok(Question::KeySet { url, kid, cached_for }) => {
+                assert_eq!(cached_for.as_secs(), 86_400);
                 assert!(asks && url == "https://issuer.test/keys" && !kid.is_empty(), "{token:?}");
                 remote.read(&subject, &Answers::KeySet(keys.clone()))
             }

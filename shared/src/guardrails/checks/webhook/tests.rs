@@ -49,9 +49,9 @@ fn it_is_told_both_bodies_and_no_header_of_the_client() {
     let names: Vec<&str> = sent.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["content-type", "accept", "user-agent"]);
     let sent = call(&*webhook(json!({})), &subject(&request, Some(&response)));
-    let told: Value = serde_json::from_slice(&sent.body).unwrap();
-    assert_eq!((&told["response"]["json"], &told["response"]["text"]), (&response, &json!("ho")));
-    assert_eq!((&told["request"]["text"], &told["eventType"]), (&json!("hi"), &json!("afterRequestHook")));
+    let payload: Value = serde_json::from_slice(&sent.body).unwrap();
+    assert_eq!((&payload["response"]["json"], &payload["response"]["text"]), (&response, &json!("ho")));
+    assert_eq!((&payload["request"]["text"], &payload["eventType"]), (&json!("hi"), &json!("afterRequestHook")));
 }
 
 #[test]

@@ -94,15 +94,15 @@ async fn a_set_is_fetched_once_and_then_again_before_a_day_is_over_without_makin
 async fn whoever_asks_may_want_a_younger_set_but_not_a_fetch_for_each_token() {
     let site = Site::serving(&["a"]);
     let source = KeySource::Url("https://keys.example".into());
-    for (after, kept, fetches) in [(0, 60, 1), (57, 60, 1), (60, 60, 2), (61, 0, 2), (89, 0, 2), (90, 0, 3)] {
+    for (after, max_age, fetches) in [(0, 60, 1), (57, 60, 1), (60, 60, 2), (61, 0, 2), (89, 0, 2), (90, 0, 3)] {
         let now = site.now + SECOND * after;
-        let current = site.ring.keys_within(site.organisation, &source, "a", now, SECOND * kept).await.unwrap();
-        assert_eq!(site.fetches(), fetches, "{after} {kept}");
-        assert!(current.fresh_for <= SECOND * kept.max(30));
+        let current = site.ring.keys_within(site.organisation, &source, "a", now, SECOND * max_age).await.unwrap();
+        assert_eq!(site.fetches(), fetches, "{after} {max_age}");
+        assert!(current.fresh_for <= SECOND * max_age.max(30));
     }
     let longer = SECOND * 864_000;
     let current = site.ring.keys_within(site.organisation, &source, "a", site.now + SECOND * 90, longer).await;
-    assert_eq!(current.unwrap().fresh_for, KEPT);
+    assert_eq!(current.unwrap().fresh_for, MAX_KEY_SET_AGE);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn a_key_that_was_withdrawn_verifies_nothing_once_its_set_is_a_day_old() {
 async fn what_a_set_verified_is_believed_while_the_set_is_fresh_and_was_not_replaced() {
     let site = Site::serving(&["a"]);
     let first = site.keys_at(Duration::ZERO, "a").await;
-    assert_eq!(first.fresh_for, KEPT);
+    assert_eq!(first.fresh_for, MAX_KEY_SET_AGE);
     let later = site.keys_at(SECOND * 82_000, "a").await;
     assert_eq!((later.fresh_for, Arc::ptr_eq(&later.keys, &first.keys)), (SECOND * 4_400, true));
     site.find_at(SECOND * 82_001, "unknown").await.unwrap_err();

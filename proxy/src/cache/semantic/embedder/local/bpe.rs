@@ -8,9 +8,9 @@ use foldhash::HashMapExt as _;
 use serde::Deserialize;
 use std::path::Path;
 
-const LONGEST_FILE: u64 = 64 << 20;
+const MAX_FILE: u64 = 64 << 20;
 /// Merging goes through a word again and again, so a longer one is cut.
-const LONGEST_WORD: usize = 48;
+const MAX_WORD: usize = 48;
 const SPACE: char = '▁';
 
 pub struct Bpe {
@@ -43,7 +43,7 @@ enum Merge {
 impl Bpe {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let length = std::fs::metadata(path).with_context(|| path.display().to_string())?.len();
-        ensure!(length <= LONGEST_FILE, "{} is longer than {LONGEST_FILE} bytes", path.display());
+        ensure!(length <= MAX_FILE, "{} is longer than {MAX_FILE} bytes", path.display());
         let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
         Self::read(&bytes).with_context(|| path.display().to_string())
     }
@@ -75,7 +75,7 @@ impl Bpe {
         let mut length = 1;
         for char in text.chars() {
             let begins = char == ' ';
-            if (begins && !word.ends_with(SPACE)) || length >= LONGEST_WORD {
+            if (begins && !word.ends_with(SPACE)) || length >= MAX_WORD {
                 self.encode_word(&word, &mut tell);
                 word.clear();
                 length = 0;

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;
 
-const LONGEST_FILE: u64 = 1 << 30;
-const LONGEST_HEADER: usize = 1 << 20;
+const MAX_FILE: u64 = 1 << 30;
+const MAX_HEADER: usize = 1 << 20;
 
 pub struct Matrix {
     columns: usize,
@@ -24,7 +24,7 @@ struct Tensor {
 impl Matrix {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let length = std::fs::metadata(path).with_context(|| path.display().to_string())?.len();
-        ensure!(length <= LONGEST_FILE, "{} is longer than {LONGEST_FILE} bytes", path.display());
+        ensure!(length <= MAX_FILE, "{} is longer than {MAX_FILE} bytes", path.display());
         let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
         Self::read(&bytes).with_context(|| path.display().to_string())
     }
@@ -32,7 +32,7 @@ impl Matrix {
     fn read(bytes: &[u8]) -> anyhow::Result<Self> {
         let (length, rest) = bytes.split_first_chunk::<8>().context("too short")?;
         let length = usize::try_from(u64::from_le_bytes(*length))?;
-        ensure!(length <= LONGEST_HEADER && length <= rest.len(), "its header is too long");
+        ensure!(length <= MAX_HEADER && length <= rest.len(), "its header is too long");
         let (header, data) = rest.split_at(length);
         let header: HashMap<String, serde_json::Value> = serde_json::from_slice(header).context("its header")?;
         let mut matrices = header.into_iter().filter(|(name, _)| name != "__metadata__").filter_map(|(_, value)| {
@@ -54,7 +54,7 @@ impl Matrix {
         let (rows, columns) = (tensor.shape[0], tensor.shape[1]);
         let fits = rows.checked_mul(columns).and_then(|count| count.checked_mul(size)) == Some(data.len());
         ensure!(
-            fits && rows > 0 && (1..=super::super::MOST_DIMENSIONS).contains(&columns),
+            fits && rows > 0 && (1..=super::super::MAX_DIMENSIONS).contains(&columns),
             "its matrix has another size"
         );
         Ok(Self { columns, values: data.chunks_exact(size).map(read).collect() })

@@ -92,16 +92,16 @@ fn one_workspace_cannot_push_out_the_others() {
 #[test]
 fn a_partition_is_bounded_and_a_sweep_gives_memory_back() {
     let index = MemoryIndex::new(1 << 30);
-    for number in 0..MOST_ROWS + 10 {
+    for number in 0..MAX_ROWS + 10 {
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&(number as u64).to_be_bytes());
         let key = CacheKey { tenant: Tenant::test(1, 1), digest };
         index.insert(asked(1, 0, &[1.0, 0.0], "t"), key, 100);
     }
     let one = weight(&Quantised::new(&[1.0, 0.0]), &LexicalMarks::read("t"));
-    assert_eq!(index.bytes(), one * MOST_ROWS);
+    assert_eq!(index.bytes(), one * MAX_ROWS);
     index.give_back(99);
-    assert_eq!(index.bytes(), one * MOST_ROWS);
+    assert_eq!(index.bytes(), one * MAX_ROWS);
     index.give_back(100);
     assert_eq!((index.bytes(), index.workspaces.read().len()), (0, 0));
 }

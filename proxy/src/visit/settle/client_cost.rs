@@ -71,7 +71,7 @@ impl Attempt {
         if self.is_hit {
             return AnswerCost::FREE;
         }
-        let usage = Usage::known(self.found.told(), guess);
+        let usage = Usage::known(self.found.reported_usage(), guess);
         let prices = tariff.sources.known(&self.ai_org);
         let (priced, past_date) = tariff.priced_and_dated(&usage, &self.used(guess, 200).item, prices.as_deref());
         self.past_date = Some(past_date);

@@ -9,24 +9,24 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 /// Of one organisation, and of all.
-const MOST_EACH: usize = 2048;
-const MOST: usize = 8192;
+const MAX_PER_ORGANISATION: usize = 2048;
+const MAX_ANSWERS: usize = 8192;
 /// Longer answers are not kept.
-const LONGEST: usize = 4 << 10;
+const MAX_ANSWER_BYTES: usize = 4 << 10;
 
 #[derive(Default)]
-pub struct KeptAnswers {
-    kept: Mutex<HashMap<OrganisationId, HashMap<AnswerKey, KeptAnswer>>>,
+pub struct IntrospectionCache {
+    answers: Mutex<HashMap<OrganisationId, HashMap<AnswerKey, CachedAnswer>>>,
 }
 
 type AnswerKey = [u8; 32];
 
-struct KeptAnswer {
+struct CachedAnswer {
     answer: RemoteAnswer,
     until: Instant,
 }
 
-impl KeptAnswers {
+impl IntrospectionCache {
     /// What tells this call from every other.
     pub fn key(call: &RemoteCall) -> AnswerKey {
         let mut hash = Sha256::new();
@@ -37,8 +37,8 @@ impl KeptAnswers {
     }
 
     pub fn find(&self, organisation: OrganisationId, key: &AnswerKey, now: Instant) -> Option<RemoteAnswer> {
-        let kept = self.kept.lock();
-        let found = kept.get(&organisation)?.get(key)?;
+        let all = self.answers.lock();
+        let found = all.get(&organisation)?.get(key)?;
         (now < found.until).then(|| found.answer.clone())
     }
 
@@ -51,27 +51,27 @@ impl KeptAnswers {
         until: Instant,
         now: Instant,
     ) {
-        if !answer.is_success() || answer.body.len() > LONGEST {
+        if !answer.is_success() || answer.body.len() > MAX_ANSWER_BYTES {
             return;
         }
-        let mut kept = self.kept.lock();
-        if kept.values().map(HashMap::len).sum::<usize>() >= MOST {
-            kept.values_mut().for_each(|own| own.retain(|_, one| now < one.until));
-            kept.retain(|_, own| !own.is_empty());
+        let mut all = self.answers.lock();
+        if all.values().map(HashMap::len).sum::<usize>() >= MAX_ANSWERS {
+            all.values_mut().for_each(|own| own.retain(|_, one| now < one.until));
+            all.retain(|_, own| !own.is_empty());
             // Whoever has most makes room.
-            if kept.values().map(HashMap::len).sum::<usize>() >= MOST {
-                let largest = kept.iter().max_by_key(|(_, own)| own.len()).map(|(organisation, _)| *organisation);
-                largest.and_then(|largest| kept.remove(&largest));
+            if all.values().map(HashMap::len).sum::<usize>() >= MAX_ANSWERS {
+                let largest = all.iter().max_by_key(|(_, own)| own.len()).map(|(organisation, _)| *organisation);
+                largest.and_then(|largest| all.remove(&largest));
             }
         }
-        let own = kept.entry(organisation).or_default();
-        if own.len() >= MOST_EACH {
+        let own = all.entry(organisation).or_default();
+        if own.len() >= MAX_PER_ORGANISATION {
             own.retain(|_, one| now < one.until);
         }
-        if own.len() >= MOST_EACH {
+        if own.len() >= MAX_PER_ORGANISATION {
             own.clear();
         }
-        own.insert(key, KeptAnswer { answer: answer.clone(), until });
+        own.insert(key, CachedAnswer { answer: answer.clone(), until });
     }
 }
 
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_given_again_to_its_own_organisation_until_its_time_is_over() {
-        let (kept, now) = (KeptAnswers::default(), Instant::now());
+        let (all, now) = (IntrospectionCache::default(), Instant::now());
         let (one, other) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
-        let key = KeptAnswers::key(&call("a"));
-        kept.keep(one, key, &RemoteAnswer::new(200, "{}"), now + Duration::from_secs(60), now);
+        let key = IntrospectionCache::key(&call("a"));
+        all.keep(one, key, &RemoteAnswer::new(200, "{}"), now + Duration::from_secs(60), now);
         for (organisation, token, after, is_found) in [
             (one, "a", 0, true),
             (one, "a", 59, true),
@@ -99,37 +99,41 @@ mod tests {
             (one, "b", 0, false),
             (other, "a", 0, false),
         ] {
-            let found = kept.find(organisation, &KeptAnswers::key(&call(token)), now + Duration::from_secs(after));
+            let found =
+                all.find(organisation, &IntrospectionCache::key(&call(token)), now + Duration::from_secs(after));
             assert_eq!(found.is_some(), is_found, "{organisation:?} {token} {after}");
         }
         for (token, answer) in
-            [("b", RemoteAnswer::new(500, "{}")), ("c", RemoteAnswer::new(200, vec![b' '; LONGEST + 1]))]
+            [("b", RemoteAnswer::new(500, "{}")), ("c", RemoteAnswer::new(200, vec![b' '; MAX_ANSWER_BYTES + 1]))]
         {
-            let key = KeptAnswers::key(&call(token));
-            kept.keep(one, key, &answer, now + Duration::from_secs(60), now);
-            assert!(kept.find(one, &key, now).is_none(), "{token}");
+            let key = IntrospectionCache::key(&call(token));
+            all.keep(one, key, &answer, now + Duration::from_secs(60), now);
+            assert!(all.find(one, &key, now).is_none(), "{token}");
         }
     }
 
     #[test]
     fn no_more_is_kept_than_there_is_room_for_and_one_that_floods_loses_its_own() {
-        let (kept, now) = (KeptAnswers::default(), Instant::now());
+        let (all, now) = (IntrospectionCache::default(), Instant::now());
         let (flood, quiet) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         let (answer, until) = (RemoteAnswer::new(200, "{}"), now + Duration::from_secs(60));
-        let key = |n: usize| KeptAnswers::key(&call(&n.to_string()));
-        kept.keep(quiet, key(0), &answer, until, now);
-        for n in 0..3 * MOST_EACH {
-            kept.keep(flood, key(n), &answer, until, now);
+        let key = |n: usize| IntrospectionCache::key(&call(&n.to_string()));
+        all.keep(quiet, key(0), &answer, until, now);
+        for n in 0..3 * MAX_PER_ORGANISATION {
+            all.keep(flood, key(n), &answer, until, now);
         }
-        let held = kept.kept.lock()[&flood].len();
-        assert!(held <= MOST_EACH && kept.find(flood, &key(3 * MOST_EACH - 1), now).is_some(), "{held}");
-        assert!(kept.find(quiet, &key(0), now).is_some());
+        let held = all.answers.lock()[&flood].len();
+        assert!(
+            held <= MAX_PER_ORGANISATION && all.find(flood, &key(3 * MAX_PER_ORGANISATION - 1), now).is_some(),
+            "{held}"
+        );
+        assert!(all.find(quiet, &key(0), now).is_some());
         for organisation in 10..18_u128 {
-            for n in 0..MOST_EACH {
-                kept.keep(Uuid::from_u128(organisation).into(), key(n), &answer, until, now);
+            for n in 0..MAX_PER_ORGANISATION {
+                all.keep(Uuid::from_u128(organisation).into(), key(n), &answer, until, now);
             }
         }
-        assert!(kept.kept.lock().values().map(HashMap::len).sum::<usize>() <= MOST);
-        assert!(kept.find(quiet, &key(0), now).is_some());
+        assert!(all.answers.lock().values().map(HashMap::len).sum::<usize>() <= MAX_ANSWERS);
+        assert!(all.find(quiet, &key(0), now).is_some());
     }
 }

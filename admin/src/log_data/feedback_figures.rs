@@ -13,19 +13,19 @@ use tokio_postgres::GenericClient;
 
 /// Of the calls of one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct FeedbackFigures {
     /// Those on whose trace there is feedback.
     pub calls: Decimal,
     /// The average of what was said of each.
     pub average: Decimal,
 }
 
-impl Said {
+impl FeedbackFigures {
     /// 0 of what is not about feedback.
     pub fn measured(self, measure: &Measure) -> Decimal {
         match *measure {
-            measure::SAID => self.calls,
-            measure::AVG_SAID => self.average,
+            measure::FEEDBACK_COUNT => self.calls,
+            measure::AVG_FEEDBACK => self.average,
             _ => Decimal::ZERO,
         }
     }
@@ -38,7 +38,7 @@ pub async fn by_metadata(
     period: Period,
     filter: &Filter,
     name: &str,
-) -> Result<HashMap<String, Said>, ApiError> {
+) -> Result<HashMap<String, FeedbackFigures>, ApiError> {
     let given = view.tenant_filter();
     let sought = SoughtTraces::find(db, &given, &given, period).await?;
     let mut values = given.values();
@@ -59,7 +59,7 @@ pub async fn by_metadata(
     values.extend(sought.iter().flat_map(SoughtTraces::values));
     let rows = db.query(&sql, &values).await?;
     let read = rows.iter().map(|row| {
-        Ok((row.try_get("value")?, Said { calls: row.try_get("calls")?, average: row.try_get("average")? }))
+        Ok((row.try_get("value")?, FeedbackFigures { calls: row.try_get("calls")?, average: row.try_get("average")? }))
     });
     read.collect::<Result<_, tokio_postgres::Error>>().map_err(ApiError::from)
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 
-pub(in crate::walk) struct KeptTranslation<'e> {
+pub(in crate::walk) struct ReusableTranslation<'e> {
     written: Box<(TranslatedCall, MemoryShare<'e>)>,
     /// Its place in the plan.
     option: HeaderValue,
@@ -22,7 +22,7 @@ pub(in crate::walk) struct KeptTranslation<'e> {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl<'e> KeptTranslation<'e> {
+impl<'e> ReusableTranslation<'e> {
     pub fn new(
         written: Box<(TranslatedCall, MemoryShare<'e>)>,
         option: &HeaderValue,

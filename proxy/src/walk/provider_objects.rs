@@ -10,11 +10,9 @@ use super::relayed_answer::{AnswerForm, is_json};
 use super::translate::{fill, refusal};
 use super::{Delivered, Engine, NextStep, RelayAsk, Router};
 use crate::answer::error_in_openai_form;
-use crate::catalog::models::upstream::{self, Told};
+use crate::catalog::models::upstream::{self, ProviderReply};
 use crate::catalog::target::{Credential, Target};
-use crate::codecs::jobs::{
-    self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, LONGEST_OBJECT, UploadedFile,
-};
+use crate::codecs::jobs::{self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, MAX_OBJECT, UploadedFile};
 use crate::metrics::Outcome;
 use crate::net::dial::UpstreamRequest;
 use crate::net::downstream::Downstream;
@@ -43,21 +41,21 @@ const ENCRYPTION: [(&str, &str); 2] = [
     ("amz_server_side_encryption_aws_kms_key_id", "x-amz-server-side-encryption-aws-kms-key-id"),
 ];
 /// Of what a batch wrote.
-const LONGEST_FILE: usize = 64 << 20;
-const MOST_QUESTIONS: usize = 4;
+const MAX_FILE: usize = 64 << 20;
+const MAX_QUESTIONS: usize = 4;
 /// Different models in the rows of one batch.
-const MOST_MODELS: usize = 64;
+const MAX_MODELS: usize = 64;
 
 /// A request for what a provider keeps in a form of its own.
 #[derive(Debug)]
-pub struct KeptRequest {
+pub struct ProviderObjectRequest {
     passage: Box<Passage>,
     family: Family,
     judge: Option<RelayJudge>,
 }
 
 /// The families that providers keep.
-pub(super) fn kept_family(head: &RequestHeader, path: &str) -> Option<Family> {
+pub(super) fn provider_object_family(head: &RequestHeader, path: &str) -> Option<Family> {
     let (family, _) = Family::from_path(&head.method, path)?;
     matches!(family, Family::Files | Family::Batches | Family::FineTuning).then_some(family)
 }
@@ -78,7 +76,7 @@ fn is_mapped(target: &Target, family: Family) -> bool {
 }
 
 impl Engine {
-    pub(super) fn open_kept(
+    pub(super) fn open_provider_object(
         &self,
         family: Family,
         ask: RelayAsk,
@@ -89,7 +87,7 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         let passage = Box::new(self.router.passage(ask, head, headers, visit)?);
         if is_mapped(&passage.target, family) {
-            return Ok(NextStep::Kept(Box::new(KeptRequest { passage, family, judge })));
+            return Ok(NextStep::ProviderObject(Box::new(ProviderObjectRequest { passage, family, judge })));
         }
         if let Some(judge) = &judge {
             judge.check_unread("its target was chosen among several before the body was read")?;
@@ -102,8 +100,13 @@ impl Engine {
     }
 
     /// One exchange, from the body to the answer.
-    pub async fn run_kept(&self, client: &mut impl Downstream, visit: &mut Visit, kept: &mut KeptRequest) -> Delivered {
-        match self.answer_kept(client, visit, kept).await {
+    pub async fn run_provider_object(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        object: &mut ProviderObjectRequest,
+    ) -> Delivered {
+        match self.answer_provider_object(client, visit, object).await {
             Ok((answer, _share)) => match deliver(client, visit, answer).await {
                 Ok(()) => Delivered::Answered,
                 Err(_) => Delivered::ClientGone,
@@ -113,13 +116,13 @@ impl Engine {
         }
     }
 
-    async fn answer_kept(
+    async fn answer_provider_object(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
-        kept: &mut KeptRequest,
-    ) -> Result<(KeptAnswer, MemoryShare<'_>), NotReceived> {
-        let KeptRequest { passage, family, judge } = kept;
+        object: &mut ProviderObjectRequest,
+    ) -> Result<(ObjectAnswer, MemoryShare<'_>), NotReceived> {
+        let ProviderObjectRequest { passage, family, judge } = object;
         let judge = judge.as_ref();
         let (path, caller, _) = passage.asked();
         let tenant = caller.tenant();
@@ -156,7 +159,7 @@ impl Engine {
             && let Some(made) = self.divert_creation(caller, head, &fields, &body).await?
         {
             let body = Bytes::from(made.to_string());
-            return Ok((KeptAnswer { status: 200, kind: "application/json", body }, share));
+            return Ok((ObjectAnswer { status: 200, kind: "application/json", body }, share));
         }
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
         let fields = FileFields { config: Some(&passage.leaf().placement), headers: &headers };
@@ -192,22 +195,22 @@ impl Engine {
         };
         let codec = codec.ok_or_else(Refusal::internal)?;
         let config = &passage.leaf().placement;
-        let caller = KeptCaller { target, family: *family, head, headers: &headers, config: Some(config) };
-        let answer = self.ask_kept(codec, Arc::new(asked), bytes.len(), &caller, &mut share).await?;
+        let caller = ObjectCaller { target, family: *family, head, headers: &headers, config: Some(config) };
+        let answer = self.ask_provider_object(codec, Arc::new(asked), bytes.len(), &caller, &mut share).await?;
         if let Some(judge) = judge {
-            Box::pin(self.check_kept_answer(judge, passage.asked(), head, &judged, &answer, visit)).await?;
+            Box::pin(self.check_object_answer(judge, passage.asked(), head, &judged, &answer, visit)).await?;
         }
         Ok((answer, share))
     }
 
     /// Refuses an answer that guardrails deny, or must judge and cannot.
-    async fn check_kept_answer(
+    async fn check_object_answer(
         &self,
         judge: &RelayJudge,
         about: RelayAbout<'_>,
         head: &RequestHeader,
         request: &JudgedRequest,
-        answer: &KeptAnswer,
+        answer: &ObjectAnswer,
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
         if !judge.reads_answer || !(200..300).contains(&answer.status) {
@@ -225,46 +228,46 @@ impl Engine {
     }
 
     /// Question after question, until there is an answer. `length` is that of the request.
-    pub(super) async fn ask_kept(
+    pub(super) async fn ask_provider_object(
         &self,
         codec: &'static dyn JobCodec,
         asked: Arc<AskedJob>,
         length: usize,
-        caller: &KeptCaller<'_>,
+        caller: &ObjectCaller<'_>,
         share: &mut MemoryShare<'_>,
-    ) -> Result<KeptAnswer, Refusal> {
+    ) -> Result<ObjectAnswer, Refusal> {
         let target = caller.target;
         let provider = &target.provider.name;
         let longest = match asked.verb {
-            JobVerb::Content | JobVerb::Output => LONGEST_FILE,
-            _ => LONGEST_OBJECT,
+            JobVerb::Content | JobVerb::Output => MAX_FILE,
+            _ => MAX_OBJECT,
         };
         let asking = asked.clone();
         let mut call = aside(length, move || codec.ask(&asking)).await?.map_err(refusal)?;
-        for step in 0..MOST_QUESTIONS {
-            let told = self.ask_once(call, caller, longest, share).await?;
-            self.metrics.attempt(target.provider.number, told.status, Outcome::Answered);
-            let length = told.body.len();
-            if !(200..300).contains(&told.status) {
-                if length > LONGEST_OBJECT {
+        for step in 0..MAX_QUESTIONS {
+            let reply = self.ask_once(call, caller, longest, share).await?;
+            self.metrics.attempt(target.provider.number, reply.status, Outcome::Answered);
+            let length = reply.body.len();
+            if !(200..300).contains(&reply.status) {
+                if length > MAX_OBJECT {
                     return Err(Refusal::invalid_upstream_response(provider, "its error is too long"));
                 }
-                share.grow(memory_of_answer(&told.body))?;
-                let (status, provider) = (told.status, provider.clone());
-                let error = move || error_in_openai_form(status, told.body, &provider);
-                return Ok(KeptAnswer { status, kind: "application/json", body: aside(length, error).await? });
+                share.grow(memory_of_answer(&reply.body))?;
+                let (status, provider) = (reply.status, provider.clone());
+                let error = move || error_in_openai_form(status, reply.body, &provider);
+                return Ok(ObjectAnswer { status, kind: "application/json", body: aside(length, error).await? });
             }
             if asked.verb != JobVerb::Content {
-                let body = told.body.clone();
+                let body = reply.body.clone();
                 share.grow(aside(length, move || memory_of_answer(&body)).await?)?;
             }
-            let reply = JobReply { length: told.length, body: told.body };
+            let reply = JobReply { length: reply.length, body: reply.body };
             let reading = asked.clone();
             let answer = aside(length, move || codec.read(&reading, step, &reply).map(written)).await?;
             match answer.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
                 // `written` leaves none of these.
                 JobAnswer::Json(_) => return Err(Refusal::internal()),
-                JobAnswer::Bytes(kind, body) => return Ok(KeptAnswer { status: 200, kind, body }),
+                JobAnswer::Bytes(kind, body) => return Ok(ObjectAnswer { status: 200, kind, body }),
                 JobAnswer::Ask(next) => call = next,
                 JobAnswer::Refused(why) => return Err(Refusal::invalid_parameter(why, "id")),
             }
@@ -275,22 +278,22 @@ impl Engine {
     pub(super) async fn ask_once(
         &self,
         call: JobCall,
-        caller: &KeptCaller<'_>,
+        caller: &ObjectCaller<'_>,
         longest: usize,
         share: &mut MemoryShare<'_>,
-    ) -> Result<Told, Refusal> {
-        let (target, request) = self.kept_request(&call, caller, SignedBody::Whole(&call.body)).await?;
+    ) -> Result<ProviderReply, Refusal> {
+        let (target, request) = self.provider_object_request(&call, caller, SignedBody::Whole(&call.body)).await?;
         upstream::ask(&self.calls.dialer, &target, request, call.body, longest, share).await
     }
 
     /// What a codec asks, as it is sent, and where.
-    pub(super) async fn kept_request(
+    pub(super) async fn provider_object_request(
         &self,
         call: &JobCall,
-        caller: &KeptCaller<'_>,
+        caller: &ObjectCaller<'_>,
         body: SignedBody<'_>,
     ) -> Result<(Target, UpstreamRequest), Refusal> {
-        let KeptCaller { target, family, head, headers, config } = *caller;
+        let ObjectCaller { target, family, head, headers, config } = *caller;
         let of = if call.of_files { Family::Files } else { family };
         let target = self.router.at_base(target.clone(), target.provider.row.base(of))?;
         let meant = ProviderHeaders::from_headers(headers);
@@ -363,8 +366,8 @@ fn named_models<'b>(body: &'b Map<String, Value>, in_header: Option<&'b str>) ->
     let mut models = BTreeSet::new();
     for model in named.filter(|model| !model.is_empty()) {
         models.insert(model);
-        if models.len() > MOST_MODELS {
-            return Err(Refusal::invalid_parameter(format!("a batch may have {MOST_MODELS} models"), "requests"));
+        if models.len() > MAX_MODELS {
+            return Err(Refusal::invalid_parameter(format!("a batch may have {MAX_MODELS} models"), "requests"));
         }
     }
     Ok(models)
@@ -380,7 +383,7 @@ fn written(answer: JobAnswer) -> JobAnswer {
 
 /// Who asks, and whom.
 #[derive(Clone, Copy)]
-pub(super) struct KeptCaller<'k> {
+pub(super) struct ObjectCaller<'k> {
     pub target: &'k Target,
     pub family: Family,
     pub head: &'k RequestHeader,
@@ -421,7 +424,7 @@ impl<'k> FileFields<'k> {
 }
 
 #[derive(Debug)]
-pub(crate) struct KeptAnswer {
+pub(crate) struct ObjectAnswer {
     pub status: u16,
     pub kind: &'static str,
     pub body: Bytes,
@@ -430,7 +433,7 @@ pub(crate) struct KeptAnswer {
 async fn deliver(
     client: &mut impl Downstream,
     visit: &mut Visit,
-    answer: KeptAnswer,
+    answer: ObjectAnswer,
 ) -> Result<(), crate::net::downstream::ClientGone> {
     let status = http::StatusCode::from_u16(answer.status).unwrap_or(http::StatusCode::BAD_GATEWAY);
     let mut head = ResponseHeader::build_no_case(status, Some(8)).expect("a status code is a status");
@@ -501,7 +504,7 @@ mod tests {
         let found: Vec<&str> = named_models(body, Some("e")).unwrap().into_iter().collect();
         assert_eq!(found, ["a", "b", "c", "d", "e"]);
         assert!(named_models(&Map::new(), Some("")).unwrap().is_empty());
-        let rows: Vec<Value> = (0..=MOST_MODELS).map(|row| json!({ "params": { "model": row.to_string() } })).collect();
+        let rows: Vec<Value> = (0..=MAX_MODELS).map(|row| json!({ "params": { "model": row.to_string() } })).collect();
         let many = json!({ "requests": rows });
         assert!(named_models(many.as_object().unwrap(), None).is_err());
     }

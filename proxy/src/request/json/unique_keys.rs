@@ -9,17 +9,17 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Objects and lists inside each other. Readers that build values go deeper.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// Names of one object; each is compared with those before it.
-const MOST_NAMES: usize = 48;
+const MAX_NAMES: usize = 48;
 /// Longer numbers, and those with exponents, may be more than a reader can hold.
-const LONGEST_NUMBER: usize = 32;
+const MAX_NUMBER: usize = 32;
 
 /// Whether a value says everything once.
 pub fn says_all_once(value: &str) -> bool {
     let mut walk = Walk::new(value);
     walk.blank();
-    walk.value(DEEPEST).is_some() && walk.is_at_end()
+    walk.value(MAX_DEPTH).is_some() && walk.is_at_end()
 }
 
 /// What the last message of a list says, if the list says everything once and the message is one text and nothing else.
@@ -28,7 +28,7 @@ pub fn last_plain_text(messages: &str) -> Option<Cow<'_, str>> {
     if walk.peek() != Some(b'[') {
         return None;
     }
-    walk.list(DEEPEST)?;
+    walk.list(MAX_DEPTH)?;
     let (inside, has_escapes) = walk.plain_content.take().filter(|_| walk.is_at_end())?;
     match has_escapes {
         false => messages.get(inside).map(Cow::Borrowed),
@@ -171,7 +171,7 @@ impl<'t> Walk<'t> {
             let name = text.get(name)?;
             let others = &self.names[begin..];
             // Written with escapes it could be another name than it seems.
-            if has_escapes || others.len() == MOST_NAMES || others.contains(&name) {
+            if has_escapes || others.len() == MAX_NAMES || others.contains(&name) {
                 return None;
             }
             self.names.push(name);
@@ -235,7 +235,7 @@ impl<'t> Walk<'t> {
         let rest = self.text.get(self.at..)?;
         let length = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'.')).unwrap_or(rest.len());
         self.at += length;
-        ((1..=LONGEST_NUMBER).contains(&length) && !matches!(self.peek(), Some(b'e' | b'E'))).then_some(())
+        ((1..=MAX_NUMBER).contains(&length) && !matches!(self.peek(), Some(b'e' | b'E'))).then_some(())
     }
 }
 
@@ -286,12 +286,12 @@ mod tests {
             assert_eq!(says_all_once(text), expected, "{text}");
         }
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(says_all_once(&nested(DEEPEST)) && !says_all_once(&nested(DEEPEST + 1)));
+        assert!(says_all_once(&nested(MAX_DEPTH)) && !says_all_once(&nested(MAX_DEPTH + 1)));
         let many = |count: usize| {
             let members: Vec<String> = (0..count).map(|number| format!("\"{number}\":0")).collect();
             format!("{{{}}}", members.join(","))
         };
-        assert!(says_all_once(&many(MOST_NAMES)) && !says_all_once(&many(MOST_NAMES + 1)));
+        assert!(says_all_once(&many(MAX_NAMES)) && !says_all_once(&many(MAX_NAMES + 1)));
     }
 
     #[test]

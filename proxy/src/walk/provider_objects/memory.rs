@@ -1,6 +1,6 @@
 //! What it takes to hold and to rewrite what is kept at providers, and where that work is done.
 
-use crate::codecs::jobs::{LONGEST_LINE, LONGEST_OBJECT, MOST_LINES};
+use crate::codecs::jobs::{MAX_LINE_BYTES, MAX_LINES, MAX_OBJECT};
 use crate::refusal::Refusal;
 use crate::walk::translate::memory_to_translate;
 
@@ -22,7 +22,7 @@ pub fn memory_of_fields(fields: &[u8]) -> usize {
 
 /// An answer is read into values, and becomes others. A longer one is made of rows.
 pub fn memory_of_answer(body: &[u8]) -> usize {
-    match body.len() > LONGEST_OBJECT {
+    match body.len() > MAX_OBJECT {
         true => memory_of_rows(body),
         false => memory_to_translate(body).saturating_mul(3),
     }
@@ -31,9 +31,9 @@ pub fn memory_of_answer(body: &[u8]) -> usize {
 /// Rows are rewritten one by one: all of the text, something around each row, and the values of the largest.
 pub fn memory_of_rows(file: &[u8]) -> usize {
     const AROUND: usize = 512;
-    let lines = file.split(|byte| *byte == b'\n').take(MOST_LINES);
+    let lines = file.split(|byte| *byte == b'\n').take(MAX_LINES);
     let (mut count, mut largest) = (0_usize, 0);
-    for line in lines.filter(|line| line.len() <= LONGEST_LINE) {
+    for line in lines.filter(|line| line.len() <= MAX_LINE_BYTES) {
         count += 1;
         largest = largest.max(memory_to_translate(line));
     }
@@ -61,7 +61,7 @@ mod tests {
         assert!(memory_of_rows(rows.as_bytes()) > 40_000_000, "the largest row counts");
         let short = "{}\n".repeat(1000);
         assert!(memory_of_rows(short.as_bytes()) > 500_000, "an answer is written for each row");
-        let long = "x".repeat(LONGEST_LINE + 1);
+        let long = "x".repeat(MAX_LINE_BYTES + 1);
         assert_eq!(memory_of_rows(long.as_bytes()), long.len() * 2, "it is not read at all");
     }
 }
