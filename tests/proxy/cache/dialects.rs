@@ -150,12 +150,12 @@ async fn whatever_it_was_kept_from_it_is_given_as_it_is_asked_for() {
             let before = asked(&stack);
             let first = route.ask(&stack, &text, kept_from_stream).await;
             assert_eq!(cache_status(&first), "MISS", "{name}: {}", first.text());
-            let original = route.spoken(&first, kept_from_stream);
+            let original = route.said(&first, kept_from_stream);
             assert!(!original.1.is_empty(), "{name}: {}", first.text());
             for as_stream in [false, true] {
                 let again = route.ask(&stack, &text, as_stream).await;
                 assert_eq!(cache_status(&again), "HIT", "{name}, as a stream: {as_stream}");
-                assert_eq!(route.spoken(&again, as_stream), original, "{name}: {}", again.text());
+                assert_eq!(route.said(&again, as_stream), original, "{name}: {}", again.text());
                 let kind = if as_stream { "text/event-stream" } else { "application/json" };
                 assert!(again.header("content-type").starts_with(kind), "{name}");
             }

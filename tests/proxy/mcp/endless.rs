@@ -86,8 +86,8 @@ async fn a_client_that_leaves_ends_it() {
 async fn a_batch_is_told_that_there_is_no_answer() {
     let stack = Stack::start().await;
     let open = start(&stack).await;
-    let client = session(&client(&stack, &stack.home.workspace_key), "/endless/mcp").await;
-    let id = client.request(Method::GET, "/").build().unwrap().headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    let opened = session(&client(&stack, &stack.home.workspace_key), "/endless/mcp").await;
+    let id = opened.request(Method::GET, "/").build().unwrap().headers()["mcp-session-id"].to_str().unwrap().to_owned();
     let old =
         client(&stack, &stack.home.workspace_key).with("mcp-session-id", id).with("mcp-protocol-version", "2025-03-26");
     let answer = old.post("/endless/mcp", &json!([request(1, "made/up", json!({}))])).await;
