@@ -64,7 +64,7 @@ async fn upgrade(release: &Release, rows: u64, report: &mut Report) -> anyhow::R
     log_rows::write(&database, &Logs { rows, organisation, workspaces: &workspaces, days: &days }).await?;
     let period = Days { first: days[0], last: *days.last().context("there are days")? };
     let figures = Figures::of_logs(&database, tenant.workspace, &period).await?;
-    report.figure("figures of the days before", &figures);
+    report.figure("figures of the days before", figures);
     // Made and filled before anything is read: what the old programs do by themselves is done by then.
     objects.read(&callers).await?;
     tell(&objects, release, report)?;
