@@ -91,7 +91,12 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         ("proxy/src/limits/lease.rs", "fn f() -> crate::net::Dial { crate::net::dial() }\n", ""),
         ("proxy/src/limits/lease.rs", "// crate::refusal\nconst A: &str = \"crate::refusal\";\n", ""),
         ("proxy/src/refusal/dialect.rs", "fn f() { crate::walk::g() }\n", "refusal → walk → refusal"),
-        ("proxy/src/walk/call/ask.rs", "fn was_told() {}\n", "1 names with `told`"),
+        ("proxy/src/walk/call/ask.rs", "fn was_told() {}\n", "`was_told`: name it by the word of the trade"),
+        (
+            "proxy/src/walk/call/ask.rs",
+            "const LONGEST_LINE: usize = 1;\n",
+            "`LONGEST_LINE`: name it by the word of the trade",
+        ),
         ("proxy/src/walk/call/ask.rs", "// told\nconst A: &str = \"told\";\n#[cfg(test)]\nfn told() {}\n", ""),
         (
             "tests/proxy/away.rs",

@@ -200,7 +200,10 @@ async fn programs_of_before_know_exports_of_one_workspace_alone_and_leave_no_era
     let organisation = service.home.organisation_id;
     // As they list, run, make, change and let go.
     let listed = before.query("SELECT id::text FROM log_exports WHERE organisation_id = $1", &[&organisation]).await;
-    assert_eq!(listed.unwrap().iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>(), [one.clone()]);
+    assert_eq!(
+        listed.unwrap().iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>(),
+        std::slice::from_ref(&one)
+    );
     const NEXT: &str = "SELECT id FROM log_exports WHERE status = 'in_progress' AND next_step_at <= clock_timestamp()
         ORDER BY next_step_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED";
     assert!(before.query_opt(NEXT, &[]).await.unwrap().is_none());

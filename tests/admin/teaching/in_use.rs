@@ -42,7 +42,7 @@ async fn what_is_in_use_is_deleted_by_force_only_and_says_who_uses_it() {
         (409, vec![("provider", "bot"), ("config", "router")])
     );
     let refused = client.delete("/integrations/main?force=yes").await;
-    assert_eq!(refused.status, 409, "force is `true` or nothing");
+    assert_eq!(refused.status, 400, "force is `true`, `false` or nothing");
     let forced = client.delete("/integrations/main?force=true").await;
     assert_eq!(forced.status, 200, "{}", forced.text());
     assert!(forced.header("x-gateway-warnings").contains("config router"), "{}", forced.header("x-gateway-warnings"));
