@@ -18,6 +18,11 @@ struct Vector {
     cents: Decimal,
 }
 
+/// As OpenAI's row has it, of the models in the vectors.
+fn is_asked_by_responses(model: &str) -> bool {
+    ["o1", "o3", "o4", "gpt-5.4"].iter().any(|beginning| model.starts_with(beginning))
+}
+
 /// The vectors that need nothing but the bundled prices.
 fn vectors(provider: &'static str) -> Vec<Vector> {
     const KNOWN: [&str; 7] = ["rule", "model", "listed", "entry", "usage", "sum", "usd"];
@@ -158,6 +163,10 @@ async fn every_wire_costs_what_its_provider_reported_whatever_the_client_speaks(
         for vector in vectors(provider) {
             let Some((answer, paths)) = vector.answer() else { continue };
             for path in paths {
+                // Messages reach these by another endpoint, whose answers have a form of their own.
+                if provider == "openai" && path == "/messages" && is_asked_by_responses(&vector.model) {
+                    continue;
+                }
                 let fault = json!([{ "body": answer.to_string(), "content_type": "application/json" }]);
                 stack.mock.script(fault).unwrap();
                 let got = client(&stack, provider).post(path, &asked(path, &vector.model)).await;

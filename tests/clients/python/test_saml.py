@@ -114,9 +114,9 @@ class Form(HTMLParser):
             self.fields = (self.fields or {}) | {attributes["name"]: attributes["value"]}
 
 
-def begin(organisation, server, binding):
+def begin(organisation, server, binding, query="?return_to=/console"):
     """The cookie of the browser, and the request as the identity provider has read and verified it."""
-    answer, text = call("GET", f"/auth/saml/{organisation}/login?return_to=/console")
+    answer, text = call("GET", f"/auth/saml/{organisation}/login{query}")
     cookie = answer.getheader("set-cookie").split(";")[0]
     if binding == BINDING_HTTP_POST:
         form = Form()
@@ -185,6 +185,12 @@ def test_pysaml2_verifies_our_signed_request_and_we_open_what_it_encrypts(
 
 def test_what_is_not_signed_or_by_another_key_is_refused(trust, organisation, person):
     server = trust()
-    cookie, request = begin(organisation, server, BINDING_HTTP_REDIRECT)
+    cookie, request = begin(organisation, server, BINDING_HTTP_REDIRECT, query="")
     answer, text = respond(organisation, server, request, cookie, person, sign_assertion=False)
     assert answer.status == 403 and "signed" in text, text
+    # Whoever wanted to go somewhere is led there, and signed in nowhere.
+    cookie, request = begin(organisation, server, BINDING_HTTP_REDIRECT)
+    answer, text = respond(organisation, server, request, cookie, person, sign_assertion=False)
+    assert (answer.status, answer.getheader("location")) == (303, "/console?error=sign_in_refused"), text
+    cookies = [value for name, value in answer.getheaders() if name.lower() == "set-cookie"]
+    assert all("gateway_session=;" in cookie for cookie in cookies if "gateway_session=" in cookie), cookies
