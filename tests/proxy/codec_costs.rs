@@ -164,7 +164,7 @@ async fn every_wire_costs_what_its_provider_reported_whatever_the_client_speaks(
             let Some((answer, paths)) = vector.answer() else { continue };
             for path in paths {
                 // Messages reach these by another endpoint, whose answers have a form of their own.
-                if provider == "openai" && path == "/messages" && is_asked_by_responses(&vector.model) {
+                if provider == "openai" && *path == "/messages" && is_asked_by_responses(&vector.model) {
                     continue;
                 }
                 let fault = json!([{ "body": answer.to_string(), "content_type": "application/json" }]);
