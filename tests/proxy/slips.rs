@@ -56,6 +56,9 @@ async fn a_provider_that_is_nearly_named_is_told_which_one_was_meant() {
     let stack = Stack::start().await;
     integrate(&stack, "openai", "openai").await;
     let plain = application(&stack);
+    // The catalogue is made of the rows a moment after they are known.
+    let nearest = async || message(&ask_for(&plain, "@opnai/gpt-4o").await).contains("`@openai`");
+    stack.until("the catalogue knows the provider", nearest).await;
     for (client, model, code, param, says) in [
         (plain.clone(), "@opnai/gpt-4o", "invalid_provider", "model", "did you mean `@openai`?"),
         (plain.with("x-gateway-provider", "@opnai"), "m", "invalid_provider", "x-gateway-provider", "`@openai`?"),
