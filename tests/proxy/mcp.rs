@@ -53,14 +53,18 @@ pub async fn serve_at(stack: &Stack, slug: &str, url: &str, more: Value) -> Clie
     let client = client(stack, &stack.home.workspace_key);
     let ending = format!("/{slug}/mcp");
     stack.until("the proxy knows the server", async || client.delete(&ending).await.status != 404).await;
-    // Admin asks it what it offers, once: tests count who asks.
-    const ASKED: &str = "SELECT count(*) FROM mcp_integrations
-                         WHERE sync_status = 'pending' AND auth_type NOT IN ('oauth', 'oauth_auto')";
-    let database = stack.database.client().await;
-    let is_asked = async || database.query_one(ASKED, &[]).await.unwrap().get::<_, i64>(0) == 0;
-    stack.until("admin has asked it", is_asked).await;
+    until_synced(stack).await;
     stack.mock.reset();
     client
+}
+
+/// Until admin has asked every server what it offers, which it does once: tests count who asks.
+pub async fn until_synced(stack: &Stack) {
+    const PENDING: &str = "SELECT count(*) FROM mcp_integrations
+                           WHERE sync_status = 'pending' AND auth_type NOT IN ('oauth', 'oauth_auto')";
+    let database = stack.database.client().await;
+    let is_synced = async || database.query_one(PENDING, &[]).await.unwrap().get::<_, i64>(0) == 0;
+    stack.until("admin has asked the servers", is_synced).await;
 }
 
 pub fn request(id: u64, method: &str, params: Value) -> Value {

@@ -1,7 +1,7 @@
 //! Sessions in the wrong hands: ids that a client chose itself, those of another tenant whose server has the same name, and those
 //! of another person of the same workspace.
 
-use super::{call, client, greeting, request, serve, session, session_id};
+use super::{call, client, greeting, request, serve, session, session_id, until_synced};
 use crate::tokens::accept;
 use harness::issuer::{Issuer, claims};
 use harness::{Client, Stack};
@@ -49,6 +49,7 @@ async fn another_tenant_with_a_server_of_the_same_name_cannot_go_on_in_a_session
     other.create("/mcp-servers", server).await;
     let stranger = client(&stack, &other.workspace_key);
     stack.until("their server is known", async || stranger.delete("/tools/mcp").await.status != 404).await;
+    until_synced(&stack).await;
     stack.mock.reset();
     is_of_no_use(&stranger.with("mcp-session-id", session_id(&single)), "/tools/mcp").await;
     is_of_no_use(&stranger.with("mcp-session-id", session_id(&merged)), "/mcp").await;
