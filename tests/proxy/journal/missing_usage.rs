@@ -263,3 +263,24 @@ async fn compressed_text_of_a_type_that_nobody_knows_is_estimated_by_what_it_say
         assert!(row.get::<_, bool>("usage_estimated") && (300..900).contains(&completion), "{kind}: {completion}");
     }
 }
+
+/// It was made before, and paid for then.
+#[tokio::test]
+async fn what_is_looked_up_costs_nothing_though_it_looks_like_a_stream() {
+    let stack = patient().await;
+    let upstream = RawUpstream::start().await;
+    let delta = json!({ "choices": [{ "delta": { "content": "word ".repeat(400) } }] });
+    let kinds = ["text/plain", "application/x-unheard-of", "text/event-stream"];
+    for kind in kinds {
+        upstream.answer(answered(kind, &format!("data: {delta}\n\n")));
+        let head = credentials_for(&stack, &upstream.url());
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(format!("GET /v1/threads/t/runs/r HTTP/1.1\r\n{head}\r\n")).await;
+        assert_eq!(wire.answer().await.unwrap().status, 200, "{kind}");
+    }
+    for (row, kind) in rows(&stack, kinds.len()).await.iter().zip(kinds) {
+        let cost = row.get::<_, Option<Decimal>>("cost");
+        assert_eq!((tokens(row), cost), ((0, 0), Some(Decimal::ZERO)), "{kind}");
+        assert!(!row.get::<_, bool>("usage_estimated"), "{kind}");
+    }
+}

@@ -168,7 +168,8 @@ impl Log {
         }
         let billed = match route {
             PaidRoute::Paid(_, billed) if attempt.is_paid || attempt.is_stream || status < 400 => billed,
-            PaidRoute::Free | PaidRoute::Unpriced if attempt.is_stream => BilledBy::Text,
+            // What is looked up was made before, and paid for then.
+            PaidRoute::Free | PaidRoute::Unpriced if attempt.is_stream && !attempt.found.is_look_up => BilledBy::Text,
             _ => return None,
         };
         if billed == BilledBy::Other && !attempt.is_stream {
