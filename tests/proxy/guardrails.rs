@@ -6,6 +6,7 @@ mod graded;
 mod inline_images;
 pub mod lanes;
 mod matrix;
+mod methods;
 mod native_routes;
 mod relayed;
 mod remote;

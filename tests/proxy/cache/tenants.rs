@@ -62,8 +62,13 @@ async fn credentials_are_no_part_of_what_is_kept() {
     };
     assert_eq!(cache_status(&ask(&with("sk-one"), &chat("Keys")).await), "MISS");
     assert_eq!(cache_status(&ask(&with("sk-two"), &chat("Keys")).await), "HIT");
-    let elsewhere = with("sk-one").with("x-gateway-forward-headers", "x-variant");
-    assert_eq!(cache_status(&ask(&elsewhere.with("x-variant", "1"), &chat("Keys")).await), "MISS");
-    assert_eq!(cache_status(&ask(&elsewhere.with("x-variant", "2"), &chat("Keys")).await), "MISS");
-    assert_eq!(cache_status(&ask(&elsewhere.with("x-variant", "1"), &chat("Keys")).await), "HIT");
+    // A namespace divides what is stored; it does not let an answer to other headers pass for this one's.
+    for namespace in ["", "shared"] {
+        let client = with("sk-one").with("x-gateway-forward-headers", "x-variant");
+        let client = if namespace.is_empty() { client } else { client.with("x-gateway-cache-namespace", namespace) };
+        for (variant, expected) in [("1", "MISS"), ("2", "MISS"), ("1", "HIT"), ("2", "HIT")] {
+            let answer = ask(&client.with("x-variant", variant), &chat("Keys")).await;
+            assert_eq!(cache_status(&answer), expected, "namespace {namespace:?}, variant {variant}");
+        }
+    }
 }
