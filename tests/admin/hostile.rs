@@ -90,11 +90,10 @@ async fn a_filter_with_a_value_that_it_cannot_have_is_refused_by_name() {
 }
 
 /// Any text can be the value of these: parts of names and addresses, names that people, clients and providers give, ids of what may be
-/// gone, and words that other parts write (`cache_status`, `role`).
+/// gone.
 const OPEN_FILTERS: &[&str] = &[
     "ai_model",
     "ai_org_model",
-    "cache_status",
     "collection_id",
     "configs",
     "email",
@@ -107,7 +106,6 @@ const OPEN_FILTERS: &[&str] = &[
     "prompt_slug",
     "resource_id",
     "return_to",
-    "role",
     "scim_group_id",
     "search",
     "span_id",

@@ -119,6 +119,13 @@ async fn groups_by_pattern_and_by_rule_move_people_between_workspaces() {
     assert_eq!(members(&service, &ada).await, ["desk/manager"]);
     let list = service.administrator().get("/scim/workspaces").await.json();
     assert_eq!((&list["total_count"], &list["mappings"][0]["role"]), (&json!(1), &json!("manager")), "{list}");
+    for (role, expected) in [("Manager", json!(1)), ("member", json!(0))] {
+        let found = service.administrator().get(&format!("/scim/workspaces?role={role}")).await.json();
+        assert_eq!(found["total_count"], expected, "{role}: {found}");
+    }
+    let refused = service.administrator().get("/scim/workspaces?role=mangaer").await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("did you mean `manager`?"), "{}", refused.text());
 }
 
 #[tokio::test]

@@ -28,11 +28,14 @@ static LISTS: &[(&str, &str, &str)] = &[
     ("trace_id", "trace_id = ANY(?)", "checkout-42"),
     ("span_id", "span_id = ANY(?)", "step-1"),
     ("prompt_slug", "prompt_slug = ANY(?)", "pp-greeting-1f2e3d"),
-    ("cache_status", "cache_status = ANY(?)", "HIT"),
     ("ai_model", "(ai_model = ANY(?) OR requested_model = ANY(?))", "gpt-4o"),
 ];
 
+/// What the cache can have done.
+const CACHE_STATUSES: &[&str] = &["HIT", "SEMANTIC HIT", "MISS", "SEMANTIC MISS", "REFRESH", "DISABLED"];
+
 /// Lists whose items are more than texts.
+const CACHE_STATUS: &str = "cache_status";
 const ORG_MODEL: &str = "ai_org_model";
 const STATUS_CODE: &str = "status_code";
 const KEYS: &str = "api_key_ids";
@@ -79,6 +82,10 @@ pub fn attributes(query: &Query) -> Result<Filter, ApiError> {
         if !wanted.is_empty() {
             filter = filter.and(condition, wanted);
         }
+    }
+    let cached = query.choices(CACHE_STATUS, CACHE_STATUSES)?;
+    if !cached.is_empty() {
+        filter = filter.and("cache_status = ANY(?)", cached);
     }
     let models = list(query, ORG_MODEL)?;
     if !models.is_empty() {
@@ -298,7 +305,12 @@ pub fn documented_filters(doc: Doc) -> Doc {
     for name in ["weighted_feedback_min", "weighted_feedback_max"] {
         doc = doc.filter(name, schema::number(-10).up_to(10).or_empty().says("Value times weight."));
     }
-    let own = [(ORG_MODEL, "openai__gpt-4o"), (STATUS_CODE, "200,429"), (KEYS, "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11")];
+    let own = [
+        (CACHE_STATUS, "HIT"),
+        (ORG_MODEL, "openai__gpt-4o"),
+        (STATUS_CODE, "200,429"),
+        (KEYS, "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"),
+    ];
     let lists = LISTS.iter().map(|(name, _, example)| (*name, *example));
     for (name, example) in lists.chain(own) {
         doc = doc.filter(name, text(example).says(&format!("One or several, with commas; at most {MAX_ITEMS}.")));

@@ -7,6 +7,7 @@ use crate::identity::access::{Standing, WorkspaceRole};
 use crate::identity::{Caller, tenancy};
 use serde_json::{Value, json};
 use shared::db::table::Filter;
+use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
@@ -158,6 +159,24 @@ impl VisibleWorkspaces {
             Self::All => (None, None),
             Self::One(id) => (Some(*id), None),
             Self::Some(ids) => (None, Some(ids.clone())),
+        }
+    }
+
+    /// In whatever order they were named.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::All, Self::All) => true,
+            (Self::All, _) | (_, Self::All) => false,
+            (one, other) => one.ids() == other.ids(),
+        }
+    }
+
+    /// None of all of them.
+    fn ids(&self) -> BTreeSet<Uuid> {
+        match self {
+            Self::All => BTreeSet::new(),
+            Self::One(id) => BTreeSet::from([*id]),
+            Self::Some(ids) => ids.iter().copied().collect(),
         }
     }
 

@@ -147,13 +147,8 @@ impl Resource for LogExport {
 
     async fn create(action: &Action<'_>, body: NewExport) -> Result<Columns, ApiError> {
         let view = asked_view(action, workspaces::named(&body)?.as_deref()).await?;
-        let (one, several) = view.workspaces.columns();
-        let columns = Columns::default()
-            .set("workspace_id", one)
-            .set("workspace_ids", several)
+        let columns = seen_by(&view)
             .set("created_by", action.call.caller.actor_id())
-            .set("own_data_of", view.user_id)
-            .set("shows_metadata", view.shows_metadata)
             .set("format", checked_format(body.format.as_deref())?)
             .set("description", body.description.map(checked_description).transpose()?)
             .set("requested_data", checked_fields(action, &view, &body.requested_data).await?);
@@ -162,13 +157,16 @@ impl Resource for LogExport {
 
     async fn update(action: &Action<'_>, current: &Self, body: ExportChange) -> Result<Columns, ApiError> {
         current.must_be(ExportStatus::AT_REST, "changed")?;
-        let view = current.view(&action.call.caller)?;
-        let mut columns =
-            Columns::default().set_if("description", body.description.try_map(checked_description)?.sent());
+        let moved = current.moved(action, body.filters.as_ref()).await?;
+        let mut columns = moved.as_ref().map(seen_by).unwrap_or_default();
+        columns = columns.set_if("description", body.description.try_map(checked_description)?.sent());
+        // What it holds already may be more than is seen of other workspaces.
+        let requested = body.requested_data.as_ref().or(moved.as_ref().map(|_| &current.requested_data));
+        let view = moved.map_or_else(|| current.view(&action.call.caller), Ok)?;
         if let Some(format) = &body.format {
             columns = columns.set("format", checked_format(Some(format))?);
         }
-        if let Some(asked) = &body.requested_data {
+        if let Some(asked) = requested {
             columns = columns.set("requested_data", checked_fields(action, &view, asked).await?);
         }
         match body.filters {
@@ -231,6 +229,24 @@ impl LogExport {
         VisibleWorkspaces::from_columns(self.workspace_id, self.workspace_ids.clone())
     }
 
+    /// The workspaces that a change of filters leads to, where they are others than before, as far as its maker sees them:
+    /// nobody else leads an export on.
+    async fn moved(
+        &self,
+        action: &Action<'_>,
+        filters: Option<&Map<String, Value>>,
+    ) -> Result<Option<LogView>, ApiError> {
+        let Some(names) = filters.map(workspaces::among).transpose()?.flatten() else { return Ok(None) };
+        let view = asked_view(action, Some(&names)).await?;
+        if view.workspaces.is_same(&self.workspaces()) {
+            return Ok(None);
+        }
+        match self.created_by == action.call.caller.actor_id() {
+            true => Ok(Some(view)),
+            false => Err(ApiError::Forbidden("Only who made an export can change its workspaces")),
+        }
+    }
+
     /// What the files may show: what its owner sees now, or, when somebody else acts on it, saw when it was last theirs.
     fn view(&self, caller: &Caller) -> Result<LogView, ApiError> {
         let mut view = LogView::for_caller(caller, self.workspaces())?;
@@ -240,6 +256,16 @@ impl LogExport {
         }
         Ok(view)
     }
+}
+
+/// The columns that say whose logs an export has, and how much of them.
+fn seen_by(view: &LogView) -> Columns {
+    let (one, several) = view.workspaces.columns();
+    Columns::default()
+        .set("workspace_id", one)
+        .set("workspace_ids", several)
+        .set("own_data_of", view.user_id)
+        .set("shows_metadata", view.shows_metadata)
 }
 
 /// What the caller sees of the workspaces that it names: all of the organisation's where it is bound to none and names none.

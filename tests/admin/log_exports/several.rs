@@ -3,10 +3,11 @@
 use super::{Place, draft, shown, start};
 use crate::login::by_link;
 use harness::Client;
+use http::Method;
 use serde_json::{Value, json};
 use shared::identity::scopes;
 use shared::model::KeyKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// Two workspaces of ours with 2 and 3 logs, a third with 5, and another tenant's with 4.
@@ -143,6 +144,47 @@ async fn who_has_one_workspace_neither_makes_nor_sees_exports_of_others() {
     }
     assert_eq!(admin.get("/logs/exports").await.json()["total"], 5);
     assert_eq!(admin.get("/logs/exports?workspace_id=first").await.json()["total"], 3, "of it alone");
+}
+
+#[tokio::test]
+async fn filters_lead_an_export_to_other_workspaces_by_its_maker_alone() {
+    let all = Workspaces::start().await;
+    let service = &all.place.service;
+    let admin = service.administrator();
+    let led = |workspaces: Value| json!({ "filters": { "workspace_slug": workspaces } });
+    let id = draft(&admin, json!({ "filters": {}, "requested_data": ["id", "workspace_slug"] })).await;
+    let path = format!("/logs/exports/{id}");
+    for (workspaces, total, ids) in [
+        (json!("first"), 2, json!([all.first])),
+        (json!(["second"]), 3, json!([all.second])),
+        (json!("first,second"), 5, json!([all.first, all.second])),
+        (json!("*"), 10, Value::Null),
+    ] {
+        let changed = admin.put(&path, &led(workspaces.clone())).await;
+        assert_eq!((changed.status.as_u16(), &changed.json()["total"]), (200, &json!(total)), "{}", changed.text());
+        let seen = shown(&admin, &id).await["workspace_ids"].clone();
+        let sorted =
+            |ids: &Value| ids.as_array().map(|ids| ids.iter().map(ToString::to_string).collect::<BTreeSet<_>>());
+        assert_eq!(sorted(&seen), sorted(&ids), "{workspaces}: {seen}");
+    }
+    assert_eq!(admin.put(&path, &led(json!("first"))).await.status, 200);
+    assert_eq!(admin.put(&path, &led(json!(all.foreign_workspace))).await.status, 404);
+    assert_eq!(admin.put(&path, &led(json!(7))).await.status, 400);
+    let mut owner = by_link(service, service.home.owner_id).await.with("x-gateway-workspace", "*");
+    let led_by_owner = owner.send(Method::PUT, &path, Some(&led(json!("first")))).await;
+    assert_eq!(led_by_owner.status, 200, "where it is already");
+    let led_by_owner = owner.send(Method::PUT, &path, Some(&led(json!("second")))).await;
+    assert_eq!(led_by_owner.status, 403, "made by another");
+    start(&admin, &id).await;
+    all.place.make().await;
+    let lines = all.place.lines(&admin, &id).await;
+    assert!(lines.len() == 2 && lines.iter().all(|line| line["workspace_slug"] == "first"), "{lines:?}");
+    let of_first = service.workspace_client(all.first).await;
+    let own = draft(&of_first, json!({ "filters": {}, "requested_data": ["id"] })).await;
+    let path = format!("/logs/exports/{own}");
+    assert_eq!(of_first.put(&path, &led(json!("first"))).await.status, 200);
+    assert_eq!(of_first.put(&path, &led(json!("second"))).await.status, 403);
+    assert_eq!(shown(&of_first, &own).await["workspace_id"], json!(all.first));
 }
 
 #[tokio::test]

@@ -1,18 +1,28 @@
-//! Which workspaces the body of a new export names.
+//! Which workspaces the body of an export names.
 
 use super::NewExport;
 use crate::http::ApiError;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// By id or slug, one, several with commas or in a list, or `*`; clients name them among the filters, too.
 pub fn named(body: &NewExport) -> Result<Option<String>, ApiError> {
-    let filter = |name: &str| body.filters.get(name);
-    for (field, value) in [
-        ("workspace_id", body.workspace_id.as_ref()),
-        ("workspace_slug", body.workspace_slug.as_ref()),
-        ("filters.workspace_id", filter("workspace_id")),
-        ("filters.workspace_slug", filter("workspace_slug")),
-    ] {
+    let own = [("workspace_id", body.workspace_id.as_ref()), ("workspace_slug", body.workspace_slug.as_ref())];
+    match first(own)? {
+        Some(names) => Ok(Some(names)),
+        None => among(&body.filters),
+    }
+}
+
+/// Among filters alone, as a change may have them.
+pub fn among(filters: &Map<String, Value>) -> Result<Option<String>, ApiError> {
+    first([
+        ("filters.workspace_id", filters.get("workspace_id")),
+        ("filters.workspace_slug", filters.get("workspace_slug")),
+    ])
+}
+
+fn first(places: [(&str, Option<&Value>); 2]) -> Result<Option<String>, ApiError> {
+    for (field, value) in places {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             return texts(value).map(Some).ok_or_else(|| {
                 ApiError::field(field, "must be the id or slug of a workspace, a list of them, or `*`")

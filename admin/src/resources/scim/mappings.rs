@@ -6,7 +6,7 @@ use super::groups::insert;
 use super::membership::reconcile;
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change};
-use crate::http::{ApiError, Query, text};
+use crate::http::{ApiError, FieldFault, Query, text};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -23,6 +23,9 @@ struct NewMapping {
     scim_group_id: Option<String>,
     scim_group_name: Option<String>,
 }
+
+/// Of a person in a workspace.
+const ROLES: &[&str] = &["admin", "manager", "member"];
 
 const SELECT: &str = "SELECT m.id, m.workspace_id, g.display_name, m.group_id, m.role FROM scim_workspace_mappings m
     JOIN scim_groups g ON g.id = m.group_id WHERE m.organisation_id = $1 AND m.status = 'active'";
@@ -52,6 +55,15 @@ fn page(query: &Query) -> Result<(i64, i64), ApiError> {
     Ok((size, number("page")?.saturating_mul(size)))
 }
 
+/// In capitals or not, as identity providers write it.
+fn checked_role(sent: &str) -> Result<String, ApiError> {
+    let role = sent.to_ascii_lowercase();
+    match ROLES.contains(&role.as_str()) {
+        true => Ok(role),
+        false => Err(ApiError::Faults(vec![FieldFault::not_among("role", sent, ROLES)])),
+    }
+}
+
 pub async fn list(State(app): State<App>, call: Call) -> Answer {
     const MATCHING: &str = "($2::uuid IS NULL OR m.workspace_id = $2) AND ($3::text IS NULL OR m.group_id::text = $3)
         AND ($4::text IS NULL OR m.role = $4)";
@@ -60,7 +72,8 @@ pub async fn list(State(app): State<App>, call: Call) -> Answer {
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, query.text("workspace_id")).await?;
     let organisation = call.caller.organisation_id();
-    let (group, role) = (query.text("scim_group_id"), query.text("role").map(str::to_ascii_lowercase));
+    let role = query.text("role").map(checked_role).transpose()?;
+    let group = query.text("scim_group_id");
     let values: [&(dyn ToSql + Sync); 4] = [&organisation, &workspace, &group, &role];
     let total =
         db.query_one(&format!("SELECT count(*) FROM ({SELECT} AND {MATCHING}) AS all_of_them"), &values).await?;
@@ -77,10 +90,7 @@ pub async fn create(State(app): State<App>, call: Call) -> Answer {
         VALUES ($1, $2, $3, $4) RETURNING id";
     const MEMBERS: &str = "SELECT user_id FROM scim_group_members WHERE organisation_id = $1 AND group_id = $2";
     let body: NewMapping = call.body()?;
-    let role = body.role.to_ascii_lowercase();
-    if !["admin", "manager", "member"].contains(&role.as_str()) {
-        return Err(ApiError::field("role", "must be admin, manager or member"));
-    }
+    let role = checked_role(&body.role)?;
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let organisation = action.organisation_id();
