@@ -1,5 +1,5 @@
-//! One request, from head to planned answer. Order: the fault that came with the head, the body, credentials, the
-//! fault that came in the body, the answer.
+//! One request, from head to planned answer. Order: the fault that came with the head, the body, the queued fault that is for
+//! such a body, credentials, the fault that came in the body, the answer.
 
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
         Some(fault) if fault.early_answer => Received::default(),
         _ => receive::body(body, endpoint).await.map_err(|_| Abort)?,
     };
+    let early = early.or_else(|| link.state.fault_for(&received.bytes));
     if link.state.remembers() {
         link.state.remember(received.recorded(&head, link.id));
     }

@@ -120,7 +120,7 @@ impl<'a> Ask<'a> {
 
     /// The tools that are called, most often none.
     pub fn calls(&self, fault: &Fault) -> Vec<ToolCall> {
-        if self.tool_choice.is_none() && fault.tool_calls.is_none() {
+        if self.tool_choice.is_none() && fault.tool_calls.is_none() && fault.call.is_none() {
             return Vec::new();
         }
         let choice = match self.tool_choice.map(value_of).unwrap_or_default() {

@@ -24,6 +24,7 @@ pub async fn answer(head: &Parts, body: Incoming, link: Arc<Link>) -> Result<Res
         ("GET", "counts") => (StatusCode::OK, json!(link.state.counts())),
         ("GET", "requests") => (StatusCode::OK, requests(&link.state, head.uri.query())),
         ("POST", "script") => script(&link.state, &body),
+        ("GET", "script") => (StatusCode::OK, queued(&link.state)),
         ("POST", "reset") => {
             link.state.reset();
             (StatusCode::OK, json!({}))
@@ -48,6 +49,12 @@ fn requests(state: &State, query: Option<&str>) -> Value {
         written
     });
     written.collect()
+}
+
+/// What is still queued: for which bodies, and how often.
+fn queued(state: &State) -> Value {
+    let entries = state.queued();
+    entries.iter().map(|fault| json!({ "contains": fault.contains, "times": fault.times.unwrap_or(1) })).collect()
 }
 
 fn script(state: &State, body: &[u8]) -> (StatusCode, Value) {

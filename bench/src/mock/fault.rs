@@ -70,8 +70,20 @@ pub struct Fault {
     pub informational: bool,
     /// Puts the time of sending into each event as `mock_sent_ns`.
     pub stamp: bool,
+    /// Calls this tool with these arguments, whatever the request insists on.
+    pub call: Option<ScriptedCall>,
+    /// In the queue: serves only a request whose body holds all of these texts. The first entry that fits is taken; those
+    /// without texts are for any request, and come before.
+    pub contains: Vec<String>,
     /// In the queue: how many requests this entry serves (one when absent).
     pub times: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedCall {
+    pub name: String,
+    pub arguments: Value,
 }
 
 #[derive(Debug, PartialEq)]
@@ -107,6 +119,12 @@ impl Fault {
             Ok(carrier) => Ok(Some(carrier.mock)),
             Err(error) => Err(BadFault(error.to_string())),
         }
+    }
+
+    /// Whether this entry of the queue is for that body.
+    pub fn is_for(&self, body: &[u8]) -> bool {
+        let holds = |text: &String| memchr::memmem::find(body, text.as_bytes()).is_some();
+        !self.contains.is_empty() && self.contains.iter().all(holds)
     }
 
     pub fn latency(&self) -> Option<Duration> {

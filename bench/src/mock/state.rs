@@ -85,17 +85,32 @@ impl State {
         self.queued.store(queue.len() as u64, Relaxed);
     }
 
+    pub fn queued(&self) -> Vec<Fault> {
+        lock(&self.queue).iter().cloned().collect()
+    }
+
+    /// For whatever comes next.
     pub fn next_fault(&self) -> Option<Fault> {
+        self.taken(|fault| fault.contains.is_empty())
+    }
+
+    /// For this body.
+    pub fn fault_for(&self, body: &[u8]) -> Option<Fault> {
+        self.taken(|fault| fault.is_for(body))
+    }
+
+    fn taken(&self, fits: impl Fn(&Fault) -> bool) -> Option<Fault> {
         if self.queued.load(Relaxed) == 0 {
             return None;
         }
         let mut queue = lock(&self.queue);
-        let fault = match queue.front_mut() {
-            Some(front) if front.times.is_some_and(|times| times > 1) => {
-                front.times = front.times.map(|times| times - 1);
-                Some(front.clone())
+        let at = queue.iter().position(fits)?;
+        let fault = match queue.get_mut(at) {
+            Some(fault) if fault.times.is_some_and(|times| times > 1) => {
+                fault.times = fault.times.map(|times| times - 1);
+                Some(fault.clone())
             }
-            _ => queue.pop_front(),
+            _ => queue.remove(at),
         };
         self.queued.store(queue.len() as u64, Relaxed);
         fault

@@ -38,6 +38,9 @@ impl Tool {
 }
 
 pub fn calls(tools: &[Tool], choice: &Choice, fault: &Fault) -> Vec<ToolCall> {
+    if let Some(call) = &fault.call {
+        return vec![ToolCall { name: call.name.clone(), arguments: call.arguments.clone() }];
+    }
     if let Some(count) = fault.tool_calls {
         return tools.iter().cycle().take(if tools.is_empty() { 0 } else { count.min(MAX_CALLS) }).map(call).collect();
     }
@@ -63,6 +66,7 @@ fn usual() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fault::ScriptedCall;
     use super::*;
 
     fn names(choice: &Choice, fault: &Fault) -> Vec<String> {
@@ -80,6 +84,8 @@ mod tests {
         let three = Fault { tool_calls: Some(3), ..Fault::default() };
         assert_eq!(names(&Choice::Free, &three), ["a", "b", "a"]);
         assert!(calls(&[], &Choice::Free, &three).is_empty());
+        let scripted = ScriptedCall { name: "d".into(), arguments: json!({ "path": "x" }) };
+        assert_eq!(names(&Choice::Any, &Fault { call: Some(scripted), ..three }), ["d"]);
     }
 
     #[test]

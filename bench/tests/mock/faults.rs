@@ -125,3 +125,39 @@ async fn a_misspelt_fault_is_answered_with_400() {
     assert_eq!(post(&mock, "/chat/completions?mock=sttaus%3D500", &chat(json!({}))).await.status(), 400);
     assert!(mock.script(json!([{ "sttaus": 500 }])).is_err());
 }
+
+#[tokio::test]
+async fn a_scripted_conversation_serves_the_requests_that_it_is_for() {
+    let mock = mock();
+    let run = json!({ "name": "run", "arguments": { "command": "date" } });
+    mock.script(json!([
+        { "contains": ["\"run\"", "today"], "call": run },
+        { "contains": ["Thursday"], "reply": "It is Thursday." },
+        { "contains": ["Thursday", "never"], "status": 500 },
+    ]))
+    .unwrap();
+    let ask = |texts: &[&str], tools: Value| {
+        let messages: Vec<Value> = texts.iter().map(|text| json!({ "role": "user", "content": text })).collect();
+        json!({ "model": "gpt-4o", "messages": messages, "tools": tools })
+    };
+    let tools = json!([{ "type": "function", "function": { "name": "run", "parameters": {} } }]);
+    for (path, body, place, expected) in [
+        ("/chat/completions", ask(&["title?"], json!([])), "/choices/0/message/tool_calls", Value::Null),
+        (
+            "/chat/completions",
+            ask(&["what day is today"], tools.clone()),
+            "/choices/0/message/tool_calls/0/function/name",
+            json!("run"),
+        ),
+        (
+            "/chat/completions",
+            ask(&["what day is today", "Thursday"], tools.clone()),
+            "/choices/0/message/content",
+            json!("It is Thursday."),
+        ),
+        ("/chat/completions", ask(&["what day is today"], tools), "/choices/0/message/tool_calls", Value::Null),
+    ] {
+        let answer = post_json(&mock, path, &body).await;
+        assert_eq!(answer.pointer(place).cloned().unwrap_or_default(), expected, "{body}: {answer}");
+    }
+}
