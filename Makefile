@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile upgrade patterns webhooks batches bill
 
-.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
+.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -92,6 +92,9 @@ setup-agents: setup-test ## install the coding agents that `make test-agents` ru
 test-agents: setup-agents ## real coding agents against a stack of their own: make test-agents AGENTS="claude codex/openai"
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/agents/run $(AGENTS)
+
+prove-agents: test-agents ## the same, and frameworks: AI SDK, LangChain, LlamaIndex, Pydantic AI, CrewAI, DSPy, Instructor, OpenAI Agents, Claude Agent SDK
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/agents/frameworks/run
 
 bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one interleaved run
 	@bench/run

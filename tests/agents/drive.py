@@ -10,7 +10,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agents import AGENTS
+from programs import AGENTS
 from gateway import BASE_URL, administer, logs, new_key, script, store, until, unused
 from home import Home
 
@@ -30,6 +30,7 @@ PAIRS = [
     *(("gemini", kind) for kind in ("google", "openai", "anthropic")),
     *(("qwen", kind) for kind in ("openai", "anthropic")),
     *(("opencode", kind) for kind in ("openai", "anthropic")),
+    *(("aider", kind) for kind in ("openai", "anthropic")),
 ]
 
 
@@ -40,11 +41,11 @@ class Turn:
         self.word = f"task{uuid.uuid4().hex[:12]}"
         self.done = f"done{uuid.uuid4().hex[:12]}"
         self.prompt = f"{task} The word of this task is {self.word}."
-        self.offered = f'"{agent.shell}"'
+        self.offered = [f'"{agent.shell}"'] if agent.shell else []
 
     def main(self, *texts, **fault):
         """For a request of the turn itself: side questions, as for a title, offer no tools."""
-        return {"contains": [self.word, self.offered, *texts]} | fault
+        return {"contains": [self.word, *self.offered, *texts]} | fault
 
     def says_done(self, *texts):
         return self.main(*texts, reply=self.done, times=20)
@@ -56,6 +57,8 @@ def answers(agent, _):
 
 
 def runs_a_command(agent, _):
+    if not agent.shell:
+        return None
     turn = Turn(agent, "Compute something by a command.")
     # What it prints does not stand in the command, so that whoever knows it has run it.
     number = uuid.uuid4().hex
@@ -66,12 +69,17 @@ def runs_a_command(agent, _):
 def edits_a_file(agent, home):
     turn = Turn(agent, "Write a file.")
     path, text = home.folder / "note.txt", f"text{uuid.uuid4().hex}"
+    def holds():
+        return path.is_file() and path.read_text().strip() == text
+
+    if agent.edit:
+        return turn, [turn.main(reply=f"{agent.edit(path, text)}\n{turn.done}")], holds
     # Nothing but a request that comes after the call holds the call's own arguments.
     entries = [turn.says_done(text)]
     for name, arguments in agent.writers.items():
         call = {"name": name, "arguments": arguments(str(path), text)}
         entries.append(turn.main(f'"{name}"', call=call, times=20))
-    return turn, entries, lambda: path.is_file() and path.read_text().strip() == text
+    return turn, entries, holds
 
 
 def survives_429(agent, _):
@@ -93,10 +101,16 @@ FEATURES = {
 }
 
 
+# Of an agent that has no such feature.
+NOT_OFFERED = "not offered"
+
+
 def tried(agent, model, key, make):
     """None if it worked, else what was seen."""
     with Home() as home:
-        turn, entries, holds = make(agent, home)
+        if not (scene := make(agent, home)):
+            return NOT_OFFERED
+        turn, entries, holds = scene
         script(entries)
         code, told = home.run(agent.run(BASE_URL, key, model, turn.prompt))
         if turn.done not in told:
@@ -119,6 +133,8 @@ def pair(workspace, name, kind):
     found = {feature: tried(agent, model, key["key"], make) for feature, make in FEATURES.items()}
     found["logged with tokens and cost"] = logged(model, key["id"], sum(fault is None for fault in found.values()))
     for feature, fault in found.items():
+        if fault == NOT_OFFERED:
+            continue
         print(f"{'ok  ' if fault is None else 'FAIL'} {agent.name} {agent.version} × {model}: {feature}", flush=True)
         if fault:
             print("     " + fault.replace("\n", "\n     "), flush=True)
@@ -130,7 +146,7 @@ def table(found):
     lines = [["Agent", "Models of", *features], ["---"] * (2 + len(features))]
     for (name, kind), outcomes in found.items():
         agent = AGENTS[name]
-        marks = ["yes" if outcomes[feature] is None else "no" for feature in features]
+        marks = [{None: "yes", NOT_OFFERED: "–"}.get(outcomes[feature], "no") for feature in features]
         lines.append([f"{agent.name} {agent.version}", KINDS[kind][2], *marks])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
@@ -138,12 +154,12 @@ def table(found):
 def main(arguments):
     writes, wanted = "--write" in arguments, [one for one in arguments if not one.startswith("-")]
     pairs = [one for one in PAIRS if not wanted or "/".join(one) in wanted or one[0] in wanted]
-    workspace = administer("POST", "/workspaces", {"name": "Agents"})["id"]
+    workspace = administer("POST", "/workspaces", {"name": f"Agents {uuid.uuid4().hex[:6]}"})["id"]
     for slug in dict.fromkeys(kind for _, kind in pairs):
         store(workspace, f"agents-{slug}", KINDS[slug][0])
     with ThreadPoolExecutor(2) as workers:
         found = dict(workers.map(lambda one: pair(workspace, *one), pairs))
-    faults = sum(fault is not None for outcomes in found.values() for fault in outcomes.values())
+    faults = sum(fault not in (None, NOT_OFFERED) for outcomes in found.values() for fault in outcomes.values())
     page = PAGE.read_text()
     before, _, rest = page.partition(BEGIN)
     shown, _, after = rest.partition(END)

@@ -41,7 +41,11 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
         Some(fault) if fault.early_answer => Received::default(),
         _ => receive::body(body, endpoint).await.map_err(|_| Abort)?,
     };
-    let early = early.or_else(|| link.state.fault_for(&received.bytes));
+    // Counting tokens is no turn of a conversation.
+    let early = early.or_else(|| match endpoint {
+        Endpoint::CountTokens => None,
+        _ => link.state.fault_for(&received.bytes),
+    });
     if link.state.remembers() {
         link.state.remember(received.recorded(&head, link.id));
     }

@@ -21,15 +21,20 @@ class Run:
 class Agent:
     name: str
     version_of: str
-    # The tool that runs commands, and its arguments for one.
-    shell: str
-    shell_arguments: object
-    # Tools that write a file, with their arguments; which it offers may depend on the model.
-    writers: dict
     run: object
+    # The tool that runs commands, and its arguments for one; none where the agent has no tools.
+    shell: str | None = None
+    shell_arguments: object = None
+    # Tools that write a file, with their arguments; which it offers may depend on the model.
+    writers: dict = field(default_factory=dict)
+    # The text that makes an agent without tools write a file.
+    edit: object = None
 
     @property
     def version(self):
+        name, _, pinned = (HERE / "requirements.txt").read_text().strip().partition("==")
+        if name == self.version_of:
+            return pinned
         return json.loads((PACKAGES / self.version_of / "package.json").read_text())["version"]
 
 
@@ -107,38 +112,45 @@ def opencode(base, key, model, prompt):
     )
 
 
+def aider(base, key, model, prompt):
+    return Run(
+        [HERE / ".venv/bin/aider", "--model", f"openai/{model}", "--openai-api-base", base, "--openai-api-key", key,
+         "--edit-format", "whole", "--no-git", "--yes-always", "--no-check-update", "--analytics-disable",
+         "--no-show-model-warnings", "--no-show-release-notes", "--no-auto-lint", "--message", prompt],
+        {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    )
+
+
 AGENTS = {
     "claude": Agent(
-        "Claude Code", "@anthropic-ai/claude-code",
+        "Claude Code", "@anthropic-ai/claude-code", claude,
         "Bash", lambda command: {"command": command, "description": "As asked"},
         {"Write": lambda path, text: {"file_path": path, "content": text}},
-        claude,
     ),
     "codex": Agent(
-        "Codex", "@openai/codex",
+        "Codex", "@openai/codex", codex,
         "exec_command", lambda command: {"cmd": command},
         {"exec_command": lambda path, text: {"cmd": f"printf %s {text} > {path}"}},
-        codex,
     ),
     "gemini": Agent(
-        "Gemini CLI", "@google/gemini-cli",
+        "Gemini CLI", "@google/gemini-cli", gemini,
         "run_shell_command", lambda command: {"command": command, "description": "As asked"},
         {"write_file": lambda path, text: {"file_path": path, "content": text}},
-        gemini,
     ),
     "qwen": Agent(
-        "Qwen Code", "@qwen-code/qwen-code",
+        "Qwen Code", "@qwen-code/qwen-code", qwen,
         "run_shell_command", lambda command: {"command": command, "description": "As asked", "is_background": False},
         {"write_file": lambda path, text: {"file_path": path, "content": text}},
-        qwen,
     ),
     "opencode": Agent(
-        "OpenCode", "opencode-ai",
+        "OpenCode", "opencode-ai", opencode,
         "bash", lambda command: {"command": command, "description": "As asked"},
         {
             "write": lambda path, text: {"filePath": path, "content": text},
             "apply_patch": lambda path, text: {"patchText": patch(path, text)},
         },
-        opencode,
+    ),
+    "aider": Agent(
+        "Aider", "aider-chat", aider, edit=lambda path, text: f"Here it is.\n\n{path.name}\n```\n{text}\n```\n",
     ),
 }
