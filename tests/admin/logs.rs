@@ -109,7 +109,7 @@ async fn a_log_is_shown_under_the_published_names_and_as_documented() {
 async fn every_filter_finds_what_it_names_and_nothing_else() {
     let service = Service::start().await;
     let client = service.workspace_client(service.home.workspace_id).await;
-    let key = Uuid::new_v4();
+    let (key, person) = (Uuid::new_v4(), Uuid::new_v4());
     let wanted_at = at(3600);
     let wanted = store(
         &service,
@@ -118,6 +118,8 @@ async fn every_filter_finds_what_it_names_and_nothing_else() {
             "req_units": 70, "res_units": 50, "cost": "2.5", "response_status_code": 429, "virtual_key": "team",
             "config": "pc-1", "api_key_id": key, "trace_id": "wanted", "span_id": "s", "prompt_slug": "pp-1",
             "cache_status": "HIT", "ai_org": "groq", "ai_model": "llama", "metadata": { "_user": "ada", "n": 5 },
+            "error_code": "AB05", "response_time": 700, "time_to_first_token": 300, "user_id": person,
+            "request_url": "/v1/embeddings", "source": "custom",
         }),
     )
     .await
@@ -144,6 +146,16 @@ async fn every_filter_finds_what_it_names_and_nothing_else() {
         "cache_status=HIT".into(),
         "ai_org_model=openai__llama,groq__llama".into(),
         "ai_model=llama".into(),
+        "ai_org=groq".into(),
+        "is_success=false".into(),
+        "status_class=4xx,5xx".into(),
+        "-status_code=200".into(),
+        "error_code=AB05".into(),
+        "response_time_min=700&response_time_max=700".into(),
+        "time_to_first_token_min=300&time_to_first_token_max=300".into(),
+        format!("user_id={person}"),
+        "request_url=/v1/embeddings".into(),
+        "source=custom".into(),
         encoded("metadata", r#"{"_user":"ada","n":"5"}"#),
         "weighted_feedback_min=4&weighted_feedback_max=4".into(),
         "weighted_feedback_max=9".into(),
@@ -157,6 +169,11 @@ async fn every_filter_finds_what_it_names_and_nothing_else() {
         "cost_max=1".into(),
         "trace_id=want".into(),
         "status_code=404".into(),
+        "status_class=5xx".into(),
+        "is_success=true&status_class=4xx".into(),
+        "response_time_min=701".into(),
+        "-ai_model=llama&-status_code=200".into(),
+        "-error_code=AB05&error_code=AB05".into(),
         encoded("metadata", r#"{"_user":"ada","n":"6"}"#),
         time("time_of_generation_max", -1),
         format!("search={}", Uuid::now_v7()),

@@ -16,29 +16,113 @@ static COUNTS: &[(&str, &str)] = &[
     ("prompt_token_max", "req_units <= ?"),
     ("completion_token_min", "res_units >= ?"),
     ("completion_token_max", "res_units <= ?"),
+    ("response_time_min", "response_time >= ?::bigint"),
+    ("response_time_max", "response_time <= ?::bigint"),
+    ("time_to_first_token_min", "time_to_first_token >= ?::bigint"),
+    ("time_to_first_token_max", "time_to_first_token <= ?::bigint"),
 ];
 
 /// In US cents.
 static COSTS: &[(&str, &str)] = &[("cost_min", "cost >= ?"), ("cost_max", "cost <= ?")];
 
-/// Comma lists, of which one must match.
-static LISTS: &[(&str, &str, &str)] = &[
-    ("virtual_keys", "virtual_key = ANY(?)", "openai-main"),
-    ("configs", "(config = ANY(?) OR config_id::text = ANY(?))", "pc-main-1f2e3d"),
-    ("trace_id", "trace_id = ANY(?)", "checkout-42"),
-    ("span_id", "span_id = ANY(?)", "step-1"),
-    ("prompt_slug", "prompt_slug = ANY(?)", "pp-greeting-1f2e3d"),
-    ("ai_model", "(ai_model = ANY(?) OR requested_model = ANY(?))", "gpt-4o"),
+/// A comma list of texts, of which one must match; under `-name`, none may.
+struct ListFilter {
+    name: &'static str,
+    left_out: &'static str,
+    is: &'static str,
+    is_not: &'static str,
+    example: &'static str,
+}
+
+static LISTS: &[ListFilter] = &[
+    ListFilter {
+        name: "virtual_keys",
+        left_out: "-virtual_keys",
+        is: "virtual_key = ANY(?)",
+        is_not: "(virtual_key = ANY(?)) IS NOT TRUE",
+        example: "openai-main",
+    },
+    ListFilter {
+        name: "configs",
+        left_out: "-configs",
+        is: "(config = ANY(?) OR config_id::text = ANY(?))",
+        is_not: "(config = ANY(?) OR config_id::text = ANY(?)) IS NOT TRUE",
+        example: "pc-main-1f2e3d",
+    },
+    ListFilter {
+        name: "trace_id",
+        left_out: "-trace_id",
+        is: "trace_id = ANY(?)",
+        is_not: "(trace_id = ANY(?)) IS NOT TRUE",
+        example: "checkout-42",
+    },
+    ListFilter {
+        name: "span_id",
+        left_out: "-span_id",
+        is: "span_id = ANY(?)",
+        is_not: "(span_id = ANY(?)) IS NOT TRUE",
+        example: "step-1",
+    },
+    ListFilter {
+        name: "prompt_slug",
+        left_out: "-prompt_slug",
+        is: "prompt_slug = ANY(?)",
+        is_not: "(prompt_slug = ANY(?)) IS NOT TRUE",
+        example: "pp-greeting-1f2e3d",
+    },
+    ListFilter {
+        name: "ai_org",
+        left_out: "-ai_org",
+        is: "ai_org = ANY(?)",
+        is_not: "(ai_org = ANY(?)) IS NOT TRUE",
+        example: "openai",
+    },
+    ListFilter {
+        name: "ai_model",
+        left_out: "-ai_model",
+        is: "(ai_model = ANY(?) OR requested_model = ANY(?))",
+        is_not: "(ai_model = ANY(?) OR requested_model = ANY(?)) IS NOT TRUE",
+        example: "gpt-4o",
+    },
+    ListFilter {
+        name: "error_code",
+        left_out: "-error_code",
+        is: "error_code = ANY(?)",
+        is_not: "(error_code = ANY(?)) IS NOT TRUE",
+        example: "AB01",
+    },
+    ListFilter {
+        name: "request_url",
+        left_out: "-request_url",
+        is: "request_url = ANY(?)",
+        is_not: "(request_url = ANY(?)) IS NOT TRUE",
+        example: "/v1/chat/completions",
+    },
+    ListFilter {
+        name: "source",
+        left_out: "-source",
+        is: "source = ANY(?)",
+        is_not: "(source = ANY(?)) IS NOT TRUE",
+        example: "proxy",
+    },
 ];
 
 /// What the cache can have done.
 const CACHE_STATUSES: &[&str] = &["HIT", "SEMANTIC HIT", "MISS", "SEMANTIC MISS", "REFRESH", "DISABLED"];
 
+const STATUS_CLASSES: &[&str] = &["2xx", "3xx", "4xx", "5xx"];
+
 /// Lists whose items are more than texts.
 const CACHE_STATUS: &str = "cache_status";
 const ORG_MODEL: &str = "ai_org_model";
 const STATUS_CODE: &str = "status_code";
+const NOT_STATUS_CODE: &str = "-status_code";
+const STATUS_CLASS: &str = "status_class";
 const KEYS: &str = "api_key_ids";
+const PEOPLE: &str = "user_id";
+
+/// Whether a call succeeded.
+const SUCCESS: &str = "is_success";
 
 /// How far back a list goes that does not say how far.
 pub const DEFAULT_DAYS: i64 = 30;
@@ -77,11 +161,20 @@ pub fn attributes(query: &Query) -> Result<Filter, ApiError> {
             filter = filter.and(condition, cost);
         }
     }
-    for (name, condition, _) in LISTS {
-        let wanted = list(query, name)?;
-        if !wanted.is_empty() {
-            filter = filter.and(condition, wanted);
+    for one in LISTS {
+        for (name, condition) in [(one.name, one.is), (one.left_out, one.is_not)] {
+            let named = list(query, name)?;
+            if !named.is_empty() {
+                filter = filter.and(condition, named);
+            }
         }
+    }
+    if query.text(SUCCESS).is_some() {
+        filter = filter.equals(SUCCESS, query.flag(SUCCESS)?);
+    }
+    let classes: Vec<i32> = query.choices(STATUS_CLASS, STATUS_CLASSES)?.iter().map(|class| class_of(class)).collect();
+    if !classes.is_empty() {
+        filter = filter.and("response_status_code / 100 = ANY(?)", classes);
     }
     let cached = query.choices(CACHE_STATUS, CACHE_STATUSES)?;
     if !cached.is_empty() {
@@ -91,13 +184,19 @@ pub fn attributes(query: &Query) -> Result<Filter, ApiError> {
     if !models.is_empty() {
         filter = filter.join(Filter::any(models.iter().map(|name| org_model(name))));
     }
-    let statuses = parsed::<i32>(query, STATUS_CODE, "must be statuses as 200, separated by commas")?;
-    if !statuses.is_empty() {
-        filter = filter.one_of("response_status_code", statuses);
+    for (name, condition) in
+        [(STATUS_CODE, "response_status_code = ANY(?)"), (NOT_STATUS_CODE, "response_status_code <> ALL(?)")]
+    {
+        let statuses = parsed::<i32>(query, name, "must be statuses as 200, separated by commas")?;
+        if !statuses.is_empty() {
+            filter = filter.and(condition, statuses);
+        }
     }
-    let keys = parsed::<Uuid>(query, KEYS, "must be UUIDs, separated by commas")?;
-    if !keys.is_empty() {
-        filter = filter.one_of("api_key_id", keys);
+    for (name, column) in [(KEYS, "api_key_id"), (PEOPLE, "user_id")] {
+        let ids = parsed::<Uuid>(query, name, "must be UUIDs, separated by commas")?;
+        if !ids.is_empty() {
+            filter = filter.one_of(column, ids);
+        }
     }
     for forms in pairs(query)? {
         filter = filter.and("metadata @> ANY(?)", forms);
@@ -176,6 +275,11 @@ pub fn by_id(id: Uuid) -> Option<Filter> {
 fn org_model(name: &str) -> Filter {
     let (provider, model) = name.split_once("__").unwrap_or((name, ""));
     Filter::default().equals("ai_org", provider.to_owned()).equals("ai_model", model.to_owned())
+}
+
+/// `4xx` is 4.
+fn class_of(name: &str) -> i32 {
+    name.bytes().next().map_or(0, |digit| i32::from(digit) - i32::from(b'0'))
 }
 
 /// A search is for an id or a trace.
@@ -309,12 +413,19 @@ pub fn documented_filters(doc: Doc) -> Doc {
         (CACHE_STATUS, "HIT"),
         (ORG_MODEL, "openai__gpt-4o"),
         (STATUS_CODE, "200,429"),
+        (STATUS_CLASS, "4xx,5xx"),
         (KEYS, "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"),
+        (PEOPLE, "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"),
     ];
-    let lists = LISTS.iter().map(|(name, _, example)| (*name, *example));
-    for (name, example) in lists.chain(own) {
+    for (name, example) in LISTS.iter().map(|one| (one.name, one.example)).chain(own) {
         doc = doc.filter(name, text(example).says(&format!("One or several, with commas; at most {MAX_ITEMS}.")));
     }
+    let left_out = LISTS.iter().map(|one| (one.left_out, one.example)).chain([(NOT_STATUS_CODE, "200")]);
+    for (name, example) in left_out {
+        doc = doc.filter(name, text(example).says("Leaves out what the filter of this name without `-` would find."));
+    }
+    let flag = text("false").says("`true`: only calls that succeeded; `false`: only those that did not.");
+    doc = doc.filter(SUCCESS, flag);
     doc.filter("metadata", text("{\"_user\":\"ada\"}").says("A JSON object; all its pairs must match."))
 }
 

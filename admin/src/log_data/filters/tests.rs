@@ -25,6 +25,15 @@ fn every_name_of_the_contract_becomes_a_condition() {
         ("span_id=s", "span_id = ANY($1)"),
         ("prompt_slug=p", "prompt_slug = ANY($1)"),
         ("cache_status=HIT", "cache_status = ANY($1)"),
+        ("ai_org=openai", "ai_org = ANY($1)"),
+        ("-ai_model=a", "(ai_model = ANY($1) OR requested_model = ANY($1)) IS NOT TRUE"),
+        ("-status_code=200", "response_status_code <> ALL($1)"),
+        ("status_class=4xx,5xx", "response_status_code / 100 = ANY($1)"),
+        ("is_success=false", "is_success = $1"),
+        ("response_time_min=5", "response_time >= $1::bigint"),
+        ("time_to_first_token_max=5", "time_to_first_token <= $1::bigint"),
+        ("error_code=AB01&-error_code=AB02", "error_code = ANY($1) AND (error_code = ANY($2)) IS NOT TRUE"),
+        ("user_id=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "user_id = ANY($1)"),
         ("ai_org_model=openai__gpt-4o", "(ai_org = $1 AND ai_model = $2)"),
         ("ai_org_model=a__b,c__d", "(ai_org = $1 AND ai_model = $2 OR ai_org = $3 AND ai_model = $4)"),
         ("ai_model=gpt-4o", "(ai_model = ANY($1) OR requested_model = ANY($1))"),
@@ -42,9 +51,11 @@ fn every_name_of_the_contract_becomes_a_condition() {
 
 #[test]
 fn a_list_has_so_many_items_at_most() {
-    let lists = LISTS.iter().map(|(name, _, _)| (*name, "a"));
+    let lists = LISTS.iter().flat_map(|one| [(one.name, "a"), (one.left_out, "a")]);
     let id = "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11";
-    for (name, item) in lists.chain([(ORG_MODEL, "a__b"), (STATUS_CODE, "200"), (KEYS, id)]) {
+    for (name, item) in
+        lists.chain([(ORG_MODEL, "a__b"), (STATUS_CODE, "200"), (NOT_STATUS_CODE, "200"), (KEYS, id), (PEOPLE, id)])
+    {
         let of = |count: usize| sql(&format!("{name}={}", vec![item; count].join(",")));
         assert!(of(MAX_ITEMS).is_ok(), "{name}");
         let refused = of(MAX_ITEMS + 1).unwrap_err();
@@ -64,6 +75,12 @@ fn wrong_values_are_named_by_their_parameter() {
         "status_code=ok",
         "status_code=99999999999",
         "api_key_ids=mine",
+        "user_id=mine",
+        "-status_code=ok",
+        "status_class=6xx",
+        "is_success=perhaps",
+        "cache_status=WARM",
+        "response_time_min=soon",
         "metadata=[]",
         "metadata={\"a\":null}",
         "metadata={\"a\":{}}",
