@@ -114,6 +114,8 @@ pub fn upstream_head(
             request.add(name.clone(), value.clone());
         }
     }
+    // Bodies were made plain when they came.
+    request.remove(&header::CONTENT_ENCODING);
     // Last, so that no forwarded header can replace it.
     KEYS.iter().for_each(|name| request.remove(name));
     let (known, unsigned) = credentials(target)?;
