@@ -5,6 +5,7 @@ mod compressed_bodies;
 mod model_pages;
 mod own_sign_in;
 mod plain_names;
+mod sessions;
 mod token_counts;
 mod tools;
 mod wires;

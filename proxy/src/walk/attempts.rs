@@ -15,7 +15,6 @@ use super::translate::{ReusableTranslation, TranslationInputs, is_counted_here};
 use super::{Engine, EngineRequest, moment};
 use crate::answer::{self, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, with_heartbeats};
 use crate::catalog::target::Target;
-use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::limits::fairness::Permit;
 use crate::metrics::Lane;
@@ -87,7 +86,7 @@ impl Engine {
         let outcome = match Fields::parse_object(&text) {
             Ok(fields) => {
                 visit.request.parsed_after = Some(visit.request.started.elapsed());
-                add_user(&mut request.metadata, &fields);
+                self.planner.add_from_body(&mut request.metadata, request.endpoint.family(), &fields);
                 if let Some(log) = &mut visit.observer.log {
                     log.describe(&request.metadata);
                     log.asked(&text);
