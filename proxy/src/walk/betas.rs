@@ -1,4 +1,4 @@
-//! Anthropic's betas, which clients ask for in `anthropic-beta`: where each target is listed of them is data of its row. What a
+//! Anthropic's betas, which clients ask for in `anthropic-beta`: where each target is told of them is data of its row. What a
 //! target does not know is left out and named, so that a new client's turn is a poorer one and no refusal.
 
 use crate::catalog::target::Target;
@@ -50,7 +50,7 @@ pub(super) fn in_body<'b>(target: &'b Target, asked: &[&'b str]) -> (Vec<&'b str
     (own, unknown)
 }
 
-/// How those that a target is not listed are named among what it is not listed.
+/// How those that a target is not told of are named in the warnings.
 pub(super) fn left_out(names: &[&str]) -> Option<String> {
     let listed: Vec<&str> = names.iter().take(MAX_NAMED).map(|name| cut(name, MAX_NAME)).collect();
     (!listed.is_empty()).then(|| format!("{HEADER} ({})", listed.join(" ")))
