@@ -18,7 +18,7 @@ pub mod usage;
 
 pub use answer::{Answer, Choice, Finish, FinishReason, TokenLogprob};
 pub use assembler::{AnswerTooLarge, Assembler, MAX_ANSWER};
-pub use carried_tools::{CarriedTool, CarriedTools};
+pub use carried_tools::{CarriedAs, CarriedTool, CarriedTools};
 pub use delta::{Delta, PartStart};
 pub use format::{Extra, NativeValue, WireFormat};
 pub use part::{

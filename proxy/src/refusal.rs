@@ -297,6 +297,17 @@ impl Refusal {
         Self::invalid(Code::InvalidContentType, message).about("content-type")
     }
 
+    pub fn unknown_content_encoding(name: &str) -> Self {
+        let name: String = name.chars().take(64).collect();
+        let message = format!("a body encoded as `{name}` cannot be read: send zstd, gzip or br, or none");
+        Self::new(415, Kind::InvalidRequest, Code::UnsupportedContentEncoding, message).about("content-encoding")
+    }
+
+    pub fn damaged_encoding(why: impl std::fmt::Display) -> Self {
+        let message = format!("the body is not what its content-encoding says: {why}");
+        Self::invalid(Code::InvalidContentEncoding, message).about("content-encoding")
+    }
+
     pub fn invalid_json(why: impl std::fmt::Display) -> Self {
         Self::invalid(Code::InvalidJson, format!("the body is not the JSON object this endpoint takes: {why}"))
     }

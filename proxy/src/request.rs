@@ -8,6 +8,7 @@ pub mod json;
 pub(crate) mod mcp_paths;
 pub mod multipart;
 pub mod native_route;
+mod packed_body;
 pub(crate) mod past_the_gateway;
 pub(crate) mod path_spelling;
 pub mod receive;

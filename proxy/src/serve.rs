@@ -46,6 +46,7 @@ use proxy::catalog::secrets::Secrets;
 use proxy::files::ManagedFiles;
 use proxy::identity::deployment::DeploymentIdentity;
 use proxy::identity::headers_to_metadata::HeadersToMetadata;
+use proxy::identity::metadata::MetadataHeaders;
 use proxy::identity::tokens::trail::Trail;
 use proxy::identity::tokens::{Tokens, trail};
 use proxy::journal::Journal;
@@ -388,7 +389,10 @@ fn engine(
         planner: Planner {
             snapshot: snapshot.clone(),
             inline: InlineConfigs::new(settings.configs.limits()),
-            headers_to_metadata: HeadersToMetadata::parse(&settings.identity.headers_to_metadata)?,
+            metadata_headers: MetadataHeaders {
+                named: HeadersToMetadata::parse(&settings.identity.headers_to_metadata)?,
+                agents: settings.identity.agent_metadata,
+            },
         },
         admitter: Admitter {
             snapshot: snapshot.clone(),

@@ -19,6 +19,7 @@ mod attempts;
 mod authenticator;
 mod batch_row;
 mod batches;
+mod betas;
 mod body_limits;
 mod call;
 pub mod circuits;

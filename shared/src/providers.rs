@@ -5,6 +5,7 @@ mod account_fields;
 mod address;
 mod auth;
 mod aws_models;
+mod betas;
 mod family;
 mod job_wire;
 mod model_list;
@@ -19,6 +20,7 @@ pub use account_fields::{AccountFields, LayeredFields};
 pub use address::Address;
 pub use auth::Auth;
 pub use aws_models::{AWS_REGION_GROUPS, ProfileLookup, foundation_model, is_account_profile};
+pub use betas::Betas;
 pub use family::{BilledBy, Family};
 pub use job_wire::{JOB_CODECS, JobWire};
 pub use model_list::{MODEL_LIST_FORMS, ModelList};
@@ -82,6 +84,8 @@ pub struct ProviderEntry {
     pub has_web_search: bool,
     /// How many characters of a caller's own user it takes, where that is bounded.
     pub longest_user: Option<usize>,
+    /// Where it is told of Anthropic's betas.
+    pub betas: Betas,
     /// How credentials begin that it takes as bearers alone: those that a person signed in for.
     pub bearer_forms: Vec<String>,
     default_models: BTreeMap<Family, String>,

@@ -1,8 +1,11 @@
 //! What coding agents send when they are given a base URL and a key, and nothing else.
 
+mod betas;
+mod compressed_bodies;
 mod model_pages;
 mod own_sign_in;
 mod plain_names;
+mod sessions;
 mod token_counts;
 mod tools;
 mod wires;

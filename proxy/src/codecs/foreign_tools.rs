@@ -151,19 +151,19 @@ mod tests {
     #[test]
     fn a_search_becomes_the_targets_own_and_other_tools_of_a_vendor_are_left_out() {
         let codex = json!({ "model": "m", "input": "x", "tool_choice": { "type": "web_search" }, "tools": [
-            { "type": "web_search", "filters": { "allowed_domains": ["a.example"] } }, { "type": "local_shell" },
+            { "type": "web_search", "filters": { "allowed_domains": ["a.example"] } }, { "type": "code_interpreter" },
         ] });
         let (sent, names) = fitted(WireFormat::Responses, codex.clone(), WireFormat::Messages, true);
         let own = json!([{ "type": "web_search_20250305", "name": "web_search", "allowed_domains": ["a.example"] }]);
         assert_eq!(sent["tools"], own);
         assert_eq!(sent["tool_choice"], json!({ "type": "tool", "name": "web_search" }));
-        assert_eq!(names, ["tools[1] (local_shell)"]);
+        assert_eq!(names, ["tools[1] (code_interpreter)"]);
         let (sent, names) = fitted(WireFormat::Responses, codex.clone(), WireFormat::Gemini, true);
         assert_eq!(sent["tools"], json!([{ "googleSearch": {} }]));
-        assert_eq!(names, ["tools[1] (local_shell)"]);
+        assert_eq!(names, ["tools[1] (code_interpreter)"]);
         let (sent, names) = fitted(WireFormat::Responses, codex, WireFormat::Chat, false);
         assert_eq!(sent, json!({ "tools": null, "tool_choice": null }));
-        assert_eq!(names, ["tools[0] (web_search)", "tools[1] (local_shell)", "tool_choice"]);
+        assert_eq!(names, ["tools[0] (web_search)", "tools[1] (code_interpreter)", "tool_choice"]);
         let claude = json!({ "model": "m", "max_tokens": 1, "messages": [{ "role": "user", "content": "x" }], "tools": [
             { "name": "f", "input_schema": { "type": "object" } }, { "type": "web_search_20250305", "name": "web_search" },
         ] });

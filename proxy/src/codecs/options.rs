@@ -19,6 +19,8 @@ pub struct RequestOptions<'a> {
     pub gemini_thinking: GeminiThinking,
     /// A field of the body on Vertex and on Bedrock's invoke.
     pub anthropic_version: Option<&'a str>,
+    /// Anthropic's betas, where they are a field of the body, as the provider calls them.
+    pub betas: &'a [&'a str],
     /// `max_completion_tokens`, or `max_tokens` for the many that know only the older name.
     pub chat_max_tokens: &'static str,
     /// Whether a streaming provider of chat is asked for its usage; some refuse the question.
@@ -34,6 +36,23 @@ pub struct RequestOptions<'a> {
 }
 
 impl RequestOptions<'_> {
+    /// The field `anthropic_beta`, with those that the request has in its own; none where there are none.
+    pub fn body_betas(&self, own: Option<&Value>) -> Option<Value> {
+        let mut betas: Vec<Value> = match own {
+            None => Vec::new(),
+            Some(Value::Array(list)) => list.clone(),
+            // Whoever reads it says what is wrong with it.
+            Some(other) if self.betas.is_empty() => return Some(other.clone()),
+            Some(other) => vec![other.clone()],
+        };
+        for beta in self.betas {
+            if !betas.iter().any(|known| known == beta) {
+                betas.push(Value::from(*beta));
+            }
+        }
+        (own.is_some() || !betas.is_empty()).then_some(Value::Array(betas))
+    }
+
     pub fn placed(&self, place: &str) -> Option<&str> {
         self.placed.iter().find(|(name, _)| name == place).map(|(_, value)| value.as_str())
     }
@@ -48,6 +67,7 @@ impl Default for RequestOptions<'_> {
             thinking: ThinkingStyle::Budget,
             gemini_thinking: GeminiThinking::Budget,
             anthropic_version: None,
+            betas: &[],
             chat_max_tokens: "max_completion_tokens",
             asks_for_usage: true,
             is_claude: true,

@@ -4,6 +4,7 @@ mod answer_reader;
 mod answer_writer;
 mod freeform;
 mod items;
+mod known_tools;
 mod request_reader;
 mod request_writer;
 mod stream_reader;

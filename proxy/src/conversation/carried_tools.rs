@@ -1,5 +1,6 @@
 //! Tools that only the caller's format has and that are carried as functions: freeform tools, whose one text is the property
-//! `input`, and tools in a namespace, which stands before the name. Answers are written back as the caller wrote the tools.
+//! `input`, tools in a namespace, which stands before the name, and those that a vendor's models know by their kind alone.
+//! Answers are written back as the caller wrote the tools.
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -24,7 +25,17 @@ pub struct CarriedTool {
     pub function: String,
     pub namespace: Option<String>,
     pub name: String,
-    pub is_freeform: bool,
+    pub carried_as: CarriedAs,
+}
+
+/// What calls of it are for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CarriedAs {
+    Function,
+    /// One text.
+    Freeform,
+    LocalShell,
+    ApplyPatch,
 }
 
 impl CarriedTools {

@@ -1,13 +1,14 @@
 //! Answers that are compressed, made readable piece by piece: for whoever looks inside of them, and for clients who may
-//! not understand the encoding. Bounded, because what compresses well is large: a few bytes must not take the memory of
+//! not understand the encoding; and bodies of requests, which are there whole. Bounded, because what compresses well is large: a few bytes must not take the memory of
 //! the gateway, and an answer that grows beyond any provider's is no longer read.
 
 use crate::runtime::memory::HeldSize;
-use brotli_decompressor::DecompressorWriter;
+use brotli_decompressor::{Decompressor, DecompressorWriter};
 use bytes::Bytes;
+use flate2::bufread;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use http::{HeaderMap, header};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 /// What one piece, and a whole answer, may become.
 const MAX_PIECE: usize = 8 << 20;
@@ -18,9 +19,9 @@ const ZSTD_WINDOW: u32 = 23;
 /// The largest window that its standard (RFC 7932) has.
 const BROTLI_WINDOW: u32 = 24;
 
-/// How an answer is written.
+/// How an answer or a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerEncoding {
+pub enum ContentEncoding {
     Gzip,
     Deflate,
     Brotli,
@@ -32,7 +33,7 @@ pub enum AnswerEncoding {
 #[error("the encoding {0} cannot be undone")]
 pub struct UnknownEncoding(pub String);
 
-impl AnswerEncoding {
+impl ContentEncoding {
     /// What a decoder keeps at most of the text that it has written.
     fn window(self) -> usize {
         match self {
@@ -62,7 +63,7 @@ impl AnswerEncoding {
 }
 
 pub struct Decoder {
-    encoding: AnswerEncoding,
+    encoding: ContentEncoding,
     /// Made by the first piece.
     inflater: Option<Box<dyn Inflater>>,
     total: usize,
@@ -72,7 +73,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// Its window counts as `size` says.
-    pub fn new(encoding: AnswerEncoding, size: HeldSize) -> Self {
+    pub fn new(encoding: ContentEncoding, size: HeldSize) -> Self {
         Self { encoding, inflater: None, total: 0, size }
     }
 
@@ -96,19 +97,35 @@ impl Decoder {
     }
 }
 
-fn inflater(encoding: AnswerEncoding, first: &[u8]) -> io::Result<Box<dyn Inflater>> {
+fn inflater(encoding: ContentEncoding, first: &[u8]) -> io::Result<Box<dyn Inflater>> {
     let plain = PlainText::default();
     Ok(match encoding {
-        AnswerEncoding::Gzip => Box::new(MultiGzDecoder::new(plain)),
+        ContentEncoding::Gzip => Box::new(MultiGzDecoder::new(plain)),
         // Named after the one and mostly meant to be the other (RFC 9110, 8.4.1.2); their first bytes differ.
-        AnswerEncoding::Deflate => match is_zlib(first) {
+        ContentEncoding::Deflate => match is_zlib(first) {
             true => Box::new(ZlibDecoder::new(plain)),
             false => Box::new(DeflateDecoder::new(plain)),
         },
-        AnswerEncoding::Brotli if is_large_window(first) => return Err(io::Error::other("its window is too large")),
-        AnswerEncoding::Brotli => Box::new(DecompressorWriter::new(plain, BROTLI_BUFFER)),
-        AnswerEncoding::Zstd => {
+        ContentEncoding::Brotli if is_large_window(first) => return Err(io::Error::other("its window is too large")),
+        ContentEncoding::Brotli => Box::new(DecompressorWriter::new(plain, BROTLI_BUFFER)),
+        ContentEncoding::Zstd => {
             let mut decoder = zstd::stream::write::Decoder::new(plain)?;
+            decoder.window_log_max(ZSTD_WINDOW)?;
+            Box::new(decoder)
+        }
+    })
+}
+
+/// Reads what is there whole. Its end is an error where something is missing, but for deflate without a frame.
+pub fn reader<'p>(encoding: ContentEncoding, packed: &'p [u8]) -> io::Result<Box<dyn Read + 'p>> {
+    Ok(match encoding {
+        ContentEncoding::Gzip => Box::new(bufread::MultiGzDecoder::new(packed)),
+        ContentEncoding::Deflate if is_zlib(packed) => Box::new(bufread::ZlibDecoder::new(packed)),
+        ContentEncoding::Deflate => Box::new(bufread::DeflateDecoder::new(packed)),
+        ContentEncoding::Brotli if is_large_window(packed) => return Err(io::Error::other("its window is too large")),
+        ContentEncoding::Brotli => Box::new(Decompressor::new(packed, BROTLI_BUFFER)),
+        ContentEncoding::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
             decoder.window_log_max(ZSTD_WINDOW)?;
             Box::new(decoder)
         }

@@ -250,6 +250,17 @@ fn item(found: &mut Vec<EventText>, event: &Value, place: &str) {
     for name in ["arguments", "input", "output", "code"] {
         push(found, event, String::new(), format!("{place}/{name}"));
     }
+    for name in ["command", "working_directory", "user"] {
+        push(found, event, String::new(), format!("{place}/action/{name}"));
+    }
+    for list in ["command", "commands"] {
+        for (at, _) in items(event.pointer(&format!("{place}/action/{list}"))) {
+            push(found, event, String::new(), format!("{place}/action/{list}/{at}"));
+        }
+    }
+    for name in ["path", "diff"] {
+        push(found, event, String::new(), format!("{place}/operation/{name}"));
+    }
     for (at, _) in items(event.pointer(&format!("{place}/output"))) {
         push(found, event, String::new(), format!("{place}/output/{at}"));
         push(found, event, String::new(), format!("{place}/output/{at}/text"));
@@ -315,6 +326,16 @@ mod tests {
                 &["response.custom_tool_call_input.delta2.0"],
             ),
             (StreamShape::Responses, json!({ "type": "response.custom_tool_call_input.done", "input": "a" }), &[""]),
+            (
+                StreamShape::Responses,
+                json!({ "type": "response.output_item.done", "item": { "action": { "command": ["a", "b"], "env": {} } } }),
+                &["", ""],
+            ),
+            (
+                StreamShape::Responses,
+                json!({ "type": "response.output_item.done", "item": { "operation": { "path": "a", "diff": "b" } } }),
+                &["", ""],
+            ),
             (
                 StreamShape::Responses,
                 json!({ "type": "response.output_item.done", "item": { "input": "a", "output": [{ "text": "b" }] } }),

@@ -1,6 +1,7 @@
 //! The trace id and the metadata of a request. Metadata values are texts: numbers and booleans are written out, so that
 //! policies, conditions, logs and their filters compare the same value.
 
+use crate::identity::agents;
 use crate::identity::headers_to_metadata::HeadersToMetadata;
 use crate::identity::identify::Principal;
 use crate::refusal::Refusal;
@@ -19,6 +20,14 @@ const MAX_METADATA_VALUE: usize = 128;
 /// Pairs of a request's own; as many come with its baggage.
 const MAX_METADATA_PAIRS: usize = 64;
 const MAX_BAGGAGE: usize = 64;
+
+/// Headers besides our own that metadata is taken from.
+#[derive(Debug, Clone, Default)]
+pub struct MetadataHeaders {
+    pub named: HeadersToMetadata,
+    /// Those by which agents say who they are; and so do bodies.
+    pub agents: bool,
+}
 
 /// The given id, else the one in `traceparent`; `None` when a new one is to be made.
 pub fn trace_id(headers: &GatewayHeaders<'_>) -> Result<Option<HeaderValue>, Refusal> {
@@ -48,14 +57,16 @@ fn read_traceparent(value: &HeaderValue) -> Option<(&str, &str)> {
 }
 
 /// What the request says about itself, under what its key and its workspace say about all their requests. Weaker is
-/// baggage, which came along from whoever called the caller; the weakest are headers that the operator takes for metadata.
+/// baggage, which came along from whoever called the caller, then headers that the operator takes for metadata; the weakest is
+/// what agents say by themselves.
 pub fn metadata(
     value: Option<&HeaderValue>,
     head: &HeaderMap,
     caller: &Principal,
-    from_headers: &HeadersToMetadata,
+    from: &MetadataHeaders,
 ) -> Result<Map<String, Value>, Refusal> {
-    let mut metadata = from_headers.collect(head);
+    let mut metadata = if from.agents { agents::from_headers(head) } else { Map::new() };
+    metadata.extend(from.named.collect(head));
     metadata.extend(baggage(head));
     metadata.extend(own_metadata(value)?);
     let defaults = caller.key.defaults.as_ref().map(|defaults| &defaults.metadata);
@@ -78,12 +89,12 @@ fn as_text(value: Value) -> Value {
 
 /// `_user` is the body's `user` where nobody has said who it is.
 pub fn add_user(metadata: &mut Map<String, Value>, fields: &Fields<'_>) {
-    if metadata.contains_key("_user") {
+    if metadata.contains_key(agents::USER) {
         return;
     }
     if let Some(user) = fields.text("user").filter(|user| !user.is_empty()) {
         let user: String = user.chars().take(MAX_METADATA_VALUE).collect();
-        metadata.insert("_user".to_owned(), Value::from(user));
+        metadata.insert(agents::USER.to_owned(), Value::from(user));
     }
 }
 

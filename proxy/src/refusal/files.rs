@@ -31,6 +31,11 @@ impl Refusal {
         Self::invalid(Code::InvalidContentType, message).about("content-type")
     }
 
+    pub fn upload_is_encoded() -> Self {
+        let message = "an upload is read as it comes: send it without content-encoding";
+        Self::new(415, Kind::InvalidRequest, Code::UnsupportedContentEncoding, message).about("content-encoding")
+    }
+
     pub fn range_not_satisfiable() -> Self {
         Self::new(416, Kind::InvalidRequest, Code::InvalidHeader, "the file has no such bytes").about("range")
     }

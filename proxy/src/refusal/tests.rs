@@ -43,6 +43,8 @@ fn every() -> Vec<Refusal> {
         Refusal::invalid_query("q", "w"),
         Refusal::model_not_found("m"),
         Refusal::invalid_content_type(),
+        Refusal::damaged_encoding("w"),
+        Refusal::unknown_content_encoding("e"),
         Refusal::invalid_json("w"),
         Refusal::invalid_parameter("m".into(), "f"),
         Refusal::unsupported_parameter("m".into(), "f"),

@@ -1,8 +1,10 @@
 //! The request body: bounded, timed, and counted against what all requests may hold together. A large one that comes
-//! too slowly is given up: it holds what others need.
+//! too slowly is given up: it holds what others need. One that is compressed is made plain here.
 
 pub use crate::runtime::memory::{BodyMemory, MemoryOwner, MemoryShare, NoRoom, OwnedShare, body_memory};
 
+use super::packed_body;
+use crate::framing::compression::ContentEncoding;
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::runtime::tenant_share::Tenant;
@@ -10,12 +12,21 @@ use crate::runtime::timeout::with_timeout;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub struct ReceivedBody<'m> {
     pub bytes: Bytes,
     _share: MemoryShare<'m>,
+    /// Of one that came compressed.
+    _plain_share: Option<OwnedShare>,
+}
+
+impl<'m> ReceivedBody<'m> {
+    fn plain(bytes: Bytes, share: MemoryShare<'m>) -> Self {
+        Self { bytes, _share: share, _plain_share: None }
+    }
 }
 
 #[derive(Debug)]
@@ -47,7 +58,7 @@ pub struct Bounds<'a> {
     pub timeout: Duration,
     /// For large bodies.
     pub pace: BodyPace,
-    pub memory: &'a BodyMemory,
+    pub memory: &'a Arc<BodyMemory>,
     /// Whose body it is.
     pub tenant: Tenant,
 }
@@ -84,13 +95,27 @@ pub async fn receive<'m>(client: &mut impl Downstream, bounds: &Bounds<'m>) -> R
     if announced.is_some_and(|length| length > bounds.max_bytes) {
         return Err(Refusal::body_too_large(bounds.max_bytes).into());
     }
+    let encoding = packed_body::encoding(headers)?;
     if headers.get(header::EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
         client.write_continue().await?;
     }
-    match with_timeout(bounds.timeout, pin!(gather(client, bounds, announced))).await {
-        Ok(received) => received,
-        Err(_) => Err(Refusal::body_timeout().into()),
+    let received = with_timeout(bounds.timeout, pin!(gather(client, bounds, announced))).await;
+    let received = received.map_err(|_| Refusal::body_timeout())??;
+    match encoding {
+        None => Ok(received),
+        Some(encoding) => Ok(Box::pin(unpacked(received, encoding, bounds)).await?),
     }
+}
+
+async fn unpacked<'m>(
+    received: ReceivedBody<'m>,
+    encoding: ContentEncoding,
+    bounds: &Bounds<'m>,
+) -> Result<ReceivedBody<'m>, Refusal> {
+    let share = OwnedShare::none(bounds.memory.clone(), bounds.tenant);
+    let (bytes, share) = packed_body::unpack(received.bytes, encoding, bounds.max_bytes, share).await?;
+    let none = MemoryShare::none(bounds.memory, bounds.tenant);
+    Ok(ReceivedBody { bytes, _share: none, _plain_share: Some(share) })
 }
 
 async fn gather<'m>(
@@ -100,7 +125,7 @@ async fn gather<'m>(
 ) -> Result<ReceivedBody<'m>, NotReceived> {
     let mut share = MemoryShare::none(bounds.memory, bounds.tenant);
     let Some(first) = client.read_body().await? else {
-        return Ok(ReceivedBody { bytes: Bytes::new(), _share: share });
+        return Ok(ReceivedBody::plain(Bytes::new(), share));
     };
     share.grow(first.len())?;
     if first.len() > bounds.max_bytes {
@@ -108,7 +133,7 @@ async fn gather<'m>(
     }
     // Most bodies arrive in one piece; only the others are copied together.
     if announced == Some(first.len()) {
-        return Ok(ReceivedBody { bytes: first, _share: share });
+        return Ok(ReceivedBody::plain(first, share));
     }
     let mut whole = BytesMut::with_capacity(announced.unwrap_or(first.len() * 2).max(first.len()));
     whole.extend_from_slice(&first);
@@ -120,7 +145,7 @@ async fn gather<'m>(
         }
         whole.extend_from_slice(&piece);
     }
-    Ok(ReceivedBody { bytes: whole.freeze(), _share: share })
+    Ok(ReceivedBody::plain(whole.freeze(), share))
 }
 
 /// The pieces of a body that nobody holds whole. It must come as fast as a large one that is held.

@@ -3,6 +3,7 @@
 
 use super::admit::ReadBody;
 use super::attempt_outcome::{code, held, outcome, paid};
+use super::betas;
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::counted_tokens::estimated_count;
 use super::fair_turn::Turn;
@@ -14,7 +15,6 @@ use super::translate::{ReusableTranslation, TranslationInputs, is_counted_here};
 use super::{Engine, EngineRequest, moment};
 use crate::answer::{self, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, with_heartbeats};
 use crate::catalog::target::Target;
-use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::limits::fairness::Permit;
 use crate::metrics::Lane;
@@ -86,7 +86,7 @@ impl Engine {
         let outcome = match Fields::parse_object(&text) {
             Ok(fields) => {
                 visit.request.parsed_after = Some(visit.request.started.elapsed());
-                add_user(&mut request.metadata, &fields);
+                self.planner.add_from_body(&mut request.metadata, request.endpoint.family(), &fields);
                 if let Some(log) = &mut visit.observer.log {
                     log.describe(&request.metadata);
                     log.asked(&text);
@@ -313,6 +313,7 @@ impl Engine {
             });
         }
         let is_native = endpoint.native_route().is_some();
+        let betas = request.meant.betas_outside_header(target);
         let is_reusable =
             reusable.as_ref().is_some_and(|reusable| reusable.is_for(&visit.routing.option, target, named, body));
         if !is_reusable {
@@ -330,6 +331,7 @@ impl Engine {
                 is_strict: request.is_strict && leaf.is_strict,
                 capabilities: self.admitter.capabilities(target, named),
                 anthropic_version: request.meant.anthropic_version(target),
+                betas: &betas,
                 request_id: &request_id,
                 deadline: visit.routing.deadline,
             };
@@ -350,11 +352,13 @@ impl Engine {
         match translated {
             Some(translated) => visit.drops(&translated.dropped),
             None if family == Family::Chat && !row.repairs.is_empty() => {
-                let (mended, dropped) = repaired(&edited, &row.repairs);
+                let (mended, mut dropped) = repaired(&edited, &row.repairs);
+                dropped.extend(betas::left_out(&betas));
                 visit.drops(&dropped);
                 edited = mended;
             }
-            None => {}
+            None if betas.is_empty() => {}
+            None => visit.drops(betas::left_out(&betas).as_slice()),
         }
         let chosen = target;
         let moved = match translated.and_then(|translated| translated.base_url.as_deref()) {

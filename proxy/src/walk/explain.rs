@@ -18,7 +18,6 @@ pub use asker::ExplainCaller;
 use crate::answer;
 use crate::catalog::choose_plan::ChosenPlan;
 use crate::identity::identify::Principal;
-use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
@@ -140,7 +139,9 @@ impl Engine {
         // Of a relayed body only the model is looked at.
         let params = if matches!(hypothesis.route, ExplainedLane::Engine(_)) { &fields } else { &nothing };
         let mut metadata = self.planner.metadata(&headers, &hypothesis.headers, caller)?;
-        add_user(&mut metadata, params);
+        if let ExplainedLane::Engine(endpoint) = &hypothesis.route {
+            self.planner.add_from_body(&mut metadata, endpoint.family(), params);
+        }
         let view = SurveyInputs {
             facts: RequestFacts { metadata: &metadata, params, pathname: hypothesis.uri.path() },
             scope: caller.workspace.id.as_bytes(),

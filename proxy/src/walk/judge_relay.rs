@@ -8,7 +8,7 @@ use super::read_ahead::has_body;
 use super::relayed_answer::{self, AnswerForm, ReadAnswer, Readable, Unread, is_json};
 use super::translate::memory_to_translate;
 use super::{Engine, RelayAsk, Router};
-use crate::framing::compression::AnswerEncoding;
+use crate::framing::compression::ContentEncoding;
 use crate::guardrails::{
     CompiledHook, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, both_sides_logged, has_remote, must_read,
     read_request, request_type,
@@ -69,7 +69,7 @@ impl JudgedRequest {
 pub(super) struct RelayedAnswer {
     pub body: Bytes,
     pub form: AnswerForm,
-    pub encoding: Option<AnswerEncoding>,
+    pub encoding: Option<ContentEncoding>,
     pub status: u16,
 }
 
@@ -86,7 +86,7 @@ pub(super) enum AnswerVerdict {
 #[derive(Debug)]
 pub(super) enum AnswerPlan {
     Pass,
-    Judge(AnswerForm, Option<AnswerEncoding>),
+    Judge(AnswerForm, Option<ContentEncoding>),
     Withhold(Refusal),
 }
 

@@ -11,8 +11,8 @@ use crate::cache::Cache;
 use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
 use crate::catalog::secrets::Secrets;
-use crate::identity::headers_to_metadata::HeadersToMetadata;
 use crate::identity::identify::INFERENCE;
+use crate::identity::metadata::MetadataHeaders;
 use crate::identity::tokens::{Tokens, trail};
 use crate::journal::Journal;
 use crate::limits::fairness::Fairness;
@@ -80,7 +80,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
         planner: Planner {
             snapshot: snapshot.clone(),
             inline: InlineConfigs::new(settings.configs.limits()),
-            headers_to_metadata: HeadersToMetadata::default(),
+            metadata_headers: MetadataHeaders::default(),
         },
         admitter: Admitter {
             snapshot: snapshot.clone(),

@@ -19,6 +19,7 @@ use crate::cache::{
     eligible,
 };
 use crate::catalog::target::{Credential, Target};
+use crate::identity::agents::without_session;
 use crate::journal::CacheStatus;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -373,9 +374,10 @@ impl Engine {
         let headers = request.meant.known(target, head, leaf.forward_headers.as_deref(), &self.aliases)?;
         let headers: Vec<(&str, &[u8])> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let metadata = without_session(&request.metadata, &head.headers);
         let partition = match asked.namespace() {
             Some(name) => Partition::Namespace(name),
-            None => Partition::Metadata(&request.metadata),
+            None => Partition::Metadata(&metadata),
         };
         let back = translated.and_then(|translated| translated.back.as_ref());
         let hooks: Vec<u8> =

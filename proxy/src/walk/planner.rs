@@ -1,10 +1,11 @@
 //! Which config a request follows, and the metadata that the config and its policies may ask about.
 
 use crate::catalog::choose_plan::{ChosenPlan, find};
-use crate::identity::headers_to_metadata::HeadersToMetadata;
+use crate::identity::agents;
 use crate::identity::identify::Principal;
-use crate::identity::metadata::metadata;
+use crate::identity::metadata::{MetadataHeaders, add_user, metadata};
 use crate::refusal::Refusal;
+use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
 use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::Plan;
@@ -13,12 +14,13 @@ use crate::visit::Visit;
 use crate::walk::ignored_headers::tell_ignored;
 use http::HeaderMap;
 use serde_json::{Map, Value};
+use shared::providers::Family;
 use std::sync::Arc;
 
 pub struct Planner {
     pub snapshot: Arc<Snapshot>,
     pub inline: InlineConfigs,
-    pub headers_to_metadata: HeadersToMetadata,
+    pub metadata_headers: MetadataHeaders,
 }
 
 impl Planner {
@@ -28,7 +30,15 @@ impl Planner {
         head: &HeaderMap,
         caller: &Principal,
     ) -> Result<Map<String, Value>, Refusal> {
-        metadata(headers.metadata, head, caller, &self.headers_to_metadata)
+        metadata(headers.metadata, head, caller, &self.metadata_headers)
+    }
+
+    /// What a body of this family says of itself joins what nobody has said before.
+    pub(crate) fn add_from_body(&self, metadata: &mut Map<String, Value>, family: Family, fields: &Fields<'_>) {
+        add_user(metadata, fields);
+        if self.metadata_headers.agents && matches!(family, Family::Messages | Family::CountTokens) {
+            agents::add_from_message(metadata, fields);
+        }
     }
 
     pub(crate) fn find(&self, headers: &GatewayHeaders<'_>, caller: &Principal) -> Result<ChosenPlan, Refusal> {

@@ -1,6 +1,7 @@
 //! Target and caller's head → the head that goes upstream on the engine lane: our own few headers, the provider's
 //! credential, and what the caller asked to forward. Nothing else of the client's leaves.
 
+use super::betas::{self, is_header_for};
 use crate::catalog::account::stored_account;
 use crate::catalog::target::{Credential, Target};
 use crate::net::dial::UpstreamRequest;
@@ -30,7 +31,7 @@ impl ProviderHeaders {
             ("openai-organization", headers.openai_organization),
             ("openai-project", headers.openai_project),
             ("openai-beta", headers.openai_beta.or(headers.bare_openai_beta)),
-            ("anthropic-beta", headers.anthropic_beta.or(headers.bare_anthropic_beta)),
+            (betas::HEADER, headers.anthropic_beta.or(headers.bare_anthropic_beta)),
             ("anthropic-version", headers.anthropic_version.or(headers.bare_anthropic_version)),
         ];
         let named = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -46,7 +47,7 @@ impl ProviderHeaders {
         forward: Option<&[String]>,
         aliases: &Aliases,
     ) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
-        let mut known: Vec<(HeaderName, HeaderValue)> = target.headers.iter().chain(&self.named).cloned().collect();
+        let mut known: Vec<(HeaderName, HeaderValue)> = self.sent_to(target).cloned().collect();
         for name in forwarded(self.forward.as_ref(), forward, aliases)? {
             if !KEYS.contains(&name) {
                 known.extend(sent.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
@@ -55,6 +56,25 @@ impl ProviderHeaders {
         known.retain(|(_, value)| !value.is_sensitive());
         known.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
         Ok(known)
+    }
+
+    /// The betas of Anthropic's that a request asks for, and that its target is not sent in a header.
+    pub(super) fn betas_outside_header<'h>(&'h self, target: &'h Target) -> Vec<&'h str> {
+        let is_withheld = |((name, _), is_of_account): &(&(HeaderName, HeaderValue), bool)| {
+            name == betas::HEADER && !is_header_for(target, name, *is_of_account)
+        };
+        betas::names(self.with_account(target).filter(is_withheld).map(|((_, value), _)| value))
+    }
+
+    /// Headers of the account and of the request, and whether they are the account's. The later replace the earlier.
+    fn with_account<'h>(&'h self, target: &'h Target) -> impl Iterator<Item = (&'h (HeaderName, HeaderValue), bool)> {
+        target.headers.iter().map(|header| (header, true)).chain(self.named.iter().map(|header| (header, false)))
+    }
+
+    /// Those of them that the target takes.
+    fn sent_to<'h>(&'h self, target: &'h Target) -> impl Iterator<Item = &'h (HeaderName, HeaderValue)> {
+        let all = self.with_account(target);
+        all.filter(|((name, _), is_of_account)| is_header_for(target, name, *is_of_account)).map(|(header, _)| header)
     }
 
     /// The version of Anthropic's interface that a target is asked in, where the caller or its account says one.
@@ -82,7 +102,7 @@ pub fn upstream_head(
     request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
     request.add(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    let known = target.provider.row.headers.iter().chain(&target.headers).chain(&meant.named);
+    let known = target.provider.row.headers.iter().chain(meant.sent_to(target));
     for (name, value) in known {
         request.put(name.clone(), value.clone());
     }
@@ -94,6 +114,8 @@ pub fn upstream_head(
             request.add(name.clone(), value.clone());
         }
     }
+    // Bodies were made plain when they came.
+    request.remove(&header::CONTENT_ENCODING);
     // Last, so that no forwarded header can replace it.
     KEYS.iter().for_each(|name| request.remove(name));
     let (known, unsigned) = credentials(target)?;

@@ -2,7 +2,7 @@
 //! is; what has another form is read text by text, as one answer that says all of them. Compressed answers are read, and passed on as they came.
 
 use crate::answer::MAX_CHANGED_BODY;
-use crate::framing::compression::{AnswerEncoding, Decoder};
+use crate::framing::compression::{ContentEncoding, Decoder};
 use crate::guardrails::{SpokenAnswer, parse_unique};
 use crate::request::sse;
 use crate::runtime::memory::{HeldSize, MemoryOwner, NoRoom, OwnedShare};
@@ -29,7 +29,7 @@ pub(super) enum AnswerForm {
 pub(super) enum Readable {
     /// It says nothing: an error, or no body.
     Nothing,
-    Whole(AnswerForm, Option<AnswerEncoding>),
+    Whole(AnswerForm, Option<ContentEncoding>),
     No(&'static str),
 }
 
@@ -41,7 +41,7 @@ impl Readable {
             return Self::Nothing;
         }
         let Some(form) = form(&head.headers) else { return Self::No("its answer is neither JSON nor events") };
-        let Ok(encoding) = AnswerEncoding::from_headers(&head.headers) else {
+        let Ok(encoding) = ContentEncoding::from_headers(&head.headers) else {
             return Self::No("its answer is compressed in a way that cannot be undone");
         };
         match length.is_some_and(|length: usize| length > MAX_JUDGED_ANSWER) {
@@ -107,7 +107,7 @@ impl From<NoRoom> for Unread {
 /// The bytes without their compression. What they take counts in `share`.
 pub(super) fn inflate(
     body: Bytes,
-    encoding: Option<AnswerEncoding>,
+    encoding: Option<ContentEncoding>,
     owner: MemoryOwner<'_>,
     share: &mut OwnedShare,
 ) -> Result<Bytes, Unread> {
@@ -216,7 +216,7 @@ mod tests {
             (
                 200,
                 vec![json, ("content-encoding", "gzip")],
-                Readable::Whole(AnswerForm::Json, Some(AnswerEncoding::Gzip)),
+                Readable::Whole(AnswerForm::Json, Some(ContentEncoding::Gzip)),
             ),
             (200, vec![json, ("content-encoding", "x-own")], Readable::No("")),
             (200, vec![json, ("content-length", long.as_str())], Readable::No("")),
@@ -289,13 +289,13 @@ mod tests {
             (Bytes::from_static(b"words"), None),
         ] {
             let mut share = owner.share();
-            let found = inflate(body, Some(AnswerEncoding::Gzip), owner, &mut share);
+            let found = inflate(body, Some(ContentEncoding::Gzip), owner, &mut share);
             assert_eq!(found.ok().map(|plain| plain.len()), expected);
         }
         assert_eq!(memory.used(), 0);
         let small = body_memory(1 << 20);
         let owner = MemoryOwner { memory: &small, tenant };
-        let found = inflate(packed(4 << 20), Some(AnswerEncoding::Gzip), owner, &mut owner.share());
+        let found = inflate(packed(4 << 20), Some(ContentEncoding::Gzip), owner, &mut owner.share());
         assert!(matches!(found, Err(Unread::NoRoom(_))));
     }
 }

@@ -14,6 +14,7 @@ pub(super) use memory::memory_to_translate;
 pub(super) use place::{fill, own_address};
 pub(super) use reusable_translation::ReusableTranslation;
 
+use super::betas;
 use super::native_call::without_path_fields;
 use super::remote_media::has_remote_media;
 use super::repair::repaired;
@@ -82,6 +83,8 @@ pub(super) struct TranslationInputs<'t> {
     pub capabilities: ModelCapabilities,
     /// Anthropic's version that the caller or the account insists on.
     pub anthropic_version: Option<&'t str>,
+    /// Anthropic's betas that it is not told of in a header.
+    pub betas: &'t [&'t str],
     pub request_id: &'t str,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
@@ -181,6 +184,14 @@ impl TranslationInputs<'_> {
 
     /// Everything else. None where the body goes as it is to a path that is the same for every request.
     fn pass(&self) -> Result<Option<TranslatedCall>, Refusal> {
+        let mut passed = self.passed_in_its_way()?;
+        if let Some(call) = &mut passed {
+            call.dropped.extend(betas::left_out(self.betas));
+        }
+        Ok(passed)
+    }
+
+    fn passed_in_its_way(&self) -> Result<Option<TranslatedCall>, Refusal> {
         match (self.way(), self.endpoint.native_route()) {
             (None, Some(_)) => {
                 let why = NotOffered::Missing(self.endpoint.family());
@@ -228,6 +239,16 @@ impl TranslationInputs<'_> {
         let asked = self.model.or(request.model.as_deref()).unwrap_or_default();
         let name = self.target.deployment().map_or_else(|| wire.model_name(asked), str::to_owned);
         let row = &self.target.provider.row;
+        let is_claude = is_claude(self.target.foundation().unwrap_or(&name));
+        let takes_betas = match provider.format() {
+            WireFormat::Messages => true,
+            WireFormat::Converse => is_claude,
+            _ => false,
+        };
+        let (betas, unknown_betas) = match takes_betas {
+            true => betas::in_body(self.target, self.betas),
+            false => (Vec::new(), self.betas.to_vec()),
+        };
         let options = RequestOptions {
             model: Some(&name),
             default_max_tokens: self.capabilities.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -244,7 +265,8 @@ impl TranslationInputs<'_> {
             anthropic_version: wire.anthropic_version.as_deref(),
             chat_max_tokens: if wire.has_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" },
             asks_for_usage: row.has_stream_usage,
-            is_claude: is_claude(self.target.foundation().unwrap_or(&name)),
+            betas: &betas,
+            is_claude,
             is_strict: self.is_strict,
             is_unstored: client.format() != WireFormat::Responses,
             placed: &self.target.placed,
@@ -255,6 +277,7 @@ impl TranslationInputs<'_> {
         fit_user(&mut request, row.longest_user, &mut unfit);
         let unsaid = provider.write_request(&request, &options, &mut body).map_err(refusal)?;
         let mut dropped: Vec<String> = unfit.names().chain(unsaid.names()).map(str::to_owned).collect();
+        dropped.extend(betas::left_out(&unknown_betas));
         let mut body = Bytes::from(body);
         if provider.format() == WireFormat::Chat && !row.repairs.is_empty() {
             let (mended, excluded) = repaired(&body, &row.repairs);

@@ -182,6 +182,12 @@ impl TextPlaces {
         self.text_at(message.get("input"), &format!("{at}/input"));
         self.text_at(message.pointer("/function_call/arguments"), &format!("{at}/function_call/arguments"));
         self.strings(message.get("output"), &format!("{at}/output"));
+        // What a shell shall run, and a patch change.
+        for name in ["action", "operation"] {
+            if let Some(asked) = message.get(name).filter(|asked| asked.is_object()) {
+                self.inside(Some(asked), &format!("{at}/{name}"), 0);
+            }
+        }
         for (index, call) in list(message.get("tool_calls")) {
             let arguments = call.pointer("/function/arguments");
             self.text_at(arguments, &format!("{at}/tool_calls/{index}/function/arguments"));
@@ -408,6 +414,12 @@ mod tests {
             (Shape::Chat, json!({ "messages": [{ "tool_calls": [{ "custom": { "input": "x" } }] }] }), "x"),
             (Shape::Completions, json!({ "prompt": "a", "suffix": "x" }), "a\nx"),
             (Shape::Responses, json!({ "input": [{ "type": "custom_tool_call", "input": "x" }] }), "x"),
+            (
+                Shape::Responses,
+                json!({ "input": [{ "type": "local_shell_call", "action": { "command": ["x"] } }] }),
+                "x",
+            ),
+            (Shape::Responses, json!({ "input": [{ "type": "apply_patch_call", "operation": { "diff": "x" } }] }), "x"),
         ] {
             let places = TextPlaces::find(&body, shape, Hook::BeforeRequest, Scope::Judged);
             assert_eq!(places.text(&body), expected, "{shape:?} {body}");

@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::aws_models::ProfileLookupRow;
+use super::betas::BetasRow;
 use super::job_wire::{JobRow, JobWire};
 use super::model_list::{self, ModelList, ModelListRow};
 use super::paid_path::PaidPath;
@@ -72,6 +73,7 @@ pub(super) struct Row {
     #[serde(default)]
     web_search: bool,
     longest_user: Option<usize>,
+    pub betas: Option<BetasRow>,
     #[serde(default)]
     pub bearer_forms: Vec<String>,
 }
@@ -126,6 +128,7 @@ impl Row {
             paid,
             has_web_search: self.web_search,
             longest_user: self.longest_user,
+            betas: self.betas.map(BetasRow::betas).transpose()?.unwrap_or_default(),
             bearer_forms: self.bearer_forms,
             name: self.name.into(),
         })

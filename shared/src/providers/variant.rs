@@ -2,6 +2,7 @@
 //! `v1` has other paths than its dated versions, and Claude on Azure has a wire of its own. A variant is a row that takes
 //! the place of the one it belongs to; what it does not say it has from there.
 
+use super::betas::BetasRow;
 use super::model_list::ModelListRow;
 use super::row::Row;
 use super::{Family, ProviderEntry};
@@ -38,6 +39,7 @@ pub(super) struct VariantRow {
     #[serde(default)]
     bases: BTreeMap<Family, String>,
     models: Option<ModelListRow>,
+    betas: Option<BetasRow>,
     #[serde(default)]
     sends_deployment: bool,
 }
@@ -71,6 +73,7 @@ impl VariantRow {
         row.bases.retain(|family, _| !self.endpoints.contains(family));
         row.bases.extend(self.bases.clone());
         row.models = self.models.clone().or(row.models);
+        row.betas = self.betas.clone().or(row.betas);
         row.sends_deployment = self.sends_deployment;
         Ok(Variant { conditions, row: Arc::new(row.provider(slug)?) })
     }

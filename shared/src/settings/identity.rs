@@ -1,5 +1,6 @@
 //! How callers are recognised.
 
+use super::features::on_or_off;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -14,6 +15,11 @@ pub struct Identity {
     /// For example `x-acme-`.
     #[arg(long, env = "HEADER_PREFIX_ALIASES", value_delimiter = ',')]
     pub header_prefix_aliases: Vec<String>,
+    /// Whether what agents say of themselves becomes metadata, ON or OFF.
+    ///
+    /// It is `_agent`, `_session` and `_user`. Everything else that names the same metadata wins.
+    #[arg(long, env = "AGENT_METADATA", default_value = "ON", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub agent_metadata: bool,
     /// Headers whose values become metadata, as `header` or `header:name`, comma separated.
     ///
     /// Everything else that names the same metadata wins.

@@ -3,10 +3,10 @@
 
 use fuzz::{chosen, pieces};
 use libfuzzer_sys::fuzz_target;
-use proxy::framing::compression::{AnswerEncoding, Decoder};
+use proxy::framing::compression::{ContentEncoding, Decoder};
 
-const ENCODINGS: [AnswerEncoding; 4] =
-    [AnswerEncoding::Gzip, AnswerEncoding::Deflate, AnswerEncoding::Brotli, AnswerEncoding::Zstd];
+const ENCODINGS: [ContentEncoding; 4] =
+    [ContentEncoding::Gzip, ContentEncoding::Deflate, ContentEncoding::Brotli, ContentEncoding::Zstd];
 
 fuzz_target!(|data: &[u8]| {
     let Some((encoding, data)) = chosen(&ENCODINGS, data) else { return };

@@ -26,6 +26,8 @@ static UNSUPPORTED_SETTINGS: &[&str] = &[
     "safety_settings",
 ];
 
+const BETAS: &str = "anthropic_beta";
+
 pub(super) fn write(request: &Request, options: &RequestOptions<'_>, out: &mut Vec<u8>) -> Result<Dropped, CodecError> {
     let mut dropped = Dropped::default();
     let mut writer = JsonWriter::new(out);
@@ -40,7 +42,9 @@ pub(super) fn write(request: &Request, options: &RequestOptions<'_>, out: &mut V
     write_messages(w, request, &mut dropped)?;
     tools::write(w, request)?;
     write_settings(w, request, options, &mut dropped);
-    w.fields(request.extra.fields_for(FORMAT));
+    let betas = options.body_betas(request.extra.get(FORMAT, BETAS));
+    w.fields(betas.iter().map(|betas| (BETAS, betas)));
+    w.fields(request.extra.fields_for(FORMAT).filter(|(name, _)| *name != BETAS));
     dropped.note_extra(request, FORMAT)?;
     w.close_object();
     Ok(dropped)

@@ -1,5 +1,6 @@
 //! The model → a response (contract 6.4), with what was asked repeated as OpenAI does.
 
+use super::known_tools;
 use super::request_writer::{write_choice, write_function};
 use crate::codecs::json_writer::JsonWriter;
 use crate::codecs::logprobs::MissingBytes;
@@ -7,8 +8,8 @@ use crate::codecs::options::AnswerOptions;
 use crate::codecs::{citations, finish_reasons, logprobs};
 use crate::conversation::carried_tools::freeform_input;
 use crate::conversation::{
-    Answer, CarriedTool, Choice, Finish, FinishReason, Part, ProviderError, Request, Signer, TextPart, Thinking,
-    TokenLogprob, Tool, ToolUse, Usage, WireFormat,
+    Answer, CarriedAs, CarriedTool, Choice, Finish, FinishReason, Part, ProviderError, Request, Signer, TextPart,
+    Thinking, TokenLogprob, Tool, ToolUse, Usage, WireFormat,
 };
 
 const FORMAT: WireFormat = WireFormat::Responses;
@@ -185,8 +186,12 @@ pub(super) fn carried<'o>(name: &str, options: &'o AnswerOptions<'_>) -> Option<
 
 /// The id of the item of a call.
 pub(super) fn call_item_id(name: &str, options: &AnswerOptions<'_>, item: u32) -> String {
-    let is_freeform = carried(name, options).is_some_and(|tool| tool.is_freeform);
-    item_id(if is_freeform { "ctc" } else { "fc" }, options, item)
+    let prefix = match carried(name, options).map(|tool| tool.carried_as) {
+        None | Some(CarriedAs::Function) => "fc",
+        Some(CarriedAs::Freeform) => "ctc",
+        Some(other) => known_tools::by_carried(other).map_or("fc", |tool| tool.id_prefix),
+    };
+    item_id(prefix, options, item)
 }
 
 pub(super) fn write_call(
@@ -198,7 +203,17 @@ pub(super) fn write_call(
     options: &AnswerOptions<'_>,
 ) {
     let carried = carried(&call.name, options);
-    let is_freeform = carried.is_some_and(|tool| tool.is_freeform);
+    if let Some(tool) = carried.and_then(|tool| known_tools::by_carried(tool.carried_as)) {
+        w.open_object();
+        w.string_field("type", tool.call);
+        w.string_field("id", &call_item_id(&call.name, options, item));
+        w.string_field("call_id", call_id);
+        tool.write_field(w, &call.arguments);
+        w.string_field("status", status);
+        w.close_object();
+        return;
+    }
+    let is_freeform = carried.is_some_and(|tool| tool.carried_as == CarriedAs::Freeform);
     w.open_object();
     w.string_field("type", if is_freeform { "custom_tool_call" } else { "function_call" });
     w.string_field("id", &call_item_id(&call.name, options, item));

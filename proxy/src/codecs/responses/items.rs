@@ -1,5 +1,6 @@
 //! Items and their content → parts; requests and answers share them.
 
+use super::known_tools;
 use crate::codecs::chat::content::audio_type;
 use crate::codecs::data_url::{media_from_data, media_from_url, type_of_name};
 use crate::codecs::error::CodecError;
@@ -85,6 +86,14 @@ pub(super) fn read_part(mut part: Fields<'_>, tokens: &mut Vec<TokenLogprob>) ->
 
 /// An item that is neither a message nor a tool's output.
 pub(super) fn read_item(mut item: Fields<'_>) -> Result<Part, CodecError> {
+    if let Some(tool) = item.peek_str("type").and_then(known_tools::by_call) {
+        return Ok(Part::ToolUse(ToolUse {
+            id: item.string("call_id")?.or(item.string("id")?).unwrap_or_default(),
+            name: tool.name.to_owned(),
+            arguments: tool.arguments(item.take(tool.field)),
+            ..ToolUse::default()
+        }));
+    }
     match item.peek_str("type") {
         Some("function_call") => Ok(Part::ToolUse(ToolUse {
             id: item.required_string("call_id")?,

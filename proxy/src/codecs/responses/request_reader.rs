@@ -1,6 +1,7 @@
 //! A responses request → the model (contract 6.4).
 
 use super::items::{read_content, read_item};
+use super::known_tools;
 use super::tools::{read_named_choice, read_tools};
 use crate::codecs::error::CodecError;
 use crate::codecs::json_reader::{FieldPath, Fields, MAX_TURNS, check_count};
@@ -9,6 +10,7 @@ use crate::conversation::{
     Turn, WireFormat,
 };
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 const FORMAT: WireFormat = WireFormat::Responses;
 const LOGPROBS: &str = "message.output_text.logprobs";
@@ -53,15 +55,30 @@ fn read_input(input: Option<Value>, path: &FieldPath<'_>, request: &mut Request)
         Some(_) => return Err(path.problem("must be a string or a list of items")),
     };
     check_count(&list, MAX_TURNS, path)?;
+    // Ids of items by those of their calls: the output of a shell may name the one or the other.
+    let mut calls: HashMap<String, String> = HashMap::new();
     for (index, value) in list.into_iter().enumerate() {
         let place = path.item(index);
         let mut item = Fields::new(value, place)?;
+        if item.peek_str("type").is_some_and(|kind| known_tools::by_call(kind).is_some())
+            && let (Some(id), Some(call)) = (item.peek_str("id"), item.peek_str("call_id"))
+        {
+            calls.insert(id.to_owned(), call.to_owned());
+        }
         match item.peek_str("type") {
             None | Some("message") => read_message(item, request)?,
             Some("function_call_output" | "custom_tool_call_output") => {
                 let id = item.required_string("call_id")?;
                 let parts = read_content(item.take("output"), &place.field("output"), &mut Vec::new())?;
                 let result = Part::ToolResult(ToolResult { id, parts, ..ToolResult::default() });
+                push_part(request, Role::User, result);
+            }
+            Some(kind) if known_tools::is_output(kind) => {
+                let id = item.string("id")?.unwrap_or_default();
+                let id = item.string("call_id")?.or_else(|| calls.get(&id).cloned()).unwrap_or(id);
+                let is_error = item.peek_str("status").is_some_and(|status| matches!(status, "failed" | "incomplete"));
+                let parts = read_content(item.take("output"), &place.field("output"), &mut Vec::new())?;
+                let result = Part::ToolResult(ToolResult { id, parts, is_error, ..ToolResult::default() });
                 push_part(request, Role::User, result);
             }
             _ => push_part(request, Role::Assistant, read_item(item)?),

@@ -5,14 +5,15 @@ use super::answer_writer::{
     call_id, call_item_id, carried, item_id, write, write_call, write_content, write_echo, write_head, write_reasoning,
 };
 use super::freeform::FreeformText;
+use super::known_tools;
 use crate::codecs::json_writer::JsonWriter;
 use crate::codecs::logprobs::MissingBytes;
 use crate::codecs::options::AnswerOptions;
 use crate::codecs::sink::EventSink;
 use crate::codecs::{StreamWriter, citations, logprobs};
 use crate::conversation::{
-    Answer, Assembler, Delta, FinishReason, Part, PartStart, ProviderError, TextPart, Thinking, TokenLogprob, ToolUse,
-    WireFormat,
+    Answer, Assembler, CarriedAs, Delta, FinishReason, Part, PartStart, ProviderError, TextPart, Thinking,
+    TokenLogprob, ToolUse, WireFormat,
 };
 
 const FORMAT: WireFormat = WireFormat::Responses;
@@ -49,6 +50,8 @@ struct OpenPart {
     so_far: Part,
     /// Of a call whose arguments carry a text.
     freeform: Option<FreeformText>,
+    /// Of a call that no event tells in pieces.
+    is_whole: bool,
 }
 
 impl<'a> ResponsesStreamWriter<'a> {
@@ -107,17 +110,20 @@ impl<'a> ResponsesStreamWriter<'a> {
                 let item = self.take_item();
                 let so_far = Part::Thinking(Thinking { id: id.clone(), ..Thinking::default() });
                 self.item_event(sink, "response.output_item.added", item, part, &so_far, "in_progress");
-                self.open.push(OpenPart { part, item, content: 0, so_far, freeform: None });
+                self.open.push(OpenPart { part, item, content: 0, so_far, freeform: None, is_whole: false });
             }
             PartStart::ToolUse { id, name, .. } => {
                 self.end_message(sink);
                 let item = self.take_item();
                 let id = call_id(id, &self.options, part);
-                let is_freeform = carried(name, &self.options).is_some_and(|tool| tool.is_freeform);
+                let carried_as = carried(name, &self.options).map_or(CarriedAs::Function, |tool| tool.carried_as);
+                let is_whole = known_tools::by_carried(carried_as).is_some();
                 let so_far = Part::ToolUse(ToolUse { id, name: name.clone(), ..ToolUse::default() });
-                self.item_event(sink, "response.output_item.added", item, part, &so_far, "in_progress");
-                let freeform = is_freeform.then(FreeformText::default);
-                self.open.push(OpenPart { part, item, content: 0, so_far, freeform });
+                if !is_whole {
+                    self.item_event(sink, "response.output_item.added", item, part, &so_far, "in_progress");
+                }
+                let freeform = (carried_as == CarriedAs::Freeform).then(FreeformText::default);
+                self.open.push(OpenPart { part, item, content: 0, so_far, freeform, is_whole });
             }
             PartStart::Whole(whole) => match &**whole {
                 Part::Native(native) if native.format == FORMAT => {
@@ -153,7 +159,7 @@ impl<'a> ResponsesStreamWriter<'a> {
         let (item, content) = (message.item, message.next_content);
         message.next_content += 1;
         self.content_event(sink, "response.content_part.added", item, content, &so_far);
-        self.open.push(OpenPart { part, item, content, so_far, freeform: None });
+        self.open.push(OpenPart { part, item, content, so_far, freeform: None, is_whole: false });
     }
 
     fn message_event(&mut self, sink: &mut dyn EventSink, name: &str, item: u32, status: &str, parts: &[Part]) {
@@ -279,6 +285,13 @@ impl<'a> ResponsesStreamWriter<'a> {
                 self.input_event(sink, "done", &id, item, &whole);
                 self.item_event(sink, "response.output_item.done", item, part, &open.so_far, "completed");
             }
+            Part::ToolUse(_) if open.is_whole => {
+                for (name, status) in
+                    [("response.output_item.added", "in_progress"), ("response.output_item.done", "completed")]
+                {
+                    self.item_event(sink, name, item, part, &open.so_far, status);
+                }
+            }
             Part::ToolUse(call) => {
                 let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
                 self.event(sink, "response.function_call_arguments.done", |w, this| {
@@ -298,6 +311,9 @@ impl<'a> ResponsesStreamWriter<'a> {
         let item = open.item;
         let Part::ToolUse(call) = &mut open.so_far else { return };
         call.arguments.push_str(json);
+        if open.is_whole {
+            return;
+        }
         if let Some(freeform) = &mut open.freeform {
             let (more, name) = (freeform.push(json), call.name.clone());
             let id = call_item_id(&name, &self.options, item);

@@ -1,12 +1,13 @@
 //! Tools of a responses request. What no other format has, and what agents cannot do without, is carried as functions: freeform
-//! tools and tools in a namespace (`carried_tools`).
+//! tools, tools in a namespace (`carried_tools`), and `local_shell` and `apply_patch` (`known_tools`).
 
+use super::known_tools::{self, KnownTool};
 use crate::codecs::chat::tools::read_choice;
 use crate::codecs::error::CodecError;
 use crate::codecs::json_reader::{FieldPath, Fields, MAX_TOOLS};
 use crate::conversation::carried_tools::{INPUT, function_name};
 use crate::conversation::{
-    CarriedTool, CarriedTools, Extra, FunctionTool, NativeValue, Request, Tool, ToolChoice, WireFormat,
+    CarriedAs, CarriedTool, CarriedTools, Extra, FunctionTool, NativeValue, Request, Tool, ToolChoice, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -16,14 +17,29 @@ pub(super) fn read_tools(body: &mut Fields<'_>, request: &mut Request) -> Result
     let path = body.path;
     let path = path.field("tools");
     let list = body.bounded_list("tools", MAX_TOOLS)?;
-    let is_carried = |tool: &Value| matches!(tool.get("type").and_then(Value::as_str), Some("custom" | "namespace"));
+    let kind = |tool: &Value| tool.get("type").and_then(Value::as_str).map(str::to_owned);
+    let is_carried = |tool: &Value| {
+        kind(tool).is_some_and(|kind| matches!(&*kind, "custom" | "namespace") || known_tools::by_kind(&kind).is_some())
+    };
     let mut carried = list.iter().any(is_carried).then(|| Box::new(CarriedTools::default()));
     if let Some(carried) = &mut carried {
         carried.written = list.clone();
     }
     request.carried = carried;
+    // A function of the caller's own that has such a name keeps it.
+    let is_taken = |name: &str| list.iter().any(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
+    let known = known_tools::KNOWN_TOOLS.iter().filter(|tool| !is_taken(tool.name));
+    let mut known: Vec<&KnownTool> = known.collect();
     for (index, value) in list.into_iter().enumerate() {
-        read_tool(Fields::new(value, path.item(index))?, None, request)?;
+        let asked = kind(&value);
+        // Each of them once.
+        if let Some(place) = known.iter().position(|tool| asked.as_deref() == Some(tool.name)) {
+            let tool = known.remove(place);
+            let name = carried_name(tool.name.to_owned(), None, tool.carried_as, request);
+            request.tools.push(Tool::Function(FunctionTool { name, ..tool.function() }));
+        } else {
+            read_tool(Fields::new(value, path.item(index))?, None, request)?;
+        }
         if request.tools.len() > MAX_TOOLS {
             return Err(CodecError::TooMany { field: "tools".into(), most: MAX_TOOLS });
         }
@@ -38,7 +54,7 @@ fn read_tool(mut tool: Fields<'_>, namespace: Option<&Namespace>, request: &mut 
             tool.take("type");
             let name = tool.required_string("name")?;
             let function = FunctionTool {
-                name: carried_name(name, namespace, false, request),
+                name: carried_name(name, namespace, CarriedAs::Function, request),
                 description: tool.string("description")?.or_else(|| namespace?.description.clone()),
                 parameters: tool.object("parameters")?.map(Value::Object),
                 strict: tool.boolean("strict")?,
@@ -52,7 +68,7 @@ fn read_tool(mut tool: Fields<'_>, namespace: Option<&Namespace>, request: &mut 
             let description = tool.string("description")?.or_else(|| namespace?.description.clone());
             let mut format = tool.inner("format");
             let grammar = format.string("definition")?.map(|text| (format.string("syntax").ok().flatten(), text));
-            let name = carried_name(name, namespace, true, request);
+            let name = carried_name(name, namespace, CarriedAs::Freeform, request);
             request.tools.push(Tool::Function(freeform_function(name, description, grammar)));
         }
         (Some("namespace"), None) => {
@@ -72,11 +88,12 @@ struct Namespace {
 }
 
 /// What the function is called, and a note of what it stands for where that is something else.
-fn carried_name(name: String, namespace: Option<&Namespace>, is_freeform: bool, request: &mut Request) -> String {
+fn carried_name(name: String, namespace: Option<&Namespace>, carried_as: CarriedAs, request: &mut Request) -> String {
     let namespace = namespace.map(|own| own.name.clone());
     let function = function_name(namespace.as_deref(), &name);
-    if let Some(carried) = request.carried.as_mut().filter(|_| is_freeform || namespace.is_some()) {
-        carried.push(CarriedTool { function: function.clone(), namespace, name, is_freeform });
+    if let Some(carried) = request.carried.as_mut().filter(|_| carried_as != CarriedAs::Function || namespace.is_some())
+    {
+        carried.push(CarriedTool { function: function.clone(), namespace, name, carried_as });
     }
     function
 }

@@ -5,24 +5,24 @@ use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use http::HeaderValue;
 
-const ALL: [AnswerEncoding; 4] =
-    [AnswerEncoding::Gzip, AnswerEncoding::Deflate, AnswerEncoding::Brotli, AnswerEncoding::Zstd];
+const ALL: [ContentEncoding; 4] =
+    [ContentEncoding::Gzip, ContentEncoding::Deflate, ContentEncoding::Brotli, ContentEncoding::Zstd];
 const TEXT: &[u8] = br#"data: {"usage":{"prompt_tokens":7}}"#;
 
-fn compressed(encoding: AnswerEncoding, text: &[u8]) -> Vec<u8> {
+fn compressed(encoding: ContentEncoding, text: &[u8]) -> Vec<u8> {
     match encoding {
-        AnswerEncoding::Gzip => {
+        ContentEncoding::Gzip => {
             let mut out = GzEncoder::new(Vec::new(), Compression::default());
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        AnswerEncoding::Deflate => {
+        ContentEncoding::Deflate => {
             let mut out = ZlibEncoder::new(Vec::new(), Compression::default());
             out.write_all(text).unwrap();
             out.finish().unwrap()
         }
-        AnswerEncoding::Zstd => zstd::encode_all(text, 1).unwrap(),
-        AnswerEncoding::Brotli => stored_brotli(text),
+        ContentEncoding::Zstd => zstd::encode_all(text, 1).unwrap(),
+        ContentEncoding::Brotli => stored_brotli(text),
     }
 }
 
@@ -37,7 +37,7 @@ fn stored_brotli(text: &[u8]) -> Vec<u8> {
     out
 }
 
-fn decoded(encoding: AnswerEncoding, bytes: &[u8], step: usize) -> io::Result<Vec<u8>> {
+fn decoded(encoding: ContentEncoding, bytes: &[u8], step: usize) -> io::Result<Vec<u8>> {
     let mut decoder = Decoder::new(encoding, HeldSize::default());
     let mut text = Vec::new();
     for piece in bytes.chunks(step) {
@@ -62,7 +62,7 @@ fn what_was_compressed_comes_back_however_it_is_cut() {
     }
     let mut raw = DeflateEncoder::new(Vec::new(), Compression::default());
     raw.write_all(TEXT).unwrap();
-    assert_eq!(decoded(AnswerEncoding::Deflate, &raw.finish().unwrap(), 5).unwrap(), TEXT, "without a wrapper");
+    assert_eq!(decoded(ContentEncoding::Deflate, &raw.finish().unwrap(), 5).unwrap(), TEXT, "without a wrapper");
 }
 
 #[test]
@@ -70,17 +70,17 @@ fn an_event_is_read_before_its_stream_ends() {
     let mut out = GzEncoder::new(Vec::new(), Compression::default());
     out.write_all(TEXT).unwrap();
     out.flush().unwrap();
-    assert_eq!(Decoder::new(AnswerEncoding::Gzip, HeldSize::default()).push(out.get_ref(), false).unwrap(), TEXT);
+    assert_eq!(Decoder::new(ContentEncoding::Gzip, HeldSize::default()).push(out.get_ref(), false).unwrap(), TEXT);
 }
 
 #[test]
 fn what_is_cut_damaged_or_too_much_is_an_error() {
-    for encoding in [AnswerEncoding::Gzip, AnswerEncoding::Brotli, AnswerEncoding::Zstd] {
+    for encoding in [ContentEncoding::Gzip, ContentEncoding::Brotli, ContentEncoding::Zstd] {
         let whole = compressed(encoding, TEXT);
         assert!(decoded(encoding, &whole[..whole.len() - 9], 5).is_err(), "{encoding:?} cut");
     }
-    assert!(decoded(AnswerEncoding::Gzip, b"{\"is\":\"no gzip\"}", 5).is_err());
-    for encoding in [AnswerEncoding::Gzip, AnswerEncoding::Deflate, AnswerEncoding::Zstd] {
+    assert!(decoded(ContentEncoding::Gzip, b"{\"is\":\"no gzip\"}", 5).is_err());
+    for encoding in [ContentEncoding::Gzip, ContentEncoding::Deflate, ContentEncoding::Zstd] {
         let bomb = compressed(encoding, &vec![b' '; MAX_PIECE + 1]);
         assert!(decoded(encoding, &bomb, usize::MAX).is_err(), "{encoding:?} of a bomb");
     }
@@ -92,10 +92,10 @@ fn a_head_says_how_its_body_is_written() {
     for (lines, expected) in [
         (&[][..], Ok(None)),
         (&["identity"], Ok(None)),
-        (&["GZip "], Ok(Some(AnswerEncoding::Gzip))),
-        (&["X-GZIP"], Ok(Some(AnswerEncoding::Gzip))),
-        (&["deflate"], Ok(Some(AnswerEncoding::Deflate))),
-        (&["br"], Ok(Some(AnswerEncoding::Brotli))),
+        (&["GZip "], Ok(Some(ContentEncoding::Gzip))),
+        (&["X-GZIP"], Ok(Some(ContentEncoding::Gzip))),
+        (&["deflate"], Ok(Some(ContentEncoding::Deflate))),
+        (&["br"], Ok(Some(ContentEncoding::Brotli))),
         (&["gzip, br"], unknown("gzip, br")),
         (&["gzip", "gzip"], unknown("several at once")),
         (&["lz4"], unknown("lz4")),
@@ -104,6 +104,6 @@ fn a_head_says_how_its_body_is_written() {
         for line in lines {
             head.append(header::CONTENT_ENCODING, HeaderValue::from_static(line));
         }
-        assert_eq!(AnswerEncoding::from_headers(&head), expected, "{lines:?}");
+        assert_eq!(ContentEncoding::from_headers(&head), expected, "{lines:?}");
     }
 }

@@ -24,7 +24,7 @@ use super::h1::Http1;
 use super::pool::ConnectionPool;
 use super::repeat::{SendProgress, is_unprocessed};
 use super::request::UpstreamRequest;
-use crate::framing::compression::{AnswerEncoding, Decoder};
+use crate::framing::compression::{ContentEncoding, Decoder};
 use crate::runtime::memory::{HeldSize, MemoryOwner, NoRoom};
 use crate::runtime::timeout::with_deadline;
 
@@ -276,7 +276,7 @@ impl Upstream {
     /// From here on `read_body` undoes the compression of the answer, if it has one; what that takes counts for
     /// `owner`, where somebody else's server is asked. The error names one that it cannot undo.
     pub fn inflate(&mut self, owner: Option<MemoryOwner<'_>>) -> Result<(), String> {
-        let encoding = AnswerEncoding::from_headers(&self.head().headers).map_err(|unknown| unknown.0)?;
+        let encoding = ContentEncoding::from_headers(&self.head().headers).map_err(|unknown| unknown.0)?;
         self.decoder =
             encoding.map(|encoding| Box::new(Decoder::new(encoding, owner.map(HeldSize::new).unwrap_or_default())));
         Ok(())
@@ -284,7 +284,7 @@ impl Upstream {
 
     /// The answer has a compression that `read_body` does not undo.
     pub fn is_encoded(&self) -> bool {
-        self.decoder.is_none() && AnswerEncoding::from_headers(&self.head().headers) != Ok(None)
+        self.decoder.is_none() && ContentEncoding::from_headers(&self.head().headers) != Ok(None)
     }
 
     /// The next piece of the answer's body, never an empty one; `None` when it is complete.

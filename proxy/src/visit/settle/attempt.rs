@@ -5,7 +5,7 @@ use crate::admission::amounts::Item;
 use crate::cache::Entry;
 use crate::catalog::target::{Credential, Target};
 use crate::framing::EventStream;
-use crate::framing::compression::{AnswerEncoding, Decoder};
+use crate::framing::compression::{ContentEncoding, Decoder};
 use crate::journal::usage::{self, UsageReader};
 use crate::request::sse::{Splitter, with_blank_line};
 use crate::request::text_bounds::{self, cut};
@@ -264,7 +264,7 @@ impl Attempt {
             AnswerForm::Other if is_success => Watch::Unknown(Splitter::new(owner)),
             AnswerForm::Binary | AnswerForm::Other => return,
         };
-        match AnswerEncoding::from_headers(head) {
+        match ContentEncoding::from_headers(head) {
             Ok(encoding) => {
                 self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding, HeldSize::new(owner))))
             }

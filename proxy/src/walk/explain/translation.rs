@@ -11,6 +11,7 @@ use crate::request::receive::MemoryShare;
 use crate::routing::plan::Leaf;
 use crate::runtime::tenant_share::Tenant;
 use crate::walk::Engine;
+use crate::walk::betas;
 use crate::walk::prepare::ProviderHeaders;
 use crate::walk::repair::repaired;
 use crate::walk::translate::{TranslationInputs, memory_to_translate};
@@ -67,11 +68,14 @@ impl Engine {
         let renamed = target.deployment().or(asked.renamed);
         let edited = asked.leaf.edits.apply(&Bytes::copy_from_slice(asked.body), asked.fields, renamed);
         let row = &target.provider.row;
+        let meant = ProviderHeaders::from_headers(asked.headers);
+        let betas = meant.betas_outside_header(target);
         if endpoint.native_route().is_none() && row.native_path(endpoint.family()).is_some() {
             let is_repaired = endpoint.family() == Family::Chat && !row.repairs.is_empty();
-            return Some(Ok(if is_repaired { repaired(&edited, &row.repairs).1 } else { Vec::new() }));
+            let mut dropped = if is_repaired { repaired(&edited, &row.repairs).1 } else { Vec::new() };
+            dropped.extend(betas::left_out(&betas));
+            return Some(Ok(dropped));
         }
-        let meant = ProviderHeaders::from_headers(asked.headers);
         let inputs = TranslationInputs {
             endpoint,
             target,
@@ -81,6 +85,7 @@ impl Engine {
             is_strict: asked.headers.is_strict() && asked.leaf.is_strict,
             capabilities: self.admitter.capabilities(target, asked.model),
             anthropic_version: meant.anthropic_version(target),
+            betas: &betas,
             request_id: "explained",
             deadline: None,
         };

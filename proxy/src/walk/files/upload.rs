@@ -32,6 +32,10 @@ impl Engine {
         asked: &FilesRequest,
     ) -> Result<Value, NotReceived> {
         let headers = &client.head().headers;
+        // Its form is read as it comes, and kept as it is.
+        if headers.get_all(header::CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
+            return Err(Refusal::upload_is_encoded().into());
+        }
         let form = UploadForm::from_headers(headers).ok_or_else(Refusal::upload_not_a_form)?;
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse().ok());
