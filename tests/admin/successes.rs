@@ -403,6 +403,9 @@ impl Caller<'_> {
             self.get(&format!("{path}?{time}")).await;
         }
         self.get("/analytics/budgets").await;
+        let period = json!({ "from": "2026-01-01T00:00:00Z", "to": "2036-01-01T00:00:00Z" });
+        let questions = json!([{ "graph": "requests" }, { "group": "model" }, { "summary": "cache" }]);
+        self.post("/analytics/query", json!({ "period": period, "questions": questions })).await;
         let made = self.post(SAVED, json!({ "name": "Failed", "filters": { "status_code": "500" } })).await;
         self.get(SAVED).await;
         let path = format!("{SAVED}/{}", made["id"].as_str().unwrap());

@@ -142,6 +142,11 @@ impl Doc {
         (self.body.as_ref().map(|body| &body.json), &self.query.json)
     }
 
+    /// The schema of its answer.
+    pub fn answered(&self) -> &Schema {
+        &self.answer
+    }
+
     /// It answers with the `ETag` of the object.
     pub fn tagged(self) -> Self {
         Self { sends_tag: true, ..self }

@@ -10,6 +10,9 @@ pub(super) static FEEDBACK: &[Operation] =
 
 const VIEW: &[&str] = &["analytics.view"];
 
+/// Questions name what they ask, and lists of at most 100 items.
+const QUESTIONS_BODY: usize = 64 << 10;
+
 const fn figures(number: u16, path: &'static str) -> Operation {
     get(number, path, ANY, VIEW).in_own_workspaces()
 }
@@ -39,6 +42,8 @@ pub(super) static ANALYTICS: &[Operation] = &[
     figures(181, "/analytics/groups/metadata/{metadataKey}"),
     figures(182, "/analytics/groups/{groupBy}"),
     figures(0, "/analytics/budgets"),
+    // A question is no change: nothing to record.
+    post(0, "/analytics/query", ANY, VIEW).in_own_workspaces().body_up_to(QUESTIONS_BODY),
     post(210, "/analytics/saved-filters", ANY, VIEW).audited("saved_filters", "create"),
     get(211, "/analytics/saved-filters", ANY, VIEW),
     put(212, "/analytics/saved-filters/{id}", ANY, VIEW).audited("saved_filters", "update"),
