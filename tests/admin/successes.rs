@@ -359,6 +359,7 @@ impl Caller<'_> {
     async fn logs(&mut self, place: &Place) {
         let id = store(self.service, at(5), json!({ "trace_id": "t" })).await;
         self.get("/logs").await;
+        self.send(&self.service.administrator(), &Method::GET, "/logs/tail", &Value::Null).await;
         self.get(&format!("/logs/{id}")).await;
         self.post("/explain", json!({ "request_id": id })).await;
         let client = self.service.workspace_client(self.service.home.workspace_id).await;

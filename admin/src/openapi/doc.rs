@@ -21,6 +21,8 @@ pub struct Doc {
     pub(super) also_as: &'static [&'static str],
     /// Sends the client elsewhere instead of answering; where to.
     pub(super) redirects: Option<&'static str>,
+    /// Headers that it alone reads.
+    pub(super) headers: Vec<(&'static str, Schema)>,
     /// Refusals beyond those that follow from the route table.
     pub(super) also: Vec<u16>,
     /// Answers with the `ETag` of an object.
@@ -59,6 +61,7 @@ impl Doc {
             file: &[],
             also_as: &[],
             redirects: None,
+            headers: Vec::new(),
             also: Vec::new(),
             sends_tag: false,
             reads_condition: false,
@@ -117,6 +120,12 @@ impl Doc {
     /// A parameter of the query.
     pub fn filter(mut self, name: &str, schema: Schema) -> Self {
         self.query = self.query.may(name, schema);
+        self
+    }
+
+    /// A header that it reads.
+    pub fn header(mut self, name: &'static str, schema: Schema) -> Self {
+        self.headers.push((name, schema));
         self
     }
 

@@ -58,6 +58,7 @@ pub(super) static LOGS: &[Operation] = &[
     post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes().body_up_to(LOG_BODY),
     get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]).in_own_workspaces(),
     get(186, "/logs", ANY, &["logs.list"]).in_own_workspaces(),
+    get(0, "/logs/tail", ANY, &["logs.list"]).in_own_workspaces(),
     post(187, "/logs/exports", ANY, &["logs.export"]).audited("log_exports", "create").when(Feature::DataExports),
     get(188, "/logs/exports", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),
     get(189, "/logs/exports/{exportId}", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),
