@@ -10,6 +10,7 @@ use crate::backpressure::request_limit::RequestLimit;
 use crate::identity::cookies::CookieNames;
 use crate::identity::oidc::OidcClient;
 use crate::identity::tokens::Tokens;
+use crate::log_tail::LogTail;
 use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
@@ -41,6 +42,8 @@ pub struct App {
     pub request_limit: Arc<RequestLimit>,
     /// How many searches of logs run at once.
     pub log_queries: LogQueries,
+    /// Who follows logs here.
+    pub log_tail: Arc<LogTail>,
     pub features: Arc<Features>,
     pub metrics: Arc<Metrics>,
     /// Of the background tasks of this process.
@@ -106,12 +109,14 @@ impl App {
             Sources::new(&settings.prices, &settings.log_store, slugs, Arc::new(ModelConfigFetcher::new()?))?;
         let outbound = Arc::new(Outbound::new(&settings.outbound)?);
         let public_url: Arc<str> = mail::public_url(&settings.mail, settings.listen.proxy_port)?.into();
+        let metrics = Metrics::new()?;
         Ok(Self {
             db: DbQueue::new(db, settings.database.database_pool_size),
             request_limit: Arc::new(RequestLimit::new(settings.listen.admin_requests_per_minute)),
             log_queries: LogQueries::new(settings.database.database_pool_size),
+            log_tail: LogTail::new(metrics.log_tail.clone()),
             features: Arc::new(settings.features.clone()),
-            metrics: Arc::new(Metrics::new()?),
+            metrics: Arc::new(metrics),
             supervisor: Supervisor::new(),
             aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),

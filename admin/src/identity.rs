@@ -3,6 +3,7 @@
 //! handler sees it (`call`).
 
 pub mod access;
+pub mod again;
 pub mod call;
 pub mod caller;
 pub mod cookies;

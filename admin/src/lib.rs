@@ -16,12 +16,13 @@
 //! | `saml` | the protocol of SAML: messages, signatures, whether an answer is to be believed |
 //! | `limits` | rate and usage limits as the interface takes and shows them |
 //! | `mail` | messages, and the SMTP server that they are handed to |
+//! | `log_data` | the one door to logs and figures about them: rows, groups, series; whose they are, and which |
+//! | `log_tail` | logs as they arrive, for those who follow them |
 //! | `app` | the state that every handler may use: database, settings, services, metrics |
 //! | `audit` | the trail of who did what, chained by hashes and verified |
 //! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
 //! | `cache_purges` | the rows by which kept answers are purged |
 //! | `login` | how people sign in: who they are here, their sessions, OIDC |
-//! | `log_data` | the one door to logs and figures about them: rows, groups, series; whose they are, and which |
 //! | `logs` | logs of calls: bodies, add, price, erase, export, explain |
 //! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
 //! | `analytics` | when budgets end, and figures as sheets |
@@ -42,6 +43,7 @@ pub mod identity;
 pub mod jobs;
 pub mod limits;
 pub mod log_data;
+pub mod log_tail;
 pub mod login;
 pub mod logs;
 pub mod mail;

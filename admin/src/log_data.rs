@@ -6,6 +6,7 @@
 //! counted either. Which of them says a query (`filters`). What can be measured is a table (`measure`), what calls can be grouped by
 //! another (`dimension`). Where slots of time have the answer it is read from them (`slots`, `cover`), otherwise from the logs.
 
+pub mod arrivals;
 pub mod charged;
 mod count;
 mod counted;

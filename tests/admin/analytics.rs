@@ -10,6 +10,7 @@ mod metadata;
 mod questions;
 mod reference;
 mod saved_filters;
+mod several;
 mod slow;
 mod truth;
 mod verify;

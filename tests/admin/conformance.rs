@@ -26,6 +26,9 @@ async fn call(client: &Client, operation: &Operation) -> Answer {
 
 /// Status and code; the answer must have the shape that clients rely on.
 fn outcome(operation: &Operation, answer: &Answer) -> (u16, Option<String>) {
+    if answer.header("content-type") == "text/event-stream" {
+        return (answer.status.as_u16(), None);
+    }
     let body = answer.json();
     assert!(body.is_object(), "{operation:?}: {body}");
     let is_scim = operation.access == Access::ScimToken;

@@ -112,7 +112,9 @@ impl Document {
             let names: Vec<String> = names.map(str::to_owned).collect();
             let is_ours =
                 matches!(routes::find("GET", path), Lookup::Operation(one) if one.access != Access::ScimToken);
-            (is_ours && !names.is_empty() && !path.contains('{')).then(|| (path.clone(), names))
+            // Its filters are those of the list, and it never ends.
+            let is_stream = path == "/logs/tail";
+            (is_ours && !is_stream && !names.is_empty() && !path.contains('{')).then(|| (path.clone(), names))
         });
         lists.collect()
     }

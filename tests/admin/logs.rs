@@ -3,6 +3,7 @@
 mod bounds;
 mod custom;
 mod erase;
+mod tail;
 mod visibility;
 
 use crate::document::Document;

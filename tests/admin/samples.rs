@@ -316,6 +316,7 @@ pub static FURTHER: &[&str] = &[
     "/mcp-servers/{id}/user-access",
     "/mcp-servers/{id}/connections",
     "/mcp-servers/{id}/tokens",
+    "/analytics/query",
     "/analytics/saved-filters",
     "/analytics/saved-filters/{id}",
     "/feedback",

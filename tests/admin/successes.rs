@@ -359,6 +359,7 @@ impl Caller<'_> {
     async fn logs(&mut self, place: &Place) {
         let id = store(self.service, at(5), json!({ "trace_id": "t" })).await;
         self.get("/logs").await;
+        self.send(&self.service.administrator(), &Method::GET, "/logs/tail", &Value::Null).await;
         self.get(&format!("/logs/{id}")).await;
         self.post("/explain", json!({ "request_id": id })).await;
         let client = self.service.workspace_client(self.service.home.workspace_id).await;
@@ -403,6 +404,9 @@ impl Caller<'_> {
             self.get(&format!("{path}?{time}")).await;
         }
         self.get("/analytics/budgets").await;
+        let period = json!({ "from": "2026-01-01T00:00:00Z", "to": "2036-01-01T00:00:00Z" });
+        let questions = json!([{ "graph": "requests" }, { "group": "model" }, { "summary": "cache" }]);
+        self.post("/analytics/query", json!({ "period": period, "questions": questions })).await;
         let made = self.post(SAVED, json!({ "name": "Failed", "filters": { "status_code": "500" } })).await;
         self.get(SAVED).await;
         let path = format!("{SAVED}/{}", made["id"].as_str().unwrap());

@@ -120,18 +120,32 @@ def tried(agent, model, key, make):
         return None if holds is None or holds() else f"said that it is done, and it is not:\n{told[-3000:]}"
 
 
-def logged(model, key, calls):
-    """Every call that was answered has its tokens and what it cost."""
+def answered(model, key, calls):
     rows = until(f"{calls} logs of {model}", lambda: len(found := logs(key)) >= calls and found)
-    wrong = [row for row in rows if row["response_status_code"] == 200 and not (row["total_units"] and row["cost"])]
+    return [row for row in rows if row["response_status_code"] == 200]
+
+
+def priced(rows):
+    """Every call that was answered has its tokens and what it cost."""
+    wrong = [row for row in rows if not (row["total_units"] and row["cost"])]
     return f"logged without tokens or cost: {wrong[:2]}" if wrong else None
+
+
+def known(agent, rows):
+    """Every call says which agent it was, and of which session where the agent tells."""
+    if not agent.said:
+        return NOT_OFFERED
+    said = [dict(zip(row["metadata.key"], row["metadata.value"], strict=True)) for row in rows]
+    wrong = [names for names in said if names.get("_agent") != agent.said or agent.has_sessions and not names.get("_session")]
+    return f"logged with {wrong[:2]}" if wrong else None
 
 
 def pair(workspace, name, kind):
     agent, (_, model, _) = AGENTS[name], KINDS[kind]
     key = new_key(workspace, f"{name} {kind}")
     found = {feature: tried(agent, model, key["key"], make) for feature, make in FEATURES.items()}
-    found["logged with tokens and cost"] = logged(model, key["id"], sum(fault is None for fault in found.values()))
+    rows = answered(model, key["id"], sum(fault is None for fault in found.values()))
+    found |= {"logged with tokens and cost": priced(rows), "logged with agent and session": known(agent, rows)}
     for feature, fault in found.items():
         if fault == NOT_OFFERED:
             continue
@@ -142,7 +156,7 @@ def pair(workspace, name, kind):
 
 
 def table(found):
-    features = [*FEATURES, "logged with tokens and cost"]
+    features = [*FEATURES, "logged with tokens and cost", "logged with agent and session"]
     lines = [["Agent", "Models of", *features], ["---"] * (2 + len(features))]
     for (name, kind), outcomes in found.items():
         agent = AGENTS[name]

@@ -90,5 +90,9 @@ impl Answer {
 pub async fn whole(request: reqwest::RequestBuilder) -> Answer {
     let response = request.send().await.expect("the request can be sent");
     let (status, headers) = (response.status(), response.headers().clone());
+    // Of a stream that never ends there is only a beginning.
+    if status.is_success() && response.url().path().ends_with("/logs/tail") {
+        return Answer { status, headers, body: Default::default() };
+    }
     Answer { status, headers, body: response.bytes().await.expect("the answer is whole") }
 }

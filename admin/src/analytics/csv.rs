@@ -37,6 +37,12 @@ pub fn with_unit(mut rows: Vec<Value>, unit: Option<&str>) -> Vec<Value> {
     rows
 }
 
+/// The rows of a list, and those of the time before.
+pub fn list_sheet(answer: &Value) -> Vec<Value> {
+    let rows = |list: &Value| list["data"].as_array().cloned().unwrap_or_default();
+    with_unit(of_both_times(rows(answer), answer.get("previous").map(rows)), answer["cost_unit"].as_str())
+}
+
 /// A summary as a row, and that of the time before.
 pub fn summary_sheet(answer: &Value) -> Vec<Value> {
     let before = answer.get("previous").map(|before| vec![before["summary"].clone()]);

@@ -1,6 +1,7 @@
 //! Every metric of the control plane. Labels are closed sets: operations of the route table, methods, statuses, error
 //! codes and jobs; never an id.
 
+use crate::log_tail::TailMeasures;
 use prometheus::core::Collector;
 use prometheus::{
     Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
@@ -18,6 +19,7 @@ pub struct Metrics {
     pub dry_runs: IntCounter,
     pub panics: IntCounter,
     pub unrecorded_tokens: IntCounter,
+    pub log_tail: TailMeasures,
     pub job_last_success: GaugeVec,
     pub job_duration: HistogramVec,
     pub job_failures: IntCounterVec,
@@ -53,7 +55,20 @@ impl Metrics {
             "Panics of a background task, each of which restarts it; each is a bug.",
         );
         let task_lag = Opts::new("gateway_admin_task_lag_seconds", "How long a background task has done nothing.");
+        let tail_viewers =
+            IntGauge::new("gateway_admin_log_tail_viewers", "Streams of logs as they arrive that are open here.")?;
+        let tail_logs = Opts::new(
+            "gateway_admin_log_tail_logs_total",
+            "Logs for those who follow them as they arrive, sent or left out (skipped).",
+        );
+        let tail_logs = registered(&registry, IntCounterVec::new(tail_logs, &["outcome"])?)?;
+        let log_tail = TailMeasures {
+            viewers: registered(&registry, tail_viewers)?,
+            sent: tail_logs.with_label_values(&["sent"]),
+            skipped: tail_logs.with_label_values(&["skipped"]),
+        };
         let metrics = Self {
+            log_tail,
             requests: registered(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
             duration: registered(&registry, HistogramVec::new(duration, &["method"])?)?,
             in_flight: registered(

@@ -126,6 +126,20 @@ impl ApiError {
         }
     }
 
+    /// The same error with its fields under other names, and its messages in other words.
+    pub fn reworded(self, name: impl Fn(String) -> String, message: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::Invalid { field, message: text } => Self::Invalid { field: field.map(name), message: message(text) },
+            Self::Faults(faults) => {
+                let moved =
+                    |one: FieldFault| FieldFault { field: name(one.field), message: message(one.message), ..one };
+                Self::Faults(faults.into_iter().map(moved).collect())
+            }
+            Self::NoSuch { field, object } => Self::NoSuch { field: name(field), object },
+            other => other,
+        }
+    }
+
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Invalid { .. } | Self::Faults(_) | Self::Config(_) => StatusCode::BAD_REQUEST,

@@ -5,7 +5,7 @@ use crate::http::{ApiError, FieldFault};
 use std::borrow::Cow;
 use uuid::Uuid;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 /// How many rows a list shows on a page, and the most that can be asked for.
@@ -32,6 +32,11 @@ impl Query {
             }
             None => Ok(Self(pairs)),
         }
+    }
+
+    /// Of what was not sent as a query.
+    pub fn of(pairs: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     /// With the values of `other` for names that this one does not have.

@@ -24,6 +24,7 @@ use shared::identity::api_key::{self, KeyHash};
 use shared::model::{AccessStatus, ApiKey};
 use shared::routes::{Method, SessionReach};
 use std::sync::Arc;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -88,7 +89,33 @@ pub async fn authenticate(
     Ok(caller)
 }
 
+/// The same of a request that was let in before, for an answer that lasts: the session is not renewed by it, and not used.
+pub async fn authenticate_again(
+    before: &Caller,
+    reach: SessionReach,
+    workspace: Option<&str>,
+    db: &impl GenericClient,
+) -> Result<Caller, AuthFailure> {
+    let Some(session) = &before.session else { return Err(OVER.into()) };
+    let found = read(BY_ID, &[&before.key.hash.0.as_slice(), &i32::from(RECENT_MINUTES), &session.id], db).await?;
+    let Some(found) = found.filter(|found| found.is_live) else { return Err(OVER.into()) };
+    let mut caller = caller(&found, before.key.hash, rights(found.person(), reach, workspace, db).await?);
+    caller.session = Some(session.clone());
+    Ok(caller)
+}
+
+const BY_TOKEN: &str = "s.hash = $1 OR s.previous_hash = $1 OR s.superseded_hash = $1";
+const BY_ID: &str = "s.id = $3";
+
 async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSession>, ApiError> {
+    read(BY_TOKEN, &[&hash.0.as_slice(), &i32::from(RECENT_MINUTES)], db).await
+}
+
+async fn read(
+    which: &str,
+    values: &[&(dyn ToSql + Sync)],
+    db: &impl GenericClient,
+) -> Result<Option<FoundSession>, ApiError> {
     const FIND: &str = "SELECT s.id, s.organisation_id, s.user_id, s.csrf_token, s.hash = $1 AS is_current,
             s.confirmed_at IS NOT NULL AS is_confirmed,
             coalesce(s.previous_hash = $1, false) AND (
@@ -105,8 +132,8 @@ async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSes
         FROM sessions s
         JOIN users u ON u.id = s.user_id AND u.organisation_id = s.organisation_id
         JOIN organisations o ON o.id = s.organisation_id
-        WHERE s.hash = $1 OR s.previous_hash = $1 OR s.superseded_hash = $1";
-    let row = db.query_opt(FIND, &[&hash.0.as_slice(), &i32::from(RECENT_MINUTES)]).await?;
+        WHERE";
+    let row = db.query_opt(&format!("{FIND} {which}"), values).await?;
     Ok(row.as_ref().map(FoundSession::from_row).transpose()?)
 }
 

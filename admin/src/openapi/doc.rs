@@ -21,6 +21,8 @@ pub struct Doc {
     pub(super) also_as: &'static [&'static str],
     /// Sends the client elsewhere instead of answering; where to.
     pub(super) redirects: Option<&'static str>,
+    /// Headers that it alone reads.
+    pub(super) headers: Vec<(&'static str, Schema)>,
     /// Refusals beyond those that follow from the route table.
     pub(super) also: Vec<u16>,
     /// Answers with the `ETag` of an object.
@@ -59,6 +61,7 @@ impl Doc {
             file: &[],
             also_as: &[],
             redirects: None,
+            headers: Vec::new(),
             also: Vec::new(),
             sends_tag: false,
             reads_condition: false,
@@ -120,6 +123,12 @@ impl Doc {
         self
     }
 
+    /// A header that it reads.
+    pub fn header(mut self, name: &'static str, schema: Schema) -> Self {
+        self.headers.push((name, schema));
+        self
+    }
+
     /// `search`, as every resource has it that does not say otherwise.
     pub fn search(self) -> Self {
         self.filter("search", any_text().eg("can").says("Part of the name, in upper or lower case."))
@@ -140,6 +149,11 @@ impl Doc {
     /// The schemas of its body and of its query, for checking requests.
     pub fn accepts(&self) -> (Option<&serde_json::Value>, &serde_json::Value) {
         (self.body.as_ref().map(|body| &body.json), &self.query.json)
+    }
+
+    /// The schema of its answer.
+    pub fn answered(&self) -> &Schema {
+        &self.answer
     }
 
     /// It answers with the `ETag` of the object.

@@ -44,6 +44,13 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         if doc.sends_tag {
             rendered["responses"]["200"]["headers"]["ETag"] = tag_header();
         }
+        for (name, schema) in &doc.headers {
+            let header = json!({
+                "name": name, "in": "header", "required": false, "schema": schema.json, "example": schema.example,
+                "description": schema.json["description"],
+            });
+            rendered["parameters"].as_array_mut().expect("a list is made above").push(header);
+        }
         if doc.reads_condition {
             rendered["parameters"].as_array_mut().expect("a list is made above").push(condition_parameter());
         }

@@ -9,6 +9,7 @@ mod groups;
 mod lists;
 mod names;
 mod saved_filters;
+mod several;
 
 use crate::crud::Routes;
 
@@ -17,5 +18,6 @@ pub fn routes() -> Routes {
         .merge(lists::routes())
         .merge(groups::routes())
         .merge(budgets::routes())
+        .merge(several::routes())
         .merge(saved_filters::routes())
 }

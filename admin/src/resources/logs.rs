@@ -4,6 +4,7 @@
 mod create;
 mod docs;
 mod erase;
+mod tail;
 
 use crate::app::App;
 use crate::crud::{Answer, Routes};
@@ -23,10 +24,11 @@ pub fn routes() -> Routes {
     Routes::default()
         .get("/logs", list)
         .post("/logs", create::create)
+        .get(tail::PATH, tail::tail)
         .get("/logs/{logId}", read_log)
         .post("/logs/erase", erase::erase)
         .describe(docs::docs())
-        .describe([create::docs(), erase::docs()])
+        .describe([tail::docs(), create::docs(), erase::docs()])
 }
 
 async fn list(State(app): State<App>, call: Call) -> Answer {

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::server::connections::{self, ConnectionLimits};
 use crate::server::router::router;
 use crate::settings::Settings;
-use crate::{audit, jobs};
+use crate::{audit, jobs, log_tail};
 use anyhow::Context as _;
 use shared::db;
 use shared::supervisor::Task;
@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 /// Answers take milliseconds; what is not done after this long never will be.
 const DRAIN: Duration = Duration::from_secs(30);
 const KEYRING: Task = Task::periodic("keyring", Duration::from_secs(180));
+const LOG_TAIL: Task = Task::waiting("log tail");
 const TOKEN_FAILURES: Task = Task::periodic("token failures", Duration::from_secs(180));
 
 /// Answers and runs jobs until told to stop by a signal.
@@ -66,7 +67,17 @@ pub async fn serve_on(listener: TcpListener, app: App, stop: impl Future<Output 
     let written = app.clone();
     let write = move || audit::write_token_failures(written.clone());
     let writing = app.supervisor.spawn_on(&Handle::current(), TOKEN_FAILURES, write);
+    let (db, tail) = (app.db.clone(), app.log_tail.clone());
+    let follow = move || log_tail::follow(db.clone(), tail.clone());
+    let following = app.supervisor.spawn_on(&Handle::current(), LOG_TAIL, follow);
+    let tail = app.log_tail.clone();
+    // Streams without an end would keep their connections, and these the process.
+    let stop = async move {
+        stop.await;
+        tail.close();
+    };
     connections::serve(listener, router(app.clone()), limits, open, stop).await;
+    following.abort();
     writing.abort();
     audit::write_last_token_failures(&app).await;
 }

@@ -10,6 +10,9 @@ pub(super) static FEEDBACK: &[Operation] =
 
 const VIEW: &[&str] = &["analytics.view"];
 
+/// Questions name what they ask, and lists of at most 100 items.
+const QUESTIONS_BODY: usize = 64 << 10;
+
 const fn figures(number: u16, path: &'static str) -> Operation {
     get(number, path, ANY, VIEW).in_own_workspaces()
 }
@@ -39,6 +42,8 @@ pub(super) static ANALYTICS: &[Operation] = &[
     figures(181, "/analytics/groups/metadata/{metadataKey}"),
     figures(182, "/analytics/groups/{groupBy}"),
     figures(0, "/analytics/budgets"),
+    // A question is no change: nothing to record.
+    post(0, "/analytics/query", ANY, VIEW).in_own_workspaces().body_up_to(QUESTIONS_BODY),
     post(210, "/analytics/saved-filters", ANY, VIEW).audited("saved_filters", "create"),
     get(211, "/analytics/saved-filters", ANY, VIEW),
     put(212, "/analytics/saved-filters/{id}", ANY, VIEW).audited("saved_filters", "update"),
@@ -53,6 +58,7 @@ pub(super) static LOGS: &[Operation] = &[
     post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes().body_up_to(LOG_BODY),
     get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]).in_own_workspaces(),
     get(186, "/logs", ANY, &["logs.list"]).in_own_workspaces(),
+    get(0, "/logs/tail", ANY, &["logs.list"]).in_own_workspaces(),
     post(187, "/logs/exports", ANY, &["logs.export"]).audited("log_exports", "create").when(Feature::DataExports),
     get(188, "/logs/exports", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),
     get(189, "/logs/exports/{exportId}", ANY, &["logs.export"]).in_own_workspaces().when(Feature::DataExports),

@@ -1,22 +1,21 @@
 //! Graphs: a summary of a time, and a point for each slot of it. Each is a row of a table that names what is measured.
 
-use super::asked::Asked;
+use super::asked::{Asked, Question, answered_alone};
 use super::docs;
 use super::names;
-use crate::analytics::csv::{self, sheet};
+use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
-use crate::http::{ApiError, Time};
+use crate::http::{ApiError, Query, Time};
 use crate::identity::Call;
 use crate::log_data::dimension::{self, Dimension};
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::period::Period;
-use crate::log_data::{COST_UNIT, LogData, LogQuestion, PostgresLogs, Series, running_sums, snapshot};
+use crate::log_data::{COST_UNIT, LogData, LogQuestion, LogView, PostgresLogs, Series, running_sums};
 use crate::openapi::{Doc, schema};
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use tokio_postgres::Transaction;
 
 #[derive(Debug)]
 struct Graph {
@@ -107,41 +106,70 @@ static GRAPHS: &[Graph] = &[
     },
 ];
 
+/// A graph as it was asked for.
+#[derive(Debug)]
+pub struct GraphQuestion {
+    graph: &'static Graph,
+    group_by: Option<&'static Dimension>,
+}
+
 pub fn routes() -> Routes {
     GRAPHS.iter().fold(Routes::default(), |routes, graph| {
-        let draw = move |State(app): State<App>, call: Call| async move { graph.draw(&app, &call).await };
+        let draw = move |State(app): State<App>, call: Call| async move {
+            let question = GraphQuestion::asked(graph, call.query())?;
+            answered_alone(&app, &call, &question).await
+        };
         routes.get(graph.path, draw).describe([graph.docs()])
     })
 }
 
-impl Graph {
-    async fn draw(&'static self, app: &App, call: &Call) -> Result<Response, ApiError> {
-        let mut asked = Asked::of(app, call).await?;
-        let dimension = match asked.question.query.text("group_by") {
-            Some(name) => Some(self.divisible(dimension::named("group_by", name)?)?),
+pub fn docs() -> Vec<Doc> {
+    GRAPHS.iter().map(Graph::docs).collect()
+}
+
+pub fn paths() -> impl Iterator<Item = &'static str> {
+    GRAPHS.iter().map(|graph| graph.path)
+}
+
+impl GraphQuestion {
+    /// None for a path that has another kind of graph, or none.
+    pub fn at_path(path: &str, query: &Query) -> Option<Result<Self, ApiError>> {
+        GRAPHS.iter().find(|graph| graph.path == path).map(|graph| Self::asked(graph, query))
+    }
+
+    fn asked(graph: &'static Graph, query: &Query) -> Result<Self, ApiError> {
+        let group_by = match query.text("group_by") {
+            Some(name) => Some(graph.divisible(dimension::named("group_by", name)?)?),
             None => None,
         };
-        if dimension.is_some_and(|dimension| *dimension == dimension::USER) {
-            asked.question.view.may_use_metadata()?;
+        Ok(Self { graph, group_by })
+    }
+}
+
+impl Question for GraphQuestion {
+    fn check(&self, view: &LogView) -> Result<(), ApiError> {
+        match self.group_by {
+            Some(dimension) if *dimension == dimension::USER => view.may_use_metadata(),
+            _ => Ok(()),
         }
-        let previous = asked.previous()?;
-        // All that is found is of one moment.
-        let tx = snapshot(&mut asked.db).await?;
-        let (logs, question) = (PostgresLogs(&tx), &asked.question);
+    }
+
+    async fn answer(&self, tx: &Transaction<'_>, asked: &Asked) -> Result<Value, ApiError> {
+        let (graph, logs, question) = (self.graph, PostgresLogs(tx), &asked.question);
         let mut answer = json!({ "object": "analytics-graph", "workspaces": asked.workspaces });
-        if self.has_costs() {
+        if graph.has_costs() {
             answer["cost_unit"] = COST_UNIT.into();
         }
-        self.show(&self.found(&logs, question).await?, question.period, &mut answer);
-        if let Some(previous) = &previous {
+        graph.show(&graph.found(&logs, question).await?, question.period, &mut answer);
+        if let Some(previous) = &asked.previous {
             answer["previous"] = json!({});
-            self.show(&self.found(&logs, previous).await?, previous.period, &mut answer["previous"]);
+            graph.show(&graph.found(&logs, previous).await?, previous.period, &mut answer["previous"]);
         }
-        if let Some(dimension) = dimension {
-            let mut groups = self.groups(&logs, question, dimension).await?;
+        if let Some(dimension) = self.group_by {
+            let mut groups = graph.groups(&logs, question, dimension).await?;
             if names::has_names(dimension) {
                 let values = groups.iter().filter_map(|group| group["value"].as_str());
-                let names = names::names(&tx, dimension, question.view.organisation_id, values).await?;
+                let names = names::names(tx, dimension, question.view.organisation_id, values).await?;
                 for group in &mut groups {
                     let name = group["value"].as_str().and_then(|value| names.get(value));
                     group["name"] = json!(name.map(|name| &name.name));
@@ -149,13 +177,15 @@ impl Graph {
             }
             answer["groups"] = groups.into();
         }
-        tx.commit().await?;
-        Ok(match csv::is_wanted(&call.origin.headers) {
-            true => csv::response(&sheet(&answer)),
-            false => Json(answer).into_response(),
-        })
+        Ok(answer)
     }
 
+    fn sheet(&self, answer: &Value) -> Vec<Value> {
+        csv::sheet(answer)
+    }
+}
+
+impl Graph {
     async fn found(&self, logs: &impl LogData, asked: &LogQuestion) -> Result<Series, ApiError> {
         match self.of {
             GraphOf::Calls => logs.series(asked, &self.measures()).await,

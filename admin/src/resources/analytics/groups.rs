@@ -1,6 +1,6 @@
 //! Groups: figures by user, model, workspace, a name of metadata, or any other dimension, page by page.
 
-use super::asked::Asked;
+use super::asked::{Asked, Question, answered_alone};
 use super::docs;
 use super::names::{self, ObjectName};
 use crate::analytics::csv;
@@ -11,17 +11,18 @@ use crate::identity::Call;
 use crate::log_data::dimension::{self, Dimension};
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
-    COST_UNIT, CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, MAX_GROUPS, Order, OrderBy, PostgresLogs,
-    snapshot,
+    COST_UNIT, CallsAsked, GroupBy, GroupQuestion, Groups, LogData as _, LogQuestion, LogView, MAX_GROUPS, Order,
+    OrderBy, PostgresLogs,
 };
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
-use axum::Json;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use tokio_postgres::Transaction;
+use uuid::Uuid;
 
 const USERS: &str = "/analytics/groups/users";
 const MODELS: &str = "/analytics/groups/ai-models";
@@ -54,53 +55,265 @@ const LAST_SEEN: (&str, Measure) = ("last_seen", m::LAST_SEEN);
 const REQUESTS: (&str, Measure) = ("requests", m::REQUESTS);
 const COST: (&str, Measure) = ("cost", m::COST);
 
+const BY_USERS: &str = "users";
+const BY_MODELS: &str = "ai-models";
+const BY_WORKSPACES: &str = "workspaces";
+const BY_METADATA: &str = "metadata/";
+
 pub fn routes() -> Routes {
+    let alone =
+        |name: &'static str| move |State(app): State<App>, call: Call| async move { list(&app, &call, name).await };
     Routes::default()
-        .get(USERS, users)
-        .get(MODELS, models)
-        .get(WORKSPACES, workspaces)
+        .get(USERS, alone(BY_USERS))
+        .get(MODELS, alone(BY_MODELS))
+        .get(WORKSPACES, alone(BY_WORKSPACES))
         .get(METADATA, metadata)
         .get(ANY, any)
         .get(LOGS, any)
         .describe(descriptions())
 }
 
-/// A list of groups, as it is asked for.
-struct Listed<'l> {
-    /// The name that the value is shown under.
-    name: &'l str,
-    by: GroupBy<'l>,
-    then_by: Option<&'static Dimension>,
-    /// Which calls have a group at all.
-    calls: CallsAsked,
-    fields: &'l [(&'static str, Measure)],
-    has_totals: bool,
+async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) -> Result<Response, ApiError> {
+    list(&app, &call, &format!("{BY_METADATA}{name}")).await
 }
 
-impl Listed<'_> {
-    async fn find(&self, asked: &mut Asked<'_>) -> Result<FoundGroups, ApiError> {
-        let names: Vec<&str> = self.fields.iter().map(|(name, _)| *name).collect();
-        let order = order(&asked.question.query, self.name, self.then_by.map(|one| one.name), &names)?;
-        let (size, offset) = asked.question.query.page(PageSizes::USUAL)?;
-        let question = asked.question.only(self.calls);
+async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Result<Response, ApiError> {
+    let question = GroupList::by_dimension(&by, call.query())?;
+    answered_alone(&app, &call, &question).await
+}
+
+async fn list(app: &App, call: &Call, name: &str) -> Result<Response, ApiError> {
+    let question = GroupList::named(name, call.query())?;
+    answered_alone(app, call, &question).await
+}
+
+/// A list of groups, as it was asked for.
+#[derive(Debug)]
+pub struct GroupList {
+    by: By,
+    then_by: Option<&'static Dimension>,
+    fields: Vec<(&'static str, Measure)>,
+    has_totals: bool,
+    order: Order,
+    size: i64,
+    offset: i64,
+}
+
+#[derive(Debug)]
+enum By {
+    /// In shapes that clients of others know.
+    Users,
+    Models,
+    Workspaces,
+    Metadata(String),
+    Dimension(&'static Dimension),
+}
+
+impl By {
+    /// The name that the value is shown under.
+    fn field(&self) -> &'static str {
+        match self {
+            Self::Users => "user",
+            Self::Models => "ai_model",
+            Self::Workspaces => "workspace",
+            Self::Metadata(_) => "metadata_value",
+            Self::Dimension(dimension) => dimension.name,
+        }
+    }
+
+    fn grouped(&self) -> GroupBy<'_> {
+        match self {
+            Self::Metadata(name) => GroupBy::Metadata(name),
+            Self::Users => GroupBy::Dimension(&dimension::USER),
+            Self::Models => GroupBy::Dimension(&dimension::MODEL),
+            Self::Workspaces => GroupBy::Dimension(&dimension::WORKSPACE),
+            Self::Dimension(dimension) => GroupBy::Dimension(dimension),
+        }
+    }
+
+    /// Which calls have a group at all.
+    fn calls(&self) -> CallsAsked {
+        if matches!(self, Self::Users) { CallsAsked::OfUsers } else { CallsAsked::All }
+    }
+
+    /// The columns of those that have always the same.
+    fn fields(&self) -> Vec<(&'static str, Measure)> {
+        match self {
+            Self::Users | Self::Workspaces => vec![REQUESTS, COST],
+            Self::Models | Self::Dimension(_) => vec![REQUESTS],
+            Self::Metadata(_) => vec![
+                REQUESTS,
+                COST,
+                ("avg_tokens", m::AVG_TOKENS),
+                ("avg_weighted_feedback", m::AVG_FEEDBACK),
+                ("requests_with_feedback", m::FEEDBACK_COUNT),
+                LAST_SEEN,
+            ],
+        }
+    }
+}
+
+impl GroupList {
+    /// By what stands behind `groups/` in the path of the operation.
+    pub fn named(name: &str, query: &Query) -> Result<Self, ApiError> {
+        match name {
+            BY_USERS => Self::of(By::Users, query),
+            BY_MODELS => Self::of(By::Models, query),
+            BY_WORKSPACES => Self::of(By::Workspaces, query),
+            _ => match name.strip_prefix(BY_METADATA) {
+                Some(key) if key.chars().count() > MAX_NAME || key.contains('\0') => {
+                    Err(ApiError::field("metadataKey", format!("must be a name of at most {MAX_NAME} characters")))
+                }
+                Some(key) => Self::of(By::Metadata(key.to_owned()), query),
+                None => Self::by_dimension(name, query),
+            },
+        }
+    }
+
+    fn by_dimension(name: &str, query: &Query) -> Result<Self, ApiError> {
+        let dimension = dimension::named("groupBy", name)?;
+        let then_by = second_dimension(query, dimension)?;
+        let columns = query.choices("columns", &column_names())?;
+        let asked = COLUMNS.iter().filter(|(name, _)| columns.iter().any(|asked| asked == name)).copied();
+        let fields = std::iter::once(REQUESTS).chain(asked).collect();
+        Self::with(By::Dimension(dimension), then_by, fields, query.flag("include_total")?, query)
+    }
+
+    fn of(by: By, query: &Query) -> Result<Self, ApiError> {
+        let fields = by.fields();
+        Self::with(by, None, fields, false, query)
+    }
+
+    fn with(
+        by: By,
+        then_by: Option<&'static Dimension>,
+        fields: Vec<(&'static str, Measure)>,
+        has_totals: bool,
+        query: &Query,
+    ) -> Result<Self, ApiError> {
+        let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+        let order = order(query, by.field(), then_by.map(|one| one.name), &names)?;
+        let (size, offset) = query.page(PageSizes::USUAL)?;
+        Ok(Self { by, then_by, fields, has_totals, order, size, offset })
+    }
+
+    /// The groups of one time, as they are shown.
+    async fn listed(&self, tx: &Transaction<'_>, asked: &LogQuestion) -> Result<Map<String, Value>, ApiError> {
+        let question = asked.only(self.by.calls());
         let measures: Vec<Measure> = self.fields.iter().map(|(_, measure)| *measure).collect();
-        let tx = snapshot(&mut asked.db).await?;
-        let logs = PostgresLogs(&tx);
-        let page = GroupQuestion { by: self.by, then_by: self.then_by, measures: &measures, order, size, offset };
+        let logs = PostgresLogs(tx);
+        let page = GroupQuestion {
+            by: self.by.grouped(),
+            then_by: self.then_by,
+            measures: &measures,
+            order: self.order,
+            size: self.size,
+            offset: self.offset,
+        };
         let Groups { rows, total, is_capped } = logs.groups(&question, &page).await?;
         let totals = match self.has_totals {
-            true => Some(named(self.fields, logs.totals(&question, &measures).await?)),
+            true => Some(named(&self.fields, logs.totals(&question, &measures).await?)),
             false => None,
         };
-        tx.commit().await?;
-        let rows = rows.into_iter().map(|one| FoundGroup {
-            value: one.value,
-            second: self.then_by.map(|by| by.name).zip(one.second),
-            figures: named(self.fields, one.figures),
-        });
-        let rows = rows.collect();
-        let has_costs = self.fields.iter().any(|(_, measure)| measure.is_money());
-        Ok(FoundGroups { rows, total, is_capped, totals, has_costs, workspaces: asked.workspaces.clone() })
+        let rows: Vec<FoundGroup> = rows
+            .into_iter()
+            .map(|one| FoundGroup {
+                value: one.value,
+                second: self.then_by.map(|by| by.name).zip(one.second),
+                figures: named(&self.fields, one.figures),
+            })
+            .collect();
+        let found = FoundGroups { rows, organisation: asked.view.organisation_id };
+        let data = self.shown(&found, tx).await?;
+        let mut list = Map::new();
+        list.insert("total".into(), total.into());
+        list.insert("total_is_capped".into(), is_capped.into());
+        list.insert("data".into(), data.into());
+        list.extend(totals.map(|totals| ("totals".to_owned(), Value::Object(totals))));
+        Ok(list)
+    }
+
+    async fn shown(&self, found: &FoundGroups, tx: &Transaction<'_>) -> Result<Vec<Value>, ApiError> {
+        let mut rows = found.rows(self.by.field());
+        match self.by {
+            By::Users => rows = as_texts(rows, &["requests", "cost"]),
+            By::Models => rows = as_texts(rows, &["requests"]),
+            By::Workspaces => {
+                let names = found.names(tx, &dimension::WORKSPACE).await?;
+                for row in &mut rows {
+                    let name = names.get(row["workspace"].as_str().unwrap_or_default());
+                    row["workspace_name"] = json!(name.map(|name| &name.name));
+                    if let Some(name) = name {
+                        row["workspace"] = json!(name.slug);
+                    }
+                }
+            }
+            By::Metadata(_) => {}
+            By::Dimension(dimension) => self.add_names(&mut rows, dimension, found, tx).await?,
+        }
+        Ok(rows)
+    }
+
+    async fn add_names(
+        &self,
+        rows: &mut [Value],
+        dimension: &'static Dimension,
+        found: &FoundGroups,
+        tx: &Transaction<'_>,
+    ) -> Result<(), ApiError> {
+        let both = || [Some(dimension), self.then_by].into_iter().flatten();
+        for one in both().filter(|one| names::has_names(one)) {
+            let names = found.names(tx, one).await?;
+            for row in rows.iter_mut() {
+                let name = names.get(row[one.name].as_str().unwrap_or_default()).map(|name| &name.name);
+                let name = json!(name);
+                if self.then_by.is_some() {
+                    row[format!("{}_name", one.name)] = name.clone();
+                }
+                if one == dimension {
+                    row["name"] = name;
+                }
+            }
+        }
+        if both().any(|one| *one == dimension::STATUS_CODE) {
+            let field = dimension::STATUS_CODE.name;
+            for row in rows {
+                row[field] = json!(row[field].as_str().and_then(|code| code.parse::<i64>().ok()));
+            }
+        }
+        Ok(())
+    }
+
+    fn has_costs(&self) -> bool {
+        self.fields.iter().any(|(_, measure)| measure.is_money())
+    }
+}
+
+impl Question for GroupList {
+    fn check(&self, view: &LogView) -> Result<(), ApiError> {
+        let is_of_metadata = match self.by {
+            By::Users | By::Metadata(_) => true,
+            By::Models | By::Workspaces => false,
+            By::Dimension(dimension) => [Some(dimension), self.then_by].contains(&Some(&dimension::USER)),
+        };
+        if is_of_metadata { view.may_use_metadata() } else { Ok(()) }
+    }
+
+    async fn answer(&self, tx: &Transaction<'_>, asked: &Asked) -> Result<Value, ApiError> {
+        let mut answer = Map::from_iter([("object".to_owned(), "list".into())]);
+        answer.extend(self.listed(tx, &asked.question).await?);
+        answer.insert("workspaces".into(), asked.workspaces.clone());
+        if self.has_costs() {
+            answer.insert("cost_unit".into(), COST_UNIT.into());
+        }
+        if let Some(previous) = &asked.previous {
+            answer.insert("previous".into(), Value::Object(self.listed(tx, previous).await?));
+        }
+        Ok(Value::Object(answer))
+    }
+
+    fn sheet(&self, answer: &Value) -> Vec<Value> {
+        csv::list_sheet(answer)
     }
 }
 
@@ -113,11 +326,7 @@ struct FoundGroup {
 
 struct FoundGroups {
     rows: Vec<FoundGroup>,
-    total: i64,
-    is_capped: bool,
-    totals: Option<Map<String, Value>>,
-    has_costs: bool,
-    workspaces: Value,
+    organisation: Uuid,
 }
 
 fn named(fields: &[(&str, Measure)], figures: Vec<Value>) -> Map<String, Value> {
@@ -159,30 +368,17 @@ fn order(query: &Query, value: &str, second: Option<&str>, fields: &[&str]) -> R
 }
 
 impl FoundGroups {
-    fn shown(self, call: &Call, rows: Vec<Value>) -> Response {
-        if csv::is_wanted(&call.origin.headers) {
-            return csv::response(&csv::with_unit(rows, self.has_costs.then_some(COST_UNIT)));
-        }
-        let mut answer = json!({
-            "object": "list", "total": self.total, "total_is_capped": self.is_capped, "data": rows,
-            "workspaces": self.workspaces,
-        });
-        if self.has_costs {
-            answer["cost_unit"] = COST_UNIT.into();
-        }
-        if let Some(totals) = self.totals {
-            answer["totals"] = Value::Object(totals);
-        }
-        Json(answer).into_response()
-    }
-
     /// Of the objects whose ids are values of a dimension.
-    async fn names(&self, asked: &Asked<'_>, dimension: &Dimension) -> Result<HashMap<String, ObjectName>, ApiError> {
+    async fn names(
+        &self,
+        tx: &Transaction<'_>,
+        dimension: &Dimension,
+    ) -> Result<HashMap<String, ObjectName>, ApiError> {
         let values = self.rows.iter().map(|row| match &row.second {
             Some((name, second)) if *name == dimension.name => second.as_str(),
             _ => row.value.as_str(),
         });
-        names::names(&*asked.db, dimension, asked.question.view.organisation_id, values).await
+        names::names(tx, dimension, self.organisation, values).await
     }
 
     /// Rows under a name of the group.
@@ -211,130 +407,6 @@ fn as_texts(rows: Vec<Value>, names: &[&str]) -> Vec<Value> {
     rows.into_iter().map(text).collect()
 }
 
-async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let mut asked = Asked::of(&app, &call).await?;
-    asked.question.view.may_use_metadata()?;
-    let listed = Listed {
-        name: "user",
-        by: GroupBy::Dimension(&dimension::USER),
-        then_by: None,
-        calls: CallsAsked::OfUsers,
-        fields: &[REQUESTS, COST],
-        has_totals: false,
-    };
-    let found = listed.find(&mut asked).await?;
-    let rows = as_texts(found.rows("user"), &["requests", "cost"]);
-    Ok(found.shown(&call, rows))
-}
-
-async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let mut asked = Asked::of(&app, &call).await?;
-    let listed = Listed {
-        name: "ai_model",
-        by: GroupBy::Dimension(&dimension::MODEL),
-        then_by: None,
-        calls: CallsAsked::All,
-        fields: &[REQUESTS],
-        has_totals: false,
-    };
-    let found = listed.find(&mut asked).await?;
-    let rows = as_texts(found.rows("ai_model"), &["requests"]);
-    Ok(found.shown(&call, rows))
-}
-
-async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let mut asked = Asked::of(&app, &call).await?;
-    let listed = Listed {
-        name: "workspace",
-        by: GroupBy::Dimension(&dimension::WORKSPACE),
-        then_by: None,
-        calls: CallsAsked::All,
-        fields: &[REQUESTS, COST],
-        has_totals: false,
-    };
-    let found = listed.find(&mut asked).await?;
-    let names = found.names(&asked, &dimension::WORKSPACE).await?;
-    let mut rows = found.rows("workspace");
-    for row in &mut rows {
-        let name = names.get(row["workspace"].as_str().unwrap_or_default());
-        row["workspace_name"] = json!(name.map(|name| &name.name));
-        if let Some(name) = name {
-            row["workspace"] = json!(name.slug);
-        }
-    }
-    Ok(found.shown(&call, rows))
-}
-
-async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) -> Result<Response, ApiError> {
-    if name.chars().count() > MAX_NAME || name.contains('\0') {
-        return Err(ApiError::field("metadataKey", format!("must be a name of at most {MAX_NAME} characters")));
-    }
-    let mut asked = Asked::of(&app, &call).await?;
-    asked.question.view.may_use_metadata()?;
-    let listed = Listed {
-        name: "metadata_value",
-        by: GroupBy::Metadata(&name),
-        then_by: None,
-        calls: CallsAsked::All,
-        fields: &[
-            REQUESTS,
-            COST,
-            ("avg_tokens", m::AVG_TOKENS),
-            ("avg_weighted_feedback", m::AVG_FEEDBACK),
-            ("requests_with_feedback", m::FEEDBACK_COUNT),
-            LAST_SEEN,
-        ],
-        has_totals: false,
-    };
-    let found = listed.find(&mut asked).await?;
-    let rows = found.rows("metadata_value");
-    Ok(found.shown(&call, rows))
-}
-
-async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Result<Response, ApiError> {
-    let dimension = dimension::named("groupBy", &by)?;
-    let then_by = second_dimension(call.query(), dimension)?;
-    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
-    let columns = call.query().choices("columns", &names)?;
-    let fields: Vec<(&'static str, Measure)> = std::iter::once(REQUESTS)
-        .chain(COLUMNS.iter().filter(|(name, _)| columns.iter().any(|asked| asked == name)).copied())
-        .collect();
-    let mut asked = Asked::of(&app, &call).await?;
-    if [Some(dimension), then_by].contains(&Some(&dimension::USER)) {
-        asked.question.view.may_use_metadata()?;
-    }
-    let listed = Listed {
-        name: dimension.name,
-        by: GroupBy::Dimension(dimension),
-        then_by,
-        calls: CallsAsked::All,
-        fields: &fields,
-        has_totals: call.query().flag("include_total")?,
-    };
-    let found = listed.find(&mut asked).await?;
-    let mut rows = found.rows(dimension.name);
-    for one in [Some(dimension), then_by].into_iter().flatten().filter(|one| names::has_names(one)) {
-        let names = found.names(&asked, one).await?;
-        for row in &mut rows {
-            let name = names.get(row[one.name].as_str().unwrap_or_default()).map(|name| &name.name);
-            let name = json!(name);
-            if then_by.is_some() {
-                row[format!("{}_name", one.name)] = name.clone();
-            }
-            if one == dimension {
-                row["name"] = name;
-            }
-        }
-    }
-    if [Some(dimension), then_by].contains(&Some(&dimension::STATUS_CODE)) {
-        let field = dimension::STATUS_CODE.name;
-        for row in &mut rows {
-            row[field] = json!(row[field].as_str().and_then(|code| code.parse::<i64>().ok()));
-        }
-    }
-    Ok(found.shown(&call, rows))
-}
-
 /// What `then_by` asks for; the same thing twice would divide nothing.
 fn second_dimension(query: &Query, first: &Dimension) -> Result<Option<&'static Dimension>, ApiError> {
     let Some(name) = query.text(THEN_BY) else { return Ok(None) };
@@ -345,7 +417,11 @@ fn second_dimension(query: &Query, first: &Dimension) -> Result<Option<&'static 
     }
 }
 
-fn descriptions() -> [Doc; 6] {
+pub fn column_names() -> Vec<&'static str> {
+    COLUMNS.iter().map(|(name, _)| *name).collect()
+}
+
+pub fn descriptions() -> [Doc; 6] {
     let text = |name: &str| schema::any_text().eg("128").says(&format!("{name}, as a text."));
     let value = || schema::any_text().eg("example").says("Empty for calls without one.");
     let group = |title: &str| schema::object(title).need("object", schema::fixed("analytics-group"));
@@ -375,15 +451,19 @@ fn descriptions() -> [Doc; 6] {
 }
 
 fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
-    let list = schema::object(title)
-        .need("object", schema::fixed("list"))
-        .need("total", schema::whole(0..=MAX_GROUPS).eg(1))
-        .need("total_is_capped", schema::flag().says("Whether there are more groups, which are left out."))
-        .need("data", schema::list(group))
+    let totals = || schema::any_object().says("With `include_total`: the same columns over all calls.");
+    let counted = |list: Schema| {
+        list.need("total", schema::whole(0..=MAX_GROUPS).eg(1))
+            .need("total_is_capped", schema::flag().says("Whether there are more groups, which are left out."))
+            .need("data", schema::list(group.clone()))
+    };
+    let before = counted(schema::object("")).may("totals", totals());
+    let list = counted(schema::object(title).need("object", schema::fixed("list")))
         .need("workspaces", docs::workspaces())
         .may("cost_unit", docs::cost_unit())
-        .may("totals", schema::any_object().says("With `include_total`: the same columns over all calls."));
-    docs::counted(path, says)
+        .may("totals", totals())
+        .may("previous", before.says("With `compare=previous`: the groups of that time, which may be others."));
+    docs::compared(path, says)
         .pages(PageSizes::USUAL)
         .filter("order_by", schema::any_text().eg("requests").says("Any column of the answer."))
         .filter("order_by_type", schema::choice(&["asc", "desc"]).or_empty().says("Which end comes first."))
@@ -391,7 +471,6 @@ fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
 }
 
 fn by_anything(path: &str, title: &str) -> Doc {
-    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let group = schema::object(title)
         .need("object", schema::fixed("analytics-group"))
         .need("requests", docs::figure("requests"))
@@ -409,7 +488,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
             THEN_BY,
             schema::choice(&dimensions).or_empty().says("A second dimension, other than `groupBy`: one row for each pair."),
         )
-        .filter("columns", crate::openapi::choices(&names))
+        .filter("columns", crate::openapi::choices(&column_names()))
         .filter("include_total", schema::choice(FLAGS).or_empty().says("Adds the columns over all calls."))
 }
 

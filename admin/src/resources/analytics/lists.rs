@@ -1,6 +1,6 @@
 //! Graphs whose points are no plain figures: status codes, scores, retries, models; and the summary of the cache.
 
-use super::asked::Asked;
+use super::asked::{Asked, Question, answered_alone};
 use super::docs;
 use crate::analytics::csv;
 use crate::app::App;
@@ -9,16 +9,15 @@ use crate::http::{ApiError, Time};
 use crate::identity::Call;
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
-    COST_UNIT, CallsAsked, ERROR_CODES, GroupBy, GroupQuestion, Groups, LogData, LogQuestion, Order, OrderBy,
-    PostgresLogs, RETRIES, Series, dimension, row, snapshot,
+    COST_UNIT, CallsAsked, ERROR_CODES, GroupBy, GroupQuestion, Groups, LogData, LogQuestion, LogView, Order, OrderBy,
+    PostgresLogs, RETRIES, Series, dimension, row,
 };
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
-use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
+use tokio_postgres::Transaction;
 
 const STACKS: &str = "/analytics/graphs/errors/stacks";
 const STATUS_CODES: &str = "/analytics/graphs/errors/status-codes";
@@ -30,45 +29,35 @@ const CACHE: &str = "/analytics/summary/cache";
 /// Codes of errors there can be.
 const MAX_CODES: i64 = 1000;
 
+static GRAPHS: &[(&str, ListGraph)] = &[
+    (STACKS, ListGraph::Stacks),
+    (STATUS_CODES, ListGraph::StatusCodes),
+    (RESCUED, ListGraph::Rescued),
+    (SCORES, ListGraph::Scores),
+    (MODELS, ListGraph::Models),
+];
+
 pub fn routes() -> Routes {
-    Routes::default()
-        .get(STACKS, stacks)
-        .get(STATUS_CODES, status_codes)
-        .get(RESCUED, rescued)
-        .get(SCORES, scores)
-        .get(MODELS, models)
-        .get(CACHE, cache)
-        .describe(descriptions())
+    let graphs = GRAPHS.iter().fold(Routes::default(), |routes, (path, graph)| {
+        let draw = move |State(app): State<App>, call: Call| async move { answered_alone(&app, &call, graph).await };
+        routes.get(path, draw)
+    });
+    let cache = |State(app): State<App>, call: Call| async move { answered_alone(&app, &call, &CacheSummary).await };
+    graphs.get(CACHE, cache).describe(descriptions())
+}
+
+pub fn paths() -> impl Iterator<Item = &'static str> {
+    GRAPHS.iter().map(|(path, _)| *path)
 }
 
 /// Graphs whose points have lists in them, or no time.
-#[derive(Clone, Copy)]
-enum ListGraph {
+#[derive(Debug, Clone, Copy)]
+pub enum ListGraph {
     Stacks,
     StatusCodes,
     Rescued,
     Scores,
     Models,
-}
-
-async fn stacks(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    ListGraph::Stacks.draw(&app, &call).await
-}
-
-async fn status_codes(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    ListGraph::StatusCodes.draw(&app, &call).await
-}
-
-async fn rescued(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    ListGraph::Rescued.draw(&app, &call).await
-}
-
-async fn scores(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    ListGraph::Scores.draw(&app, &call).await
-}
-
-async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    ListGraph::Models.draw(&app, &call).await
 }
 
 /// What a graph shows of a time.
@@ -77,26 +66,32 @@ struct Drawn {
     points: Vec<Value>,
 }
 
-impl ListGraph {
-    async fn draw(self, app: &App, call: &Call) -> Result<Response, ApiError> {
-        let mut asked = Asked::of(app, call).await?;
-        let previous = asked.previous()?;
-        // Of one moment, whatever is stored meanwhile.
-        let tx = snapshot(&mut asked.db).await?;
-        let logs = PostgresLogs(&tx);
+impl Question for ListGraph {
+    fn check(&self, _: &LogView) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    async fn answer(&self, tx: &Transaction<'_>, asked: &Asked) -> Result<Value, ApiError> {
+        let logs = PostgresLogs(tx);
         let Drawn { summary, points } = self.found(&logs, &asked.question).await?;
         let mut answer = json!({
             "summary": summary, "data_points": points, "object": "analytics-graph", "workspaces": asked.workspaces,
         });
-        if let Some(previous) = &previous {
+        if let Some(previous) = &asked.previous {
             let Drawn { summary, points } = self.found(&logs, previous).await?;
             answer["previous"] = json!({ "summary": summary, "data_points": points });
         }
-        tx.commit().await?;
-        Ok(match csv::is_wanted(&call.origin.headers) {
-            true => csv::response(&csv::sheet(&answer)),
-            false => Json(answer).into_response(),
-        })
+        Ok(answer)
+    }
+
+    fn sheet(&self, answer: &Value) -> Vec<Value> {
+        csv::sheet(answer)
+    }
+}
+
+impl ListGraph {
+    pub fn at_path(path: &str) -> Option<Self> {
+        GRAPHS.iter().find(|(one, _)| *one == path).map(|(_, graph)| *graph)
     }
 
     async fn found(self, logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, ApiError> {
@@ -168,23 +163,30 @@ async fn models_of(logs: &impl LogData, asked: &LogQuestion) -> Result<Drawn, Ap
     Ok(Drawn { summary: json!({}), points: points.collect() })
 }
 
-async fn cache(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    let mut asked = Asked::of(&app, &call).await?;
-    let previous = asked.previous()?;
-    let tx = snapshot(&mut asked.db).await?;
-    let logs = PostgresLogs(&tx);
-    let mut answer =
-        json!({ "summary": summary_of_cache(&logs, &asked.question).await?, "object": "analytics-summary" });
-    answer["workspaces"] = asked.workspaces.clone();
-    answer["cost_unit"] = COST_UNIT.into();
-    if let Some(previous) = &previous {
-        answer["previous"] = json!({ "summary": summary_of_cache(&logs, previous).await? });
+/// What the cache did.
+#[derive(Debug)]
+pub struct CacheSummary;
+
+impl Question for CacheSummary {
+    fn check(&self, _: &LogView) -> Result<(), ApiError> {
+        Ok(())
     }
-    tx.commit().await?;
-    if csv::is_wanted(&call.origin.headers) {
-        return Ok(csv::response(&csv::summary_sheet(&answer)));
+
+    async fn answer(&self, tx: &Transaction<'_>, asked: &Asked) -> Result<Value, ApiError> {
+        let logs = PostgresLogs(tx);
+        let mut answer =
+            json!({ "summary": summary_of_cache(&logs, &asked.question).await?, "object": "analytics-summary" });
+        answer["workspaces"] = asked.workspaces.clone();
+        answer["cost_unit"] = COST_UNIT.into();
+        if let Some(previous) = &asked.previous {
+            answer["previous"] = json!({ "summary": summary_of_cache(&logs, previous).await? });
+        }
+        Ok(answer)
     }
-    Ok(Json(answer).into_response())
+
+    fn sheet(&self, answer: &Value) -> Vec<Value> {
+        csv::summary_sheet(answer)
+    }
 }
 
 async fn summary_of_cache(logs: &impl LogData, asked: &LogQuestion) -> Result<Value, ApiError> {
@@ -215,7 +217,7 @@ fn number(text: &str) -> Value {
     text.parse::<i64>().map_or_else(|_| text.into(), Value::from)
 }
 
-fn descriptions() -> [Doc; 6] {
+pub fn descriptions() -> [Doc; 6] {
     let count = docs::count;
     let point = || schema::object("");
     let timed = || point().need("timestamp", schema::time().says("When its slot begins."));
