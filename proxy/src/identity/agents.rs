@@ -49,7 +49,8 @@ static AGENTS: &[Agent] = &[
         is_named_by_headers: true,
         ..agent("open-webui", "Open WebUI")
     },
-    Agent { sessions: &["x-opencode-session"], is_named_by_headers: true, ..agent("opencode", "opencode/") },
+    // The first goes to its maker's own service.
+    Agent { sessions: &["x-opencode-session", "x-session-id"], ..agent("opencode", "opencode/") },
     agent("qwen-code", "QwenCode/"),
 ];
 
@@ -191,6 +192,10 @@ mod tests {
             (
                 vec![("user-agent", "opencode/1.18.33"), ("x-opencode-session", "o")],
                 json!({ "_agent": "opencode", "_session": "o" }),
+            ),
+            (
+                vec![("user-agent", "opencode/1.18.33 ai-sdk/provider-utils/4.0.23"), ("x-session-id", "s")],
+                json!({ "_agent": "opencode", "_session": "s" }),
             ),
             (vec![("user-agent", "QwenCode/0.24.4 (linux; x64)")], json!({ "_agent": "qwen-code" })),
             // Anybody's.
