@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 const MAX_ROWS_PER_SECOND: usize = 200;
 /// Of one admin: each costs a query in every period.
 const MAX_VIEWERS: usize = 500;
-/// Arrivals that are looked at for one view in one period; what is more is counted as left out, whether it matches or not.
+/// Arrivals that one statement looks at.
 const MAX_LOOKED_AT: usize = 2000;
 /// Of one period, for one view.
 const MAX_BATCH_BYTES: usize = 1 << 20;

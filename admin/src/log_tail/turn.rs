@@ -21,6 +21,9 @@ use uuid::Uuid;
 const UPKEEP: Duration = Duration::from_secs(15);
 /// The same where nobody watches any more, until nothing is left.
 const TIDYING: Duration = Duration::from_secs(60);
+/// What is looked up for one organisation in one period may take so long, then its viewers miss something: others wait for it.
+const MAX_LOOK: Duration = Duration::from_secs(2);
+const STATEMENT_TIMEOUT: &str = "SET LOCAL statement_timeout = '2s'";
 /// A transaction that is open for longer holds up nobody: what it brings may be missed.
 const MAX_OPEN: Duration = Duration::from_secs(10);
 
@@ -94,19 +97,47 @@ impl Looks {
         if viewers.is_empty() {
             return Ok(());
         }
-        let tx = snapshot(&mut db).await?;
-        let moment = arrivals::moment(&tx).await?;
-        let settled = self.open.settled(moment, Instant::now());
-        // Who comes back from long ago has more to read, and keeps that from nobody else's look.
-        let mut looks: HashMap<(Uuid, i64), Vec<ViewerState>> = HashMap::new();
+        let moment = arrivals::moment(&*db).await?;
+        let moment = Moment { settled: self.open.settled(moment, Instant::now()), ..moment };
+        let mut by_organisation: HashMap<Uuid, Vec<ViewerState>> = HashMap::new();
         for viewer in viewers {
-            let from = if viewer.is_lost { settled } else { viewer.position.from.min(viewer.position.settled) };
-            looks.entry((viewer.organisation, from)).or_default().push(viewer);
+            by_organisation.entry(viewer.organisation).or_default().push(viewer);
         }
-        for ((organisation, from), viewers) in looks {
-            self.look(&tx, organisation, from, viewers, Moment { settled, ..moment }).await?;
+        for (organisation, viewers) in by_organisation {
+            let ids: Vec<Uuid> = viewers.iter().map(|viewer| viewer.id).collect();
+            let tx = snapshot(&mut db).await?;
+            tx.batch_execute(STATEMENT_TIMEOUT).await?;
+            let looked = self.look_for_all(&tx, organisation, viewers, moment).await;
+            tx.rollback().await?;
+            // One organisation's slow filter stops nobody else's stream.
+            if let Err(error) = looked {
+                static FAILED: LogLimit = LogLimit::new();
+                if let Some(skipped) = FAILED.pass() {
+                    tracing::warn!(%error, %organisation, skipped, "cannot look for the logs that its viewers follow");
+                }
+                self.tail.lose(&ids);
+            }
         }
-        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Every viewer of an organisation. Who comes back from long ago has more to read, and keeps that from nobody else's look.
+    async fn look_for_all(
+        &self,
+        tx: &Transaction<'_>,
+        organisation: Uuid,
+        viewers: Vec<ViewerState>,
+        moment: Moment,
+    ) -> Result<(), ApiError> {
+        let begun = Instant::now();
+        let mut looks: HashMap<i64, Vec<ViewerState>> = HashMap::new();
+        for viewer in viewers {
+            let from = if viewer.is_lost { moment.settled } else { viewer.position.from.min(viewer.position.settled) };
+            looks.entry(from).or_default().push(viewer);
+        }
+        for (from, viewers) in looks {
+            self.look(tx, organisation, from, viewers, moment, begun).await?;
+        }
         Ok(())
     }
 
@@ -118,6 +149,7 @@ impl Looks {
         from: i64,
         viewers: Vec<ViewerState>,
         moment: Moment,
+        begun: Instant,
     ) -> Result<(), ApiError> {
         let arrived = arrivals::since(tx, organisation, from).await?;
         // Beyond the bound nobody knows what there is: everybody begins anew behind it.
@@ -128,11 +160,12 @@ impl Looks {
         };
         for group in groups(viewers) {
             let Some(first) = group.first() else { continue };
-            let found = match is_cut || first.is_lost {
+            let found = match is_cut || first.is_lost || begun.elapsed() > MAX_LOOK {
                 true => Found { skipped: Skipped::UNKNOWN, ..Found::default() },
                 false => find(tx, first, &arrived, moment, allowance(&group)).await?,
             };
             let delivery = Delivery {
+                question: first.question.clone(),
                 events: found.events.into(),
                 logs: found.logs,
                 skipped: found.skipped,
@@ -206,13 +239,15 @@ async fn find(
         return Ok(Found::default());
     }
     let search = viewer.question.search();
-    let looked_at = &new[..new.len().min(MAX_LOOKED_AT)];
-    let mut left_out = new.len() - looked_at.len();
-    // Only what is shown is read whole.
-    let logs = if looked_at.len() <= allowance {
-        arrivals::logs(tx, &search, looked_at).await?
+    let mut left_out = 0;
+    // Only what is shown is read whole, and only what matches is counted.
+    let logs = if new.len() <= allowance {
+        arrivals::logs(tx, &search, &new).await?
     } else {
-        let matching = arrivals::matching(tx, &search, looked_at).await?;
+        let mut matching = Vec::new();
+        for piece in new.chunks(MAX_LOOKED_AT) {
+            matching.extend(arrivals::matching(tx, &search, piece).await?);
+        }
         let shown = &matching[..matching.len().min(allowance)];
         left_out += matching.len() - shown.len();
         arrivals::logs(tx, &search, shown).await?

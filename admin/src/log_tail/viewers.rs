@@ -81,6 +81,8 @@ pub struct ViewerState {
 
 /// What a look has for a viewer.
 pub struct Delivery {
+    /// Whose view and filters these are the logs of.
+    pub question: Arc<TailQuestion>,
     /// The events of `logs` logs.
     pub events: Bytes,
     pub logs: usize,
@@ -200,6 +202,12 @@ impl LogTail {
     pub(super) fn deliver(&self, id: Uuid, delivery: &Delivery, now: Instant) {
         let mut viewers = self.viewers();
         let Some(viewer) = viewers.get_mut(&id) else { return };
+        if *viewer.question != *delivery.question {
+            // Its view has changed since the look began.
+            viewer.position = delivery.position.clone();
+            viewer.skipped.add(Skipped::UNKNOWN);
+            return;
+        }
         let mut skipped = delivery.skipped;
         let outcome = viewer.send(delivery, now);
         if outcome.is_none() {
@@ -269,13 +277,16 @@ impl Follower {
         }
     }
 
-    /// What the follower may see by now.
-    pub fn see(&self, view: LogView) {
+    /// What the follower may see by now. What waits for it is from before.
+    pub fn see(&mut self, view: LogView) {
         let mut viewers = self.tail.viewers();
         if let Some(viewer) = viewers.get_mut(&self.id)
             && viewer.question.view != view
         {
             viewer.question = Arc::new(TailQuestion { view, query: viewer.question.query.clone() });
+            while self.receiver.try_recv().is_ok() {
+                viewer.skipped.add(Skipped::UNKNOWN);
+            }
         }
     }
 }
@@ -327,11 +338,12 @@ mod tests {
         Position { from: 1, settled: 1, number: 0, seen: Arc::default() }
     }
 
-    fn delivery(logs: usize, skipped: u64) -> Delivery {
+    fn delivery(tail: &LogTail, logs: usize, skipped: u64) -> Delivery {
         let cursor = position().cursor(1, 1, 1);
         let events = "event: log\n\n".repeat(logs).into();
         let skipped = Skipped { logs: skipped, is_unknown: false };
-        Delivery { events, logs, skipped, begins: cursor, ends: cursor, position: position() }
+        let question = tail.states()[0].question.clone();
+        Delivery { question, events, logs, skipped, begins: cursor, ends: cursor, position: position() }
     }
 
     fn read(receiver: &mut mpsc::Receiver<Bytes>) -> String {
@@ -344,15 +356,15 @@ mod tests {
         let (id, mut receiver) = viewer(&tail);
         let now = Instant::now();
         for _ in 0..MAX_WAITING {
-            tail.deliver(id, &delivery(1, 0), now);
+            tail.deliver(id, &delivery(&tail, 1, 0), now);
         }
         assert_eq!(counted(&tail), (4, 0));
-        tail.deliver(id, &delivery(3, 4), now);
+        tail.deliver(id, &delivery(&tail, 3, 4), now);
         assert_eq!(counted(&tail), (4, 7), "no room");
         (0..MAX_WAITING).for_each(|_| assert_eq!(read(&mut receiver), "event: log\n\n"));
-        tail.deliver(id, &delivery(0, 0), now);
+        tail.deliver(id, &delivery(&tail, 0, 0), now);
         assert!(read(&mut receiver).ends_with("event: gap\ndata: {\"skipped\":7}\n\n"));
-        tail.deliver(id, &delivery(1, 2), now);
+        tail.deliver(id, &delivery(&tail, 1, 2), now);
         assert_eq!(counted(&tail), (5, 9));
         let text = read(&mut receiver);
         assert!(text.starts_with("event: log") && text.ends_with("data: {\"skipped\":2}\n\n"), "{text}");
@@ -364,14 +376,32 @@ mod tests {
         let (id, mut receiver) = viewer(&tail);
         let now = Instant::now();
         for _ in 0..=MAX_WAITING {
-            tail.deliver(id, &delivery(1, 0), now);
+            tail.deliver(id, &delivery(&tail, 1, 0), now);
         }
-        tail.deliver(id, &delivery(1, 0), now + MAX_STALL);
+        tail.deliver(id, &delivery(&tail, 1, 0), now + MAX_STALL);
         assert_eq!(tail.count(), 1);
-        tail.deliver(id, &delivery(1, 0), now + MAX_STALL + PERIOD);
+        tail.deliver(id, &delivery(&tail, 1, 0), now + MAX_STALL + PERIOD);
         assert_eq!(tail.count(), 0);
         (0..MAX_WAITING).for_each(|_| drop(read(&mut receiver)));
         assert_eq!(receiver.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
+    }
+
+    #[test]
+    fn what_was_found_for_an_earlier_view_is_not_delivered() {
+        let tail = new_tail();
+        let (id, receiver) = viewer(&tail);
+        let is_closed = tail.is_closed.subscribe();
+        let mut follower = Follower { tail: tail.clone(), id, receiver, is_closed, opening: Bytes::new() };
+        let before = delivery(&tail, 2, 0);
+        let now = Instant::now();
+        tail.deliver(id, &before, now);
+        let view = tail.states()[0].question.view.clone();
+        follower.see(LogView { user_id: Some(Uuid::nil()), ..view });
+        tail.deliver(id, &before, now);
+        assert!(follower.receiver.try_recv().is_err(), "neither what waited nor what was under way");
+        tail.deliver(id, &delivery(&tail, 1, 0), now);
+        let text = read(&mut follower.receiver);
+        assert!(text.contains("{\"skipped\":null}") && text.ends_with("event: log\n\n"), "{text}");
     }
 
     #[test]
@@ -380,10 +410,10 @@ mod tests {
         let (id, _receiver) = viewer(&tail);
         let allowance = || tail.states()[0].allowance;
         assert_eq!(allowance(), MAX_ROWS_PER_SECOND);
-        tail.deliver(id, &delivery(MAX_ROWS_PER_SECOND, 0), Instant::now());
+        tail.deliver(id, &delivery(&tail, MAX_ROWS_PER_SECOND, 0), Instant::now());
         assert_eq!(allowance(), MAX_ROWS_PER_SECOND / 2, "a period later");
-        tail.deliver(id, &delivery(0, 0), Instant::now());
-        tail.deliver(id, &delivery(0, 0), Instant::now());
+        tail.deliver(id, &delivery(&tail, 0, 0), Instant::now());
+        tail.deliver(id, &delivery(&tail, 0, 0), Instant::now());
         assert_eq!(allowance(), MAX_ROWS_PER_SECOND);
     }
 }

@@ -201,7 +201,7 @@ fn parts(found: &mut Vec<EventText>, event: &Value, index: u64, place: &str) -> 
 }
 
 /// The events of `/responses` that bring more of a text which plain answers are judged by, too.
-const RESPONSES_DELTAS: [&str; 10] = [
+const RESPONSES_DELTAS: [&str; 12] = [
     "response.output_text.delta",
     "response.refusal.delta",
     "response.reasoning_text.delta",
@@ -212,6 +212,8 @@ const RESPONSES_DELTAS: [&str; 10] = [
     "response.function_call_arguments.delta",
     "response.custom_tool_call_input.delta",
     "response.mcp_call_arguments.delta",
+    "response.apply_patch_call_operation_diff.delta",
+    "response.shell_call_command.delta",
 ];
 
 fn responses(event: &Value, found: &mut Vec<EventText>) {
@@ -234,6 +236,8 @@ fn responses(event: &Value, found: &mut Vec<EventText>) {
         "/input",
         "/transcript",
         "/code",
+        "/command",
+        "/diff",
         "/part/text",
         "/part/refusal",
         "/part/transcript",
@@ -250,16 +254,8 @@ fn item(found: &mut Vec<EventText>, event: &Value, place: &str) {
     for name in ["arguments", "input", "output", "code"] {
         push(found, event, String::new(), format!("{place}/{name}"));
     }
-    for name in ["command", "working_directory", "user"] {
-        push(found, event, String::new(), format!("{place}/action/{name}"));
-    }
-    for list in ["command", "commands"] {
-        for (at, _) in items(event.pointer(&format!("{place}/action/{list}"))) {
-            push(found, event, String::new(), format!("{place}/action/{list}/{at}"));
-        }
-    }
-    for name in ["path", "diff"] {
-        push(found, event, String::new(), format!("{place}/operation/{name}"));
+    for name in ["action", "operation"] {
+        all_under(found, event, format!("{place}/{name}"));
     }
     for (at, _) in items(event.pointer(&format!("{place}/output"))) {
         push(found, event, String::new(), format!("{place}/output/{at}"));
@@ -275,6 +271,21 @@ fn item(found: &mut Vec<EventText>, event: &Value, place: &str) {
         push(found, event, String::new(), format!("{place}/content/{at}/transcript"));
         push(found, event, String::new(), format!("{place}/content/{at}/text"));
         push(found, event, String::new(), format!("{place}/content/{at}/refusal"));
+    }
+}
+
+/// Whatever a call says of what is to be done, but for its kind.
+fn all_under(found: &mut Vec<EventText>, event: &Value, place: String) {
+    let mut waiting = vec![place];
+    while let Some(place) = waiting.pop() {
+        match event.pointer(&place) {
+            Some(Value::Object(fields)) => {
+                let names = fields.keys().filter(|name| *name != "type");
+                waiting.extend(names.map(|name| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"))));
+            }
+            Some(Value::Array(list)) => waiting.extend((0..list.len()).map(|at| format!("{place}/{at}"))),
+            _ => push(found, event, String::new(), place),
+        }
     }
 }
 

@@ -57,7 +57,13 @@ fn read_all(
         if plain.len() + read > max_bytes {
             return Err(Refusal::body_too_large(max_bytes));
         }
-        share.grow(read)?;
+        let wanted = plain.len() + read;
+        if wanted > plain.capacity() {
+            // What is taken is counted, not what is used of it.
+            let room = (plain.capacity() * 2).max(wanted).min(max_bytes);
+            share.grow(room - plain.capacity())?;
+            plain.reserve_exact(room - plain.len());
+        }
         plain.extend_from_slice(&step[..read]);
     }
 }

@@ -28,7 +28,9 @@ fn brotli(text: &[u8]) -> Vec<u8> {
     [&header.to_le_bytes()[..3], text, &[0b11]].concat()
 }
 
-const ALL: [(&str, fn(&[u8]) -> Vec<u8>); 3] = [("zstd", zstd), ("gzip", gzip), ("br", brotli)];
+type Encode = fn(&[u8]) -> Vec<u8>;
+
+const ALL: [(&str, Encode); 3] = [("zstd", zstd), ("gzip", gzip), ("br", brotli)];
 
 async fn post(client: &Client, path: &str, encoding: &str, body: Vec<u8>) -> Answer {
     let request = client.request(Method::POST, path).header("content-type", "application/json");

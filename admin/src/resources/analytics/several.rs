@@ -24,7 +24,7 @@ const PATH: &str = "/analytics/query";
 const MAX_QUESTIONS: usize = 12;
 /// After so long no further question is begun: until the answer is there, it holds a turn that others wait for, and a snapshot
 /// behind which nothing is tidied up.
-const MAX_TIME: Duration = Duration::from_secs(45);
+const MAX_TIME: Duration = Duration::from_secs(15);
 
 pub fn routes() -> Routes {
     Routes::default().post(PATH, query).describe([docs::docs()])

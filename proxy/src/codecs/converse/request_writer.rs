@@ -152,7 +152,8 @@ fn write_model_fields(
     let own = request.extra.get(FORMAT, "additionalModelRequestFields");
     let given = own.or(request.extra.get(WireFormat::Chat, "additional_model_request_fields"));
     let mut fields: Map<String, Value> = given.and_then(Value::as_object).cloned().unwrap_or_default();
-    let betas = options.body_betas(request.extra.get(WireFormat::Chat, "anthropic_beta"));
+    let named = fields.remove("anthropic_beta");
+    let betas = options.body_betas(named.as_ref().or(request.extra.get(WireFormat::Chat, "anthropic_beta")));
     fields.extend(betas.map(|betas| ("anthropic_beta".to_owned(), betas)));
     if options.is_claude {
         let is_off = settings.reasoning.is_disabled || settings.reasoning.effort == Some(Effort::None);

@@ -15,6 +15,8 @@ pub(super) struct KnownTool {
     pub output: &'static str,
     /// Where a call says what is to be done.
     pub field: &'static str,
+    /// What of it the function takes.
+    pub arguments: &'static [&'static str],
     pub id_prefix: &'static str,
 }
 
@@ -25,6 +27,7 @@ pub(super) static KNOWN_TOOLS: [KnownTool; 2] = [
         call: "local_shell_call",
         output: "local_shell_call_output",
         field: "action",
+        arguments: &["command", "env", "working_directory", "user", "timeout_ms"],
         id_prefix: "lsh",
     },
     KnownTool {
@@ -33,6 +36,7 @@ pub(super) static KNOWN_TOOLS: [KnownTool; 2] = [
         call: "apply_patch_call",
         output: "apply_patch_call_output",
         field: "operation",
+        arguments: &["type", "path", "diff"],
         id_prefix: "apc",
     },
 ];
@@ -94,10 +98,8 @@ impl KnownTool {
     /// What the item of a call says, as arguments of the function.
     pub fn arguments(&self, asked: Option<Value>) -> String {
         let Some(Value::Object(mut fields)) = asked else { return "{}".to_owned() };
-        if self.carried_as == CarriedAs::LocalShell {
-            fields.remove("type");
-        }
-        fields.retain(|_, value| !value.is_null() && value.as_object().is_none_or(|inner| !inner.is_empty()));
+        let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+        fields.retain(|name, value| self.arguments.contains(&name.as_str()) && !is_empty(value));
         Value::Object(fields).to_string()
     }
 

@@ -14,6 +14,7 @@ enum Part {
 
 /// Fields whose objects and lists are the caller's own. `input` is only where it is an object: the arguments of a tool.
 const FREE: &[&str] = &[
+    "action",
     "arguments",
     "args",
     "documents",
@@ -22,6 +23,7 @@ const FREE: &[&str] = &[
     "input_schema",
     "json",
     "metadata",
+    "operation",
     "parameters",
     "promptVariables",
     "response",
