@@ -22,8 +22,8 @@ const UPKEEP: Duration = Duration::from_secs(15);
 /// The same where nobody watches any more, until nothing is left.
 const TIDYING: Duration = Duration::from_secs(60);
 /// What is looked up for one organisation in one period may take so long, then its viewers miss something: others wait for it.
-const MAX_LOOK: Duration = Duration::from_secs(2);
-const STATEMENT_TIMEOUT: &str = "SET LOCAL statement_timeout = '2s'";
+const MAX_LOOK: Duration = Duration::from_secs(5);
+const STATEMENT_TIMEOUT: &str = "SET LOCAL statement_timeout = '5s'";
 /// A transaction that is open for longer holds up nobody: what it brings may be missed.
 const MAX_OPEN: Duration = Duration::from_secs(10);
 
@@ -97,8 +97,6 @@ impl Looks {
         if viewers.is_empty() {
             return Ok(());
         }
-        let moment = arrivals::moment(&*db).await?;
-        let moment = Moment { settled: self.open.settled(moment, Instant::now()), ..moment };
         let mut by_organisation: HashMap<Uuid, Vec<ViewerState>> = HashMap::new();
         for viewer in viewers {
             by_organisation.entry(viewer.organisation).or_default().push(viewer);
@@ -107,6 +105,9 @@ impl Looks {
             let ids: Vec<Uuid> = viewers.iter().map(|viewer| viewer.id).collect();
             let tx = snapshot(&mut db).await?;
             tx.batch_execute(STATEMENT_TIMEOUT).await?;
+            // Of the same snapshot as what arrived: an event says how far it reaches.
+            let moment = arrivals::moment(&tx).await?;
+            let moment = Moment { settled: self.open.settled(moment, Instant::now()), ..moment };
             let looked = self.look_for_all(&tx, organisation, viewers, moment).await;
             tx.rollback().await?;
             // One organisation's slow filter stops nobody else's stream.
