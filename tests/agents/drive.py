@@ -133,10 +133,10 @@ def priced(rows):
 
 def known(agent, rows):
     """Every call says which agent it was, and of which session where the agent tells."""
-    if not agent.said:
+    if not agent.metadata_name:
         return NOT_OFFERED
-    said = [dict(zip(row["metadata.key"], row["metadata.value"], strict=True)) for row in rows]
-    wrong = [names for names in said if names.get("_agent") != agent.said or agent.has_sessions and not names.get("_session")]
+    found = [dict(zip(row["metadata.key"], row["metadata.value"], strict=True)) for row in rows]
+    wrong = [names for names in found if names.get("_agent") != agent.metadata_name or agent.has_sessions and not names.get("_session")]
     return f"logged with {wrong[:2]}" if wrong else None
 
 

@@ -28,7 +28,7 @@ class Agent:
     # Tools that write a file, with their arguments; which it offers may depend on the model.
     writers: dict = field(default_factory=dict)
     # What its calls' metadata `_agent` is, and whether it tells its sessions.
-    said: str | None = None
+    metadata_name: str | None = None
     has_sessions: bool = False
     # The text that makes an agent without tools write a file.
     edit: object = None
@@ -129,25 +129,25 @@ AGENTS = {
         "Claude Code", "@anthropic-ai/claude-code", claude,
         "Bash", lambda command: {"command": command, "description": "As asked"},
         {"Write": lambda path, text: {"file_path": path, "content": text}},
-        said="claude-code", has_sessions=True,
+        metadata_name="claude-code", has_sessions=True,
     ),
     "codex": Agent(
         "Codex", "@openai/codex", codex,
         "exec_command", lambda command: {"cmd": command},
         {"exec_command": lambda path, text: {"cmd": f"printf %s {text} > {path}"}},
-        said="codex", has_sessions=True,
+        metadata_name="codex", has_sessions=True,
     ),
     "gemini": Agent(
         "Gemini CLI", "@google/gemini-cli", gemini,
         "run_shell_command", lambda command: {"command": command, "description": "As asked"},
         {"write_file": lambda path, text: {"file_path": path, "content": text}},
-        said="gemini-cli",
+        metadata_name="gemini-cli",
     ),
     "qwen": Agent(
         "Qwen Code", "@qwen-code/qwen-code", qwen,
         "run_shell_command", lambda command: {"command": command, "description": "As asked", "is_background": False},
         {"write_file": lambda path, text: {"file_path": path, "content": text}},
-        said="qwen-code",
+        metadata_name="qwen-code",
     ),
     "opencode": Agent(
         "OpenCode", "opencode-ai", opencode,
@@ -156,7 +156,7 @@ AGENTS = {
             "write": lambda path, text: {"filePath": path, "content": text},
             "apply_patch": lambda path, text: {"patchText": patch(path, text)},
         },
-        said="opencode", has_sessions=True,
+        metadata_name="opencode", has_sessions=True,
     ),
     "aider": Agent(
         "Aider", "aider-chat", aider, edit=lambda path, text: f"Here it is.\n\n{path.name}\n```\n{text}\n```\n",

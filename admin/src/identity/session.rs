@@ -111,8 +111,9 @@ async fn find(hash: &KeyHash, db: &impl GenericClient) -> Result<Option<FoundSes
     read(BY_TOKEN, &[&hash.0.as_slice(), &i32::from(RECENT_MINUTES)], db).await
 }
 
+/// `which` is a condition of this file, never a text that somebody sent.
 async fn read(
-    which: &str,
+    which: &'static str,
     values: &[&(dyn ToSql + Sync)],
     db: &impl GenericClient,
 ) -> Result<Option<FoundSession>, ApiError> {

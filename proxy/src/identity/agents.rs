@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn each_agent_is_known_by_what_it_sends() {
         let long = "s".repeat(200);
-        for (sent, said) in [
+        for (sent, expected) in [
             (
                 vec![("user-agent", "claude-cli/2.1.326 (external, cli)"), ("x-claude-code-session-id", "s-1")],
                 json!({ "_agent": "claude-code", "_session": "s-1" }),
@@ -203,7 +203,7 @@ mod tests {
             (vec![("user-agent", "code"), ("x-claude-code-other", "s")], json!({})),
             (vec![("user-agent", "")], json!({})),
         ] {
-            assert_eq!(Value::Object(from_headers(&head(&sent))), said, "{sent:?}");
+            assert_eq!(Value::Object(from_headers(&head(&sent))), expected, "{sent:?}");
         }
     }
 
@@ -246,17 +246,17 @@ mod tests {
 
     #[test]
     fn what_was_said_before_stays_and_a_body_without_a_user_says_nothing() {
-        let said = |metadata: Value, body: &str| {
+        let found = |metadata: Value, body: &str| {
             let Value::Object(mut metadata) = metadata else { unreachable!() };
             add_from_message(&mut metadata, &Fields::parse_object(body.as_bytes()).unwrap());
             Value::Object(metadata)
         };
         let body = r#"{"metadata":{"user_id":"user_d_account_a_session_s"}}"#;
-        assert_eq!(said(json!({}), body), json!({ "_agent": "claude-code", "_session": "s", "_user": "a" }));
+        assert_eq!(found(json!({}), body), json!({ "_agent": "claude-code", "_session": "s", "_user": "a" }));
         let own = json!({ "_agent": "mine", "_session": "1", "_user": "bob" });
-        assert_eq!(said(own.clone(), body), own);
+        assert_eq!(found(own.clone(), body), own);
         for body in ["{}", r#"{"metadata":null}"#, r#"{"metadata":{"user_id":7}}"#, r#"{"metadata":"user_id"}"#] {
-            assert_eq!(said(json!({}), body), json!({}), "{body}");
+            assert_eq!(found(json!({}), body), json!({}), "{body}");
         }
     }
 

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_a_call_says_becomes_arguments_and_comes_back() {
-        for (kind, said) in [
+        for (kind, item) in [
             (
                 "local_shell",
                 json!({ "type": "exec", "command": ["ls", "-l"], "env": {}, "working_directory": "/w", "timeout_ms": 9 }),
@@ -173,15 +173,15 @@ mod tests {
             ("apply_patch", json!({ "type": "delete_file", "path": "a.rs" })),
         ] {
             let tool = by_kind(kind).unwrap();
-            let arguments = tool.arguments(Some(said.clone()));
-            assert_eq!(written(kind, &arguments)[tool.field], said, "{arguments}");
+            let arguments = tool.arguments(Some(item.clone()));
+            assert_eq!(written(kind, &arguments)[tool.field], item, "{arguments}");
         }
         assert_eq!(by_kind("local_shell").unwrap().arguments(None), "{}");
     }
 
     #[test]
     fn arguments_that_keep_to_no_schema_make_an_item_all_the_same() {
-        for (kind, arguments, said) in [
+        for (kind, arguments, item) in [
             (
                 "local_shell",
                 r#"{"command":"ls | wc"}"#,
@@ -196,7 +196,7 @@ mod tests {
             ("apply_patch", "*** Begin Patch", json!({ "type": "update_file", "path": "", "diff": "*** Begin Patch" })),
             ("apply_patch", r#"{"type":"move","path":7}"#, json!({ "type": "update_file", "path": "", "diff": "" })),
         ] {
-            assert_eq!(written(kind, arguments)[by_kind(kind).unwrap().field], said, "{arguments}");
+            assert_eq!(written(kind, arguments)[by_kind(kind).unwrap().field], item, "{arguments}");
         }
     }
 }

@@ -184,8 +184,8 @@ mod tests {
             (json!({ "group": "model", "top": 101 }), "questions[1].top: must be from 1 to 100"),
             (json!({ "summary": "cost" }), "questions[1].summary: must be `cache`"),
         ] {
-            let said = refused(asked(wrong.clone()));
-            assert!(said.starts_with(place), "{wrong}: {said}");
+            let message = refused(asked(wrong.clone()));
+            assert!(message.starts_with(place), "{wrong}: {message}");
         }
         let mut many = asked(json!({ "graph": "cost" }));
         many["questions"] = vec![json!({ "graph": "cost" }); MAX_QUESTIONS + 1].into();
@@ -206,8 +206,8 @@ mod tests {
         ] {
             let mut body = asked(json!({ "graph": "cost" }));
             body[name] = value;
-            let said = refused(body);
-            assert!(said.starts_with(place), "{said}");
+            let message = refused(body);
+            assert!(message.starts_with(place), "{message}");
         }
     }
 
