@@ -28,10 +28,13 @@ mod unreported;
 mod upload;
 
 use crate::batches::record::{BatchRecord, PREFIX};
+use crate::batches::records::BatchRecords;
+use crate::files::ManagedFiles;
 use crate::identity::identify::Principal;
 use crate::runtime::small_pool::PostgresAway;
-use crate::walk::Engine;
-use crate::walk::provider_jobs::JobTarget;
+use crate::walk::provider_jobs::{JobTarget, ProviderJobs};
+use crate::walk::row_guard::RowGuards;
+use crate::walk::{Admitter, Recorder, Router, Services};
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};
 use pingora_http::RequestHeader;
@@ -39,6 +42,7 @@ use shared::amount::Amount;
 use shared::batches::{BatchEndpoint, BatchError, BatchStatus};
 use shared::providers::Family;
 use start::StartTries;
+use std::sync::Arc;
 use std::time::Duration;
 use trouble::Trouble;
 
@@ -99,11 +103,33 @@ const GRACE: TimeDelta = TimeDelta::hours(2);
 /// How long one that was cancelled waits to hear whether the provider has it.
 const SEARCH: TimeDelta = TimeDelta::hours(1);
 
-impl Engine {
+/// Runs batches by a provider's own batch, a step at a time.
+pub struct DayBatches {
+    admitter: Arc<Admitter>,
+    recorder: Arc<Recorder>,
+    router: Arc<Router>,
+    batches: Arc<BatchRecords>,
+    files: Option<Arc<ManagedFiles>>,
+    jobs: ProviderJobs,
+    row_guards: RowGuards,
+}
+
+impl DayBatches {
+    pub fn new(
+        services: &Services,
+        batches: Arc<BatchRecords>,
+        files: Option<Arc<ManagedFiles>>,
+        jobs: ProviderJobs,
+        row_guards: RowGuards,
+    ) -> Self {
+        let Services { admitter, recorder, router, .. } = services.clone();
+        Self { admitter, recorder, router, batches, files, jobs, row_guards }
+    }
+
     /// The next step of a batch that is `in_progress` or `cancelling`, whose input was found good. `caller` is the key that
     /// made it, checked again. Changes `provider_batch`, `provider_batch_id`, `provider_input_file_id`, `model` and `errors`
     /// of the record; these last tell what holds it up.
-    pub async fn step_day_batch(
+    pub async fn step(
         &self,
         caller: &Principal,
         batch: &mut BatchRecord,
@@ -177,7 +203,7 @@ impl Engine {
         let mut head = head.map_err(|_| Trouble::lasting("internal_error", "no request can be made"))?;
         options.put_on(&mut head);
         let model = batch.model.as_deref().unwrap_or_default();
-        let job = self.job_target(caller, head, model)?;
+        let job = self.jobs.job_target(caller, head, model)?;
         match job.codec() {
             Some(codec) if codec.name() == "cohere_batches" => {
                 let message = "this provider has no batches of requests: use completion_window immediate";

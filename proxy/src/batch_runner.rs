@@ -24,6 +24,7 @@ mod under_way;
 mod validate;
 mod verdict;
 
+use crate::batch_day::DayBatches;
 use crate::batch_day::NotNow;
 use crate::batches::leases::{self, DueBatch};
 use crate::batches::meters::BatchMeters;
@@ -34,7 +35,7 @@ use crate::files::{FilesAway, ManagedFiles};
 use crate::journal::ship::Pricer;
 use crate::runtime::small_pool::PostgresAway;
 use crate::runtime::tenant_share::Tenant;
-use crate::walk::Engine;
+use crate::walk::{Engine, Services};
 use chrono::Utc;
 use shared::batches::{BatchError, BatchStatus};
 use shared::settings::{BatchSettings, Database};
@@ -105,7 +106,10 @@ impl From<tokio_postgres::Error> for StepFailure {
 }
 
 pub struct BatchRunner {
+    services: Services,
     engine: Arc<Engine>,
+    /// Runs batches of mode `24h`.
+    day: DayBatches,
     files: Arc<ManagedFiles>,
     records: BatchRecords,
     database: Database,
@@ -121,12 +125,18 @@ pub struct BatchRunner {
 }
 
 impl BatchRunner {
-    /// None when there is no store for what batches read and write.
-    pub fn new(engine: Arc<Engine>, database: Database, settings: BatchSettings) -> Option<Arc<Self>> {
-        let files = engine.files.clone()?;
-        let pricer = Pricer::new(engine.admitter.tariff.sources.clone(), engine.snapshot.clone());
-        let meters = engine.metrics.batches.clone();
-        Some(Arc::new(Self {
+    pub fn new(
+        services: &Services,
+        (engine, day): (Arc<Engine>, DayBatches),
+        files: Arc<ManagedFiles>,
+        database: Database,
+        settings: BatchSettings,
+    ) -> Arc<Self> {
+        let pricer = Pricer::new(services.admitter.tariff.sources.clone(), services.snapshot.clone());
+        let meters = services.metrics.batches.clone();
+        Arc::new(Self {
+            services: services.clone(),
+            day,
             files,
             records: BatchRecords::new(database.clone()),
             database,
@@ -139,7 +149,7 @@ impl BatchRunner {
             provider_steps: Turns::new(PROVIDER_STEPS, PROVIDER_STEPS_OF_ONE),
             notices: notice::turns(),
             engine,
-        }))
+        })
     }
 
     /// Begins nothing more once the process is to end; what is under way goes on as long as the process does.
@@ -154,7 +164,7 @@ impl BatchRunner {
             if *shutdown.borrow() {
                 return;
             }
-            if !self.engine.snapshot.is_loaded() {
+            if !self.services.snapshot.is_loaded() {
                 continue;
             }
             tick = match self.look().await {
@@ -180,7 +190,7 @@ impl BatchRunner {
         // Whoever has little under way comes before whoever has much: there may not be room for all.
         due.sort_by_cached_key(|due| self.has_under_way(due.tenant));
         for due in due {
-            if !self.engine.authenticator.serves(due.tenant.workspace) {
+            if !self.services.authenticator.serves(due.tenant.workspace) {
                 continue;
             }
             match due.is_running {

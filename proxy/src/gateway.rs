@@ -5,6 +5,7 @@
 
 pub(crate) mod access_log;
 mod admin_addresses;
+pub(crate) mod capabilities;
 mod client;
 pub(crate) mod client_connection;
 pub(crate) mod client_connection_app;
@@ -12,6 +13,8 @@ pub(crate) mod control_plane;
 mod deadline;
 pub(crate) mod fresh_connections;
 pub(crate) mod idle_timeout;
+mod next_step;
+mod open;
 mod pages;
 pub(crate) mod ticks;
 mod to_provider;
@@ -20,6 +23,7 @@ mod websocket;
 pub(crate) mod write_stall;
 
 use crate::gateway::access_log::AccessLog;
+use crate::gateway::capabilities::Capabilities;
 use crate::gateway::client_connection::ClientConnection;
 use crate::gateway::control_plane::ControlPlane;
 use async_trait::async_trait;
@@ -36,7 +40,7 @@ use proxy::metrics::{Outcome, RequestLane};
 use proxy::realtime::Websocket;
 use proxy::refusal::Refusal;
 use proxy::visit::Visit;
-use proxy::walk::{Engine, Passage, relay};
+use proxy::walk::{Passage, Services, relay};
 use shared::headers::client_ip::client_ip;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -54,7 +58,8 @@ const MAX_CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub struct Gateway {
-    pub engine: Arc<Engine>,
+    pub services: Services,
+    pub capabilities: Arc<Capabilities>,
     pub control_plane: Arc<ControlPlane>,
     /// For an HTTP/2 client to take a piece of its answer: its window may be shut while its connection is not.
     pub write_timeout: Duration,
@@ -100,7 +105,7 @@ impl Gateway {
     /// Counts a request by its lane, once.
     fn count(&self, ctx: &mut Ctx, lane: RequestLane) {
         if !std::mem::replace(&mut ctx.is_counted, true) {
-            self.engine.metrics.begun(lane);
+            self.services.metrics.begun(lane);
         }
     }
 
@@ -114,7 +119,7 @@ impl Gateway {
             "answered"
         );
         if let Some(access_log) = &self.access_log {
-            let trusted = &self.engine.authenticator.trusted_proxies;
+            let trusted = &self.services.authenticator.trusted_proxies;
             access_log.note(head, peer.map(|peer| client_ip(peer, &head.headers, trusted)), visit);
         }
     }
@@ -152,7 +157,7 @@ impl ProxyHttp for Gateway {
         match walk {
             Ok(handled) => handled,
             Err(_) => {
-                self.engine.metrics.panics.inc();
+                self.services.metrics.panics.inc();
                 self.count(ctx, RequestLane::Refused);
                 self.refuse(session, ctx, &Refusal::internal()).await
             }
@@ -179,12 +184,12 @@ impl ProxyHttp for Gateway {
         head: &mut RequestHeader,
         ctx: &mut Self::CTX,
     ) -> Result<()> {
-        let aliases = &self.engine.aliases;
+        let aliases = &self.services.aliases;
         let edited = match &mut ctx.relay {
-            Some(Relay::Provider(passage)) => passage.send_head(head, aliases, &self.engine.calls.signing).await,
+            Some(Relay::Provider(passage)) => passage.send_head(head, aliases, &self.services.calls.signing).await,
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-                let trusted = &self.engine.authenticator.trusted_proxies;
+                let trusted = &self.services.authenticator.trusted_proxies;
                 relay::towards_admin(head, client, trusted, &ctx.visit.request.id_header(), aliases)
             }
             None => Err(Refusal::internal()),
@@ -243,7 +248,7 @@ impl ProxyHttp for Gateway {
         visit.answer.status = head.status.as_u16();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
-            let owner = self.engine.session_memory(ctx.relay.as_ref().and_then(Relay::passage));
+            let owner = self.capabilities.relay.session_memory(ctx.relay.as_ref().and_then(Relay::passage));
             visit.answer.websocket = Websocket::from_answer_head(&head.headers, owner);
         }
         visit.routing.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
@@ -253,11 +258,11 @@ impl ProxyHttp for Gateway {
             session.set_keepalive(None);
         }
         let lane = visit.observer.lane();
-        self.engine.metrics.first_byte(lane, visit.request.started.elapsed());
+        self.services.metrics.first_byte(lane, visit.request.started.elapsed());
         if let Some(Relay::Provider(passage)) = &ctx.relay {
             let provider = passage.target.provider.number;
-            self.engine.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
-            if let Some(contention) = self.engine.begin_relayed_answer(passage, head, visit) {
+            self.services.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
+            if let Some(contention) = self.capabilities.relay.begin_relayed_answer(passage, head, visit) {
                 ClientConnection::yield_under(session.downstream_session.stream(), contention);
             }
         }
@@ -371,7 +376,7 @@ impl ProxyHttp for Gateway {
         if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.end_session(visit);
         }
-        let now = visit.settle(&self.engine.metrics);
+        let now = visit.settle(&self.services.metrics);
         let is_body_read = session.downstream_session.is_body_done();
         ClientConnection::ends(session.downstream_session.stream(), now, is_body_read);
         // With it goes its place among the calls under way.

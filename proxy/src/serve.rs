@@ -6,6 +6,7 @@
 //! socket by that same text. A new process with fewer threads closes the sockets that it has nobody for, and with them
 //! what waits there, so the number of threads must not shrink in a hand-over.
 
+mod assemble;
 pub(crate) mod deployment_heartbeat;
 pub(crate) mod drain;
 pub(crate) mod follow;
@@ -20,6 +21,7 @@ use crate::gateway::client_connection::ConnectionTimeouts;
 use crate::gateway::client_connection_app::ClientConnectionApp;
 use crate::gateway::control_plane::ControlPlane;
 use crate::gateway::idle_timeout::MAX_TIMEOUT;
+use crate::serve::assemble::Assembled;
 use crate::serve::drain::{Drain, Signals};
 use crate::serve::health::{Health, HealthPort};
 use crate::serve::supervised::{supervised, supervised_on};
@@ -35,44 +37,25 @@ use pingora_core::services::background::{BackgroundService, background_service};
 use pingora_core::services::listening::Service;
 use pingora_core::services::{Service as _, ServiceHandle};
 use pingora_proxy::{HttpProxy, http_proxy};
-use proxy::admission::{Switches, Tariff};
 use proxy::batch_runner::BatchRunner;
-use proxy::batches::records::BatchRecords;
-use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
-use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::models::read_bundled_names;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
-use proxy::files::ManagedFiles;
 use proxy::identity::deployment::DeploymentIdentity;
-use proxy::identity::headers_to_metadata::HeadersToMetadata;
-use proxy::identity::metadata::MetadataHeaders;
-use proxy::identity::tokens::trail::Trail;
-use proxy::identity::tokens::{Tokens, trail};
+use proxy::identity::tokens::trail;
 use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
 use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
-use proxy::limits::fairness::Fairness;
 use proxy::limits::lease_keeper::LeaseKeeper;
 use proxy::metrics::Metrics;
-use proxy::net::custom_hosts::Hosts;
 use proxy::net::dial::Dialer;
 use proxy::request::headers::Aliases;
-use proxy::request::receive::{BodyPace, body_memory};
-use proxy::routing::inline_configs::InlineConfigs;
 use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
-use proxy::walk::guards::RemoteCalls;
-use proxy::walk::{
-    Admitter, Authenticator, BodyLimits, Engine, Guards, McpGateway, Planner, ProviderCalls, Recorder, Router,
-};
 use shared::log_store::LogStore;
-use shared::prices::{FetchedPrices, PriceFetch, Sources};
-use shared::seal::{MasterKeys, Sealer};
-use shared::settings::Process;
 use shared::supervisor::Supervisor;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -105,22 +88,27 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     };
     let journals = (journal.clone(), limits.clone());
     let outside = (dialer, providers);
-    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals, outside)?);
-    engine.router.guards.ask_models_through(&engine);
+    let services = assemble::services(&settings, snapshot.clone(), metrics.clone(), trail, journals, outside)?;
+    let Assembled { capabilities, batch_parts } = assemble::capabilities(&settings, &services)?;
+    let capabilities = Arc::new(capabilities);
+    let engine = capabilities.engine.clone();
+    services.router.guards.ask_models_through(&engine);
     let (control_plane, admins) = ControlPlane::new(&settings.process.admin_addresses)?;
     let write_timeout = patience(&settings).write;
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
-    let listeners = engine.mcp.drain.clone();
+    let listeners = capabilities.mcp.drain.clone();
     let leave =
         Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), listeners, drain, supervisor.clone()));
     let health = Arc::new(Health {
-        engine: engine.clone(),
+        services: services.clone(),
+        cache: engine.cache.clone(),
         leave: leave.clone(),
         listens: AtomicBool::new(false),
         supervisor: supervisor.clone(),
     });
     let gateway = Gateway {
-        engine: engine.clone(),
+        services: services.clone(),
+        capabilities: capabilities.clone(),
         control_plane: Arc::new(control_plane),
         write_timeout,
         readiness: settings.process.proxy_health.then(|| health.clone().readiness_check()),
@@ -171,9 +159,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let admins = admins.clone();
         async move { admins.start(shutdown).await }
     }));
-    let sealer = engine.router.sealer.clone();
+    let sealer = services.router.sealer.clone();
     server.add_service(supervised(&supervisor, tasks::KEYRING, move |_| sealer.clone().watch()));
-    let calls = &engine.calls;
+    let calls = &services.calls;
     let credentials = CredentialsService(supervisor.clone(), calls.secrets.clone(), calls.signing.clone());
     server.add_service(background_service("credentials", credentials));
     let trail = Arc::new((Mutex::new(writer), settings.database.clone()));
@@ -182,7 +170,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         async move { trail.0.lock().await.run(&trail.1, shutdown).await }
     }));
     // Reports MCP servers that tell something else than was approved.
-    let changed = Arc::new((engine.mcp.changed.clone(), settings.database.clone()));
+    let changed = Arc::new((capabilities.mcp.changed.clone(), settings.database.clone()));
     server.add_service(supervised(&supervisor, tasks::MCP_CHANGES, move |shutdown| {
         let changed = changed.clone();
         async move { changed.0.run(&changed.1, shutdown).await }
@@ -206,8 +194,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
             let keeper = keeper.clone();
             async move { keeper.lock().await.run().await }
         }));
-        let sources = engine.admitter.tariff.sources.clone();
-        let traces = Traces::open(&settings.traces, engine.calls.dialer.clone(), metrics.journal.clone())?;
+        let sources = services.admitter.tariff.sources.clone();
+        let traces = Traces::open(&settings.traces, services.calls.dialer.clone(), metrics.journal.clone())?;
         if let Some(collector) = traces.as_ref().map(Traces::collector) {
             supervisor.spawn_on(&behind, tasks::TRACES, move || {
                 let collector = collector.clone();
@@ -223,7 +211,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         // Go on while the process drains: the drain ends the process, and asks for the last logs before it does.
         run_journal(&supervisor, &behind, &journal, (shipper, snapshot.clone()), uploader)?;
     } else {
-        let (unlogged, meters) = (engine.recorder.unlogged.clone(), metrics.journal.clone());
+        let (unlogged, meters) = (services.recorder.unlogged.clone(), metrics.journal.clone());
         supervisor.spawn_on(&behind, tasks::ASYNC_GUARDRAILS, move || {
             let (unlogged, meters) = (unlogged.clone(), meters.clone());
             async move { unlogged.run(&meters).await }
@@ -249,8 +237,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         async move { cache.run().await }
     });
     if settings.batches.batch_runner
-        && let Some(runner) = BatchRunner::new(engine, settings.database.clone(), settings.batches.clone())
+        && let Some((day, files)) = batch_parts
     {
+        let (database, batches) = (settings.database.clone(), settings.batches.clone());
+        let runner = BatchRunner::new(&services, (engine, day), files, database, batches);
         let leases = runner.clone();
         supervisor.spawn_on(&behind, tasks::BATCH_LEASES, move || leases.clone().extend_leases());
         // Begins nothing more once the process is to end.
@@ -335,135 +325,6 @@ fn run_journal(
         thread.context("a thread that syncs the journal")?;
     }
     Ok(())
-}
-
-/// Price lists from the operator's service, fetched through the dialer and so under its rules.
-struct Files(Arc<Dialer>);
-
-impl PriceFetch for Files {
-    fn get<'a>(&'a self, url: &'a str) -> FetchedPrices<'a> {
-        Box::pin(async move {
-            let text = proxy::identity::tokens::fetch::fetch(&self.0, url).await.map_err(anyhow::Error::msg)?;
-            Ok(Some(String::from_utf8(text)?))
-        })
-    }
-}
-
-fn engine(
-    settings: &Settings,
-    snapshot: Arc<Snapshot>,
-    metrics: Arc<Metrics>,
-    trail: Trail,
-    (journal, limits): (Option<Arc<Journal>>, Arc<proxy::limits::Limits>),
-    (dialer, providers): (Arc<Dialer>, Providers),
-) -> anyhow::Result<Engine> {
-    let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
-    let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
-    let sources =
-        Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
-    let tariff = Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() });
-    let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
-    let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let memory = body_memory(settings.process.body_memory_bytes);
-    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
-    let cache = cache(settings, &snapshot, &sealer, &metrics).with_semantic(Semantic::open(
-        &settings.semantic_cache,
-        &settings.database,
-        &dialer,
-    )?);
-    Ok(Engine {
-        authenticator: Authenticator {
-            snapshot: snapshot.clone(),
-            tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
-            deployment: DeploymentIdentity::from_settings(&settings.deployment),
-            trusted_proxies: settings.identity.trusted_proxies.clone(),
-        },
-        recorder: Recorder {
-            snapshot: snapshot.clone(),
-            journal,
-            unlogged: Arc::default(),
-            log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
-            tariff: tariff.clone(),
-            tells_costs: settings.prices.cost_headers,
-        },
-        planner: Planner {
-            snapshot: snapshot.clone(),
-            inline: InlineConfigs::new(settings.configs.limits()),
-            metadata_headers: MetadataHeaders {
-                named: HeadersToMetadata::parse(&settings.identity.headers_to_metadata)?,
-                agents: settings.identity.agent_metadata,
-            },
-        },
-        admitter: Admitter {
-            snapshot: snapshot.clone(),
-            limits,
-            switches: Switches {
-                things: settings.features.usage_limits_enabled,
-                policies: settings.features.policy_enabled,
-                unknown_price: settings.limits.unknown_price,
-            },
-            tariff,
-        },
-        router: Router {
-            snapshot: snapshot.clone(),
-            providers,
-            hosts: Hosts::default(),
-            dialer: dialer.clone(),
-            sealer: sealer.clone(),
-            aliases: aliases.clone(),
-            profiles: InferenceProfiles::default(),
-            first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
-            stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
-            has_policies: settings.features.policy_enabled,
-            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled)
-                .with_asker(Arc::new(asker)),
-        },
-        cache: Arc::new(cache),
-        files: managed_files(settings),
-        batches: Arc::new(BatchRecords::new(settings.database.clone())),
-        mcp: McpGateway::new(&settings.mcp, snapshot.clone(), sealer.clone())?,
-        calls: ProviderCalls {
-            dialer,
-            secrets: Arc::new(secrets),
-            signing: Arc::new(signing),
-            fairness: Fairness::new(metrics.fairness.clone()),
-            metrics: metrics.clone(),
-            aliases: aliases.clone(),
-        },
-        body_limits: BodyLimits {
-            max_bytes: settings.process.max_body_bytes,
-            timeout: Duration::from_millis(settings.process.body_timeout_ms),
-            pace: body_pace(settings),
-            memory,
-        },
-        snapshot,
-        metrics,
-        aliases,
-    })
-}
-
-/// A store that cannot be opened costs files, not the process: without a journal nothing else needs it.
-fn managed_files(settings: &Settings) -> Option<Arc<ManagedFiles>> {
-    match LogStore::open(&settings.log_store) {
-        Ok(store) => Some(Arc::new(ManagedFiles::new(settings.database.clone(), store, settings.files.clone()))),
-        Err(error) => {
-            tracing::warn!(error = format!("{error:#}"), "the gateway keeps no files: their store cannot be opened");
-            None
-        }
-    }
-}
-
-fn cache(settings: &Settings, snapshot: &Arc<Snapshot>, sealer: &Arc<Sealer>, metrics: &Metrics) -> Cache {
-    let (url, meters) = (settings.limits.redis_url.as_deref(), metrics.cache_store.clone());
-    let remote = RemoteStore::from_settings(&settings.cache_store, url, snapshot.clone(), sealer.clone(), meters);
-    let max_bytes = usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX);
-    Cache::new(max_bytes).backed_by(remote, Purges { snapshot: snapshot.clone() })
-}
-
-fn body_pace(settings: &Settings) -> BodyPace {
-    let Process { body_min_bytes_per_s, body_rate_period_ms, .. } = settings.process;
-    let bytes = body_min_bytes_per_s.saturating_mul(body_rate_period_ms) / 1000;
-    BodyPace { period: Duration::from_millis(body_rate_period_ms), bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
 }
 
 fn listener_service(

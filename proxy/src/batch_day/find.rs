@@ -5,9 +5,9 @@
 use super::public_id;
 use super::start::{OURS, StartTries, asked};
 use super::trouble::{Trouble, object};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::JobVerb;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const UNDER_WAY: i64 = 180;
 /// Of a list, each of a hundred.
 const MAX_PAGES: usize = 20;
 
-impl Engine {
+impl DayBatches {
     /// Before one is started.
     pub(super) async fn started_before(&self, job: &JobTarget, batch: &BatchRecord) -> Result<Option<Value>, Trouble> {
         match job.codec().map(|codec| codec.name()) {
@@ -73,7 +73,7 @@ impl Engine {
         let (mut meant, mut after) = (Vec::new(), None);
         for _ in 0..MAX_PAGES {
             let question = JobQuestion { after, ..asked(batch, JobVerb::List, "") };
-            let mut page = object(&self.ask_job(job, question).await?)?;
+            let mut page = object(&self.jobs.ask_job(job, question).await?)?;
             after = since.and_then(|since| next_page(&page, since));
             if let Value::Array(data) = page["data"].take() {
                 meant.extend(data.into_iter().filter(|one| is_meant(one)));

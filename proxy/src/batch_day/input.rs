@@ -5,12 +5,12 @@
 
 use super::trouble::Trouble;
 use super::{RowResult, RowSink, family, public_id};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::{BatchRow, JSONL, MAX_LINE_BYTES, failed_row};
 use crate::files::{FileReader, Intake, ManagedFile, ManagedFiles, PART_BYTES};
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::JobTarget;
 use crate::walk::row_guard::{Judged, RowGuard};
 use bytes::Bytes;
@@ -46,7 +46,7 @@ struct SentLine<'l> {
     body: &'l RawValue,
 }
 
-impl Engine {
+impl DayBatches {
     /// Whoever uploads what is written discards it afterwards.
     pub(super) async fn write_day_input(
         &self,
@@ -78,7 +78,7 @@ impl Engine {
         id: uuid::Uuid,
         rows: &impl RowSink,
     ) -> Result<WrittenInput, Trouble> {
-        let guard = self.row_guard(job, family(batch), &public_id(batch));
+        let guard = self.row_guards.row_guard(job, family(batch), &public_id(batch));
         let mut reader = FileReader::new(&files.store, batch.owner, input, &(0..input.bytes));
         let mut intake = Intake::new(&files.store, batch.owner, id);
         let (mut lines, mut denied, mut sent) = (Lines::default(), Vec::new(), 0);

@@ -11,6 +11,7 @@ use crate::admission::limit_refusal::refusal;
 use crate::admission::{
     Amounts, ApplicableLimit, Attempted, LimitedRequest, asks, limits_of_attempt, limits_of_request,
 };
+use crate::batch_day::DayBatches;
 use crate::batches::record::{BatchRecord, IN_METADATA};
 use crate::catalog::target::Credential;
 use crate::journal::ship::Pricer;
@@ -18,7 +19,6 @@ use crate::journal::{Charge, Charges, Record};
 use crate::limits::{Limit, LimitKind, Reservation, Spent, Unit};
 use crate::refusal::{Refusal, RefusalCode};
 use crate::request::text_bounds::{self, cut, cut_bytes};
-use crate::walk::Engine;
 use crate::walk::provider_jobs::JobTarget;
 use chrono::Utc;
 use rust_decimal::Decimal;
@@ -32,7 +32,7 @@ use uuid::{Builder, Uuid};
 /// What prices call it.
 const TIER: &str = "batch";
 
-impl Engine {
+impl DayBatches {
     /// Whether its budgets have anything left, and none of them must be sure of what it will cost.
     pub(super) async fn admit_day_batch(&self, job: &JobTarget, batch: &BatchRecord) -> Result<(), Trouble> {
         let wanted = self.day_budgets(job, batch, &metadata(job, batch));

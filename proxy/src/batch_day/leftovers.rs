@@ -2,10 +2,10 @@
 //! bill them, until somebody deletes them; so the gateway does, once it has everything of them or the batch has failed.
 
 use super::{public_id, start::asked};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::JobVerb;
 use crate::identity::identify::Principal;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
 use serde_json::Value;
 use shared::providers::Family;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Before each try, in seconds. The batch waits meanwhile.
 const TRY_AFTER_S: [u64; 3] = [0, 1, 3];
 
-impl Engine {
+impl DayBatches {
     /// Any number of times. What the provider does not delete stays there, and a line of the process's log tells of it.
     pub async fn delete_day_files(&self, caller: &Principal, batch: &BatchRecord) {
         let files = left_files(batch);
@@ -37,7 +37,7 @@ impl Engine {
         for wait in TRY_AFTER_S {
             tokio::time::sleep(Duration::from_secs(wait)).await;
             let question = JobQuestion { family: Family::Files, ..asked(batch, JobVerb::Delete, file) };
-            match self.delete_job_file(job, question).await {
+            match self.jobs.delete_job_file(job, question).await {
                 // What is gone is deleted.
                 Ok(200..=299 | 404 | 410) => return true,
                 Ok(408 | 409 | 425 | 429 | 500..) | Err(_) => {}

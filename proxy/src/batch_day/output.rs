@@ -6,11 +6,11 @@ use super::start::asked;
 use super::trouble::Trouble;
 use super::unreported::guessed_use;
 use super::{RowResult, RowSink, family, public_id};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::{JobVerb, MAX_LINE_BYTES, failed_row};
 use crate::net::dial::Upstream;
 use crate::refusal::Refusal;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobTarget, OutputForm};
 use crate::walk::row_guard::{Judged, RowGuard};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use shared::batches::{LineTooLong, Lines, MAX_LINE};
 /// Bytes of results that are stored together; one row may pass it.
 const TOGETHER_BYTES: usize = 4 << 20;
 
-impl Engine {
+impl DayBatches {
     pub(super) async fn read_day_output(
         &self,
         job: &JobTarget,
@@ -28,12 +28,12 @@ impl Engine {
         reply: &Value,
         rows: &impl RowSink,
     ) -> Result<(), Trouble> {
-        let guard = self.row_guard(job, family(batch), &public_id(batch));
+        let guard = self.row_guards.row_guard(job, family(batch), &public_id(batch));
         let guard = guard.as_ref();
-        let mut reading = Reading { engine: self, job, batch, guard, rows, results: Vec::new(), held: 0 };
+        let mut reading = Reading { day: self, job, batch, guard, rows, results: Vec::new(), held: 0 };
         if job.codec().is_some() {
             let id = batch.provider_batch_id.clone().unwrap_or_default();
-            match self.open_job_output(job, asked(batch, JobVerb::Output, &id)).await {
+            match self.jobs.open_job_output(job, asked(batch, JobVerb::Output, &id)).await {
                 Ok(Ok((upstream, form))) => reading.read_rows(upstream, Some(&form)).await?,
                 Ok(Err(reply)) => return Err(Trouble::from_reply(reply.status, &reply.body)),
                 // One that was stopped early has written nothing.
@@ -43,7 +43,7 @@ impl Engine {
         } else {
             for file in ["output_file_id", "error_file_id"] {
                 if let Some(id) = reply[file].as_str().filter(|id| !id.is_empty()) {
-                    let upstream = self.open_job_file(job, id).await?;
+                    let upstream = self.jobs.open_job_file(job, id).await?;
                     reading.read_rows(upstream, None).await?;
                 }
             }
@@ -53,7 +53,7 @@ impl Engine {
 }
 
 struct Reading<'r, S: RowSink> {
-    engine: &'r Engine,
+    day: &'r DayBatches,
     job: &'r JobTarget,
     batch: &'r BatchRecord,
     guard: Option<&'r RowGuard>,
@@ -123,8 +123,8 @@ impl<S: RowSink> Reading<'_, S> {
 
     /// The row of an answer that is too long to be held: what it used is guessed from its beginning.
     async fn too_long(&self, custom_id: String, start: &[u8]) -> Result<RowResult, Trouble> {
-        let guess = Some(guessed_use(self.engine, self.batch, &custom_id, start, MAX_LINE as u64).await?);
-        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null, guess).await;
+        let guess = Some(guessed_use(self.day, self.batch, &custom_id, start, MAX_LINE as u64).await?);
+        let cost = self.day.note_day_row(self.job, self.batch, &custom_id, 200, &Value::Null, guess).await;
         let row =
             failed_row(&custom_id, "answer_too_long", "the answer is longer than a line of an output file may be");
         Ok(RowResult { custom_id, is_answered: false, line: Bytes::from(row.to_string()), cost })
@@ -139,11 +139,11 @@ impl<S: RowSink> Reading<'_, S> {
         let guess = match is_answered && !body["usage"].is_object() {
             true => {
                 let body = body.to_string();
-                Some(guessed_use(self.engine, self.batch, &custom_id, body.as_bytes(), body.len() as u64).await?)
+                Some(guessed_use(self.day, self.batch, &custom_id, body.as_bytes(), body.len() as u64).await?)
             }
             false => None,
         };
-        let cost = self.engine.note_day_row(self.job, self.batch, &custom_id, status, body, guess).await;
+        let cost = self.day.note_day_row(self.job, self.batch, &custom_id, status, body, guess).await;
         if let Some(guard) = self.guard.filter(|guard| is_answered && guard.judges_answers()) {
             let body = Bytes::from(row["response"]["body"].to_string());
             match guard.judge_answer(&body).await {

@@ -4,9 +4,9 @@
 use super::start::asked;
 use super::trouble::{Trouble, object};
 use super::{DayStep, RowSink};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::JobVerb;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::JobTarget;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -18,7 +18,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Of what a provider says is wrong.
 const MAX_ERRORS: usize = 100;
 
-impl Engine {
+impl DayBatches {
     pub(super) async fn poll_day_batch(
         &self,
         job: &JobTarget,
@@ -26,11 +26,11 @@ impl Engine {
         rows: &impl RowSink,
     ) -> Result<DayStep, Trouble> {
         let id = batch.provider_batch_id.clone().unwrap_or_default();
-        let mut reply = object(&self.ask_job(job, asked(batch, JobVerb::Retrieve, &id)).await?)?;
+        let mut reply = object(&self.jobs.ask_job(job, asked(batch, JobVerb::Retrieve, &id)).await?)?;
         let (now, is_late) = (Utc::now(), Utc::now() >= batch.expires_at);
         let is_unwanted = batch.status == BatchStatus::Cancelling || is_late;
         if is_unwanted && !is_ending(&reply) {
-            reply = object(&self.ask_job(job, asked(batch, JobVerb::Cancel, &id)).await?)?;
+            reply = object(&self.jobs.ask_job(job, asked(batch, JobVerb::Cancel, &id)).await?)?;
         }
         let end = ended(&reply);
         batch.provider_batch = Some(reply);

@@ -5,10 +5,10 @@
 use super::trouble::{Trouble, object};
 use super::upload::id_of;
 use super::{DayStep, RowSink, public_id};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::JobVerb;
 use crate::net::dial::PieceSource;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl StartTries {
     }
 }
 
-impl Engine {
+impl DayBatches {
     pub(super) async fn start_day_batch(
         &self,
         job: &JobTarget,
@@ -76,7 +76,7 @@ impl Engine {
             body.insert("model".into(), job.model.clone().into());
         }
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
-        let reply = object(&self.ask_job(job, question).await?)?;
+        let reply = object(&self.jobs.ask_job(job, question).await?)?;
         self.note_made(job, batch, reply, sink).await
     }
 
@@ -98,7 +98,7 @@ impl Engine {
         // What is written for it takes the place of these.
         let body = Map::from_iter([("requests".to_owned(), json!([]))]);
         let question = JobQuestion { body, ..asked(batch, JobVerb::Create, "") };
-        let reply = object(&self.send_job(job, question, length, pieces).await?)?;
+        let reply = object(&self.jobs.send_job(job, question, length, pieces).await?)?;
         self.note_made(job, batch, reply, sink).await
     }
 
@@ -141,7 +141,7 @@ impl Engine {
     async fn stop_stray(&self, job: &JobTarget, batch: &BatchRecord, id: &str) {
         for wait in STOP_AFTER_S {
             tokio::time::sleep(Duration::from_secs(wait)).await;
-            let stopped = self.ask_job(job, asked(batch, JobVerb::Cancel, id)).await;
+            let stopped = self.jobs.ask_job(job, asked(batch, JobVerb::Cancel, id)).await;
             match stopped.map_err(Trouble::from).and_then(|answer| object(&answer)) {
                 Ok(_) => return,
                 Err(Trouble::Passing(_) | Trouble::NotNow) => {}

@@ -2,12 +2,12 @@
 //! call, and marked so.
 
 use super::family;
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::batches::rows::{self, LinePlace};
 use crate::files::FileReader;
 use crate::journal::usage::{rough_tokens_of_any, rough_tokens_of_beginning};
 use crate::runtime::small_pool::PostgresAway;
-use crate::walk::Engine;
 use shared::providers::Family;
 
 /// So much of a row is read; beyond it the same density is supposed.
@@ -17,16 +17,16 @@ const BYTES_PER_TOKEN: u64 = 4;
 
 /// Prompt and completion tokens. Of an answer that is longer than what is here, `whole` says at least how long it is.
 pub(super) async fn guessed_use(
-    engine: &Engine,
+    day: &DayBatches,
     batch: &BatchRecord,
     custom_id: &str,
     answered: &[u8],
     whole: u64,
 ) -> Result<(u64, u64), PostgresAway> {
-    let place = rows::place_of(&engine.batches.pool, batch.id, custom_id).await?;
+    let place = rows::place_of(&day.batches.pool, batch.id, custom_id).await?;
     let prompt = match place {
         None => 0,
-        Some(place) => match beginning_of_line(engine, batch, &place).await {
+        Some(place) => match beginning_of_line(day, batch, &place).await {
             Some(line) => rough_tokens_of_beginning(&line, place.bytes),
             None => place.bytes / BYTES_PER_TOKEN,
         },
@@ -40,8 +40,8 @@ pub(super) async fn guessed_use(
 }
 
 /// None when the input was deleted, or cannot be read now.
-async fn beginning_of_line(engine: &Engine, batch: &BatchRecord, place: &LinePlace) -> Option<Vec<u8>> {
-    let files = engine.files.as_ref()?;
+async fn beginning_of_line(day: &DayBatches, batch: &BatchRecord, place: &LinePlace) -> Option<Vec<u8>> {
+    let files = day.files.as_ref()?;
     let input = files.rows.find(batch.owner, batch.input_file).await.ok()??;
     let range = place.at..place.at.saturating_add(place.bytes.min(MAX_READ));
     let mut reader = FileReader::new(&files.store, batch.owner, &input, &range);

@@ -4,12 +4,12 @@
 use super::input::WrittenInput;
 use super::trouble::{Trouble, object};
 use super::{DayStep, RowSink, public_id};
+use crate::batch_day::DayBatches;
 use crate::batches::record::BatchRecord;
 use crate::codecs::jobs::{JobVerb, UploadedFile};
 use crate::files::{FileReader, ManagedFile, ManagedFiles};
 use crate::net::dial::{PieceSource, UpstreamError};
 use crate::refusal::Refusal;
-use crate::walk::Engine;
 use crate::walk::provider_jobs::{JobQuestion, JobTarget};
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The next step follows at once.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
-impl Engine {
+impl DayBatches {
     pub(super) async fn upload_day_input(
         &self,
         job: &JobTarget,
@@ -68,7 +68,7 @@ impl Engine {
             file: Some(file),
             request_id: public_id(batch),
         };
-        let reply = object(&self.send_job(job, question, length, &mut pieces).await?)?;
+        let reply = object(&self.jobs.send_job(job, question, length, &mut pieces).await?)?;
         batch.provider_input_file_id = Some(id_of(&reply)?);
         Ok(DayStep::Wait(AT_ONCE))
     }
@@ -92,7 +92,7 @@ impl Engine {
         let reader = FileReader::new(&files.store, batch.owner, file, &(0..file.bytes));
         let mut form = FormPieces { before: Some(before), reader, after: Some(after) };
         let kind = format!("multipart/form-data; boundary={boundary}");
-        let (status, body) = self.upload_job_file(job, &kind, length, &mut form).await?;
+        let (status, body) = self.jobs.upload_job_file(job, &kind, length, &mut form).await?;
         if !(200..300).contains(&status) {
             return Err(Trouble::from_reply(status, &body));
         }

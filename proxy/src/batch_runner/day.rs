@@ -65,10 +65,10 @@ impl BatchRunner {
     pub(super) async fn step_day(&self, mut batch: BatchRecord) -> Result<Duration, StepFailure> {
         let before = batch.status;
         let is_unwanted = before == BatchStatus::Cancelling || Utc::now() >= batch.expires_at;
-        let caller = match self.engine.authenticator.holder(&batch, Utc::now()) {
+        let caller = match self.services.authenticator.holder(&batch, Utc::now()) {
             Ok(caller) => caller,
             Err(refusal) if refusal.status == 503 => return Err(StepFailure),
-            Err(refusal) if is_unwanted => match self.engine.authenticator.former_holder(&batch) {
+            Err(refusal) if is_unwanted => match self.services.authenticator.former_holder(&batch) {
                 // What the provider runs for a key that may not ask any more is stopped all the same.
                 Some(caller) => caller,
                 None => {
@@ -86,14 +86,14 @@ impl BatchRunner {
         };
         batch.errors.clear();
         let sink = DayRows { runner: self, batch: batch.id, before };
-        let stepped = Box::pin(self.engine.step_day_batch(&caller, &mut batch, &sink)).await?;
+        let stepped = Box::pin(self.day.step(&caller, &mut batch, &sink)).await?;
         match stepped {
             DayStep::Wait(wait) => {
                 self.save(&batch, before).await;
                 Ok(wait)
             }
             DayStep::Failed(errors) => {
-                self.engine.delete_day_files(&caller, &batch).await;
+                self.day.delete_day_files(&caller, &batch).await;
                 self.fail(batch, errors).await?;
                 Ok(Duration::ZERO)
             }
@@ -136,10 +136,10 @@ impl BatchRunner {
     }
 
     async fn delete_leftovers(&self, batch: &BatchRecord) {
-        let authenticator = &self.engine.authenticator;
+        let authenticator = &self.services.authenticator;
         let holder = authenticator.holder(batch, Utc::now()).ok();
         match holder.or_else(|| authenticator.former_holder(batch)) {
-            Some(caller) => self.engine.delete_day_files(&caller, batch).await,
+            Some(caller) => self.day.delete_day_files(&caller, batch).await,
             None => tracing::warn!(batch = %batch.id, "nobody is left to delete files of a batch at its provider"),
         }
     }

@@ -52,7 +52,7 @@ impl BatchRunner {
             return Ok(());
         };
         // They count before anything is waited for.
-        let (all, tenant, metrics) = (&self.under_way, batch.owner.tenant(), &self.engine.metrics);
+        let (all, tenant, metrics) = (&self.under_way, batch.owner.tenant(), &self.services.metrics);
         let begun = |row: LeasedRow| (all.begin_row(id, tenant, row.bytes, metrics), row);
         let begun: Vec<(RowUnderWay, LeasedRow)> = leased.into_iter().map(begun).collect();
         self.meters.taken_over.inc_by(begun.iter().filter(|(_, row)| row.is_taken_over).count() as u64);
@@ -74,8 +74,8 @@ impl BatchRunner {
     }
 
     async fn context(&self, batch: BatchRecord) -> Result<GroupContext, HeldGroup> {
-        let caller = self.engine.authenticator.holder(&batch, Utc::now()).map_err(|refusal| why(&refusal))?;
-        let options = self.records.options(&batch, &self.engine.router.sealer).await;
+        let caller = self.services.authenticator.holder(&batch, Utc::now()).map_err(|refusal| why(&refusal))?;
+        let options = self.records.options(&batch, &self.services.router.sealer).await;
         let options = options.map_err(|PostgresAway| HeldGroup::ForNow)?.ok_or_else(|| {
             HeldGroup::Because(BatchError::new("options_unreadable", "the secrets among its options cannot be opened"))
         })?;

@@ -73,14 +73,14 @@ impl BatchRunner {
     /// Errors repeat nothing of the address or the answer.
     async fn post(&self, batch: &BatchRecord) -> Result<(), String> {
         let url = batch.completion_url.clone().ok_or("it has no address")?;
-        let options = self.records.options(batch, &self.engine.router.sealer).await;
+        let options = self.records.options(batch, &self.services.router.sealer).await;
         let options = options.map_err(|away| away.to_string())?.ok_or("its secret cannot be opened")?;
         let secret = options.completion_secret.ok_or("it has no secret")?;
         let body = body(batch);
         let signature = signature(&secret, Utc::now(), &body).map_err(|_| "it cannot be signed")?;
         let headers = vec![("content-type", "application/json".to_owned()), ("x-gateway-signature", signature)];
         let request = Request { method: "POST", url, headers, body: body.into_bytes(), is_own_identity: false };
-        let answer = DialerTransport(self.engine.calls.dialer.clone()).send(request).await?;
+        let answer = DialerTransport(self.services.calls.dialer.clone()).send(request).await?;
         match answer.status {
             200..300 => Ok(()),
             status => Err(format!("it was answered with {status}")),

@@ -3,6 +3,7 @@
 //! place of one that was not reached, and the same call is sent again only while that is safe.
 
 use super::client::Client;
+use super::walk::over;
 use super::{Ctx, Gateway, Relay, deadline};
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType, Result, RetryType};
@@ -12,18 +13,17 @@ use proxy::metrics::Outcome;
 use proxy::refusal::Refusal;
 use proxy::request::receive::NotReceived;
 use proxy::visit::Visit;
-use proxy::walk::{Delivered, Departed, Departure, MAX_READ_AHEAD, Passage};
+use proxy::walk::{Departed, Departure, MAX_READ_AHEAD, Passage};
 
 impl Gateway {
     /// What is read of the body before its target is chosen, Pingora sends again.
     pub(super) async fn depart(&self, session: &mut Session, ctx: &mut Ctx, departure: Box<Departure>) -> Result<bool> {
         session.downstream_session.enable_retry_buffering();
-        let departed = Box::pin(self.engine.depart(&mut Client::new(session), &mut ctx.visit, *departure)).await;
+        let departed =
+            Box::pin(self.capabilities.relay.depart(&mut Client::new(session), &mut ctx.visit, *departure)).await;
         let is_lost = session.downstream_session.retry_buffer_truncated() && session.downstream_session.is_body_done();
         match departed {
-            Ok(Departed::Answered(Delivered::Answered)) => Ok(true),
-            Ok(Departed::Answered(Delivered::Torn)) => Err(Error::new_up(ErrorType::ReadError)),
-            Ok(Departed::Answered(Delivered::ClientGone)) => Err(Error::new_down(ErrorType::ConnectionClosed)),
+            Ok(Departed::Answered(delivered)) => over(delivered),
             // It ended while its model was looked for, and is longer than what can be sent again.
             Ok(_) if is_lost => {
                 let why = format!("it does not stand in the first {MAX_READ_AHEAD} bytes of the body");
@@ -48,16 +48,16 @@ impl Gateway {
     ) -> Result<HttpPeer, Refusal> {
         let is_upgrade = session.downstream_session.is_upgrade_req();
         loop {
-            if let Err(refusal) = self.engine.admit_passage(passage, session.req_header(), visit).await {
+            if let Err(refusal) = self.capabilities.relay.admit_passage(passage, session.req_header(), visit).await {
                 visit.set_aside(refusal.status, Some(refusal.code), None);
-                if !self.engine.router.reroute(passage, Some(&refusal), session.req_header(), visit)? {
+                if !self.services.router.reroute(passage, Some(&refusal), session.req_header(), visit)? {
                     return Err(refusal);
                 }
                 continue;
             }
             let target = &passage.target;
             let timeout = deadline::within(target.timeout, visit, is_upgrade);
-            let calls = &self.engine.calls;
+            let calls = &self.services.calls;
             let mut gathered = calls.secrets.gather(target).await;
             if gathered.is_ok() {
                 gathered = passage.await_credential(&calls.signing, session.req_header()).await;
@@ -68,7 +68,7 @@ impl Gateway {
                     Ok(peer) => return Ok(peer),
                     Err(error) => {
                         let failed = Outcome::Failed(error.class());
-                        self.engine.metrics.attempt(target.provider.number, 0, failed);
+                        self.services.metrics.attempt(target.provider.number, 0, failed);
                         match error.class() {
                             proxy::net::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
                             _ => Refusal::upstream_unreachable(&target.provider.name, &error),
@@ -77,10 +77,10 @@ impl Gateway {
                 },
             };
             let left = passage.target.provider.number;
-            if !self.engine.router.reroute(passage, None, session.req_header(), visit)? {
+            if !self.services.router.reroute(passage, None, session.req_header(), visit)? {
                 return Err(refusal);
             }
-            self.engine.metrics.left(left);
+            self.services.metrics.left(left);
         }
     }
 
@@ -94,15 +94,15 @@ impl Gateway {
     ) {
         let Some(Relay::Provider(passage)) = &mut ctx.relay else { return };
         let class = proxy::net::dial::Class::from_error(error);
-        let has_others = self.engine.calls.dialer.demote(&passage.target.origin, peer, &mut passage.tried);
+        let has_others = self.services.calls.dialer.demote(&passage.target.origin, peer, &mut passage.tried);
         if has_others && class.is_of_address() {
             return error.set_retry(true);
         }
         let failed = passage.target.clone();
-        let found = self.engine.router.reroute(passage, None, session.req_header(), &mut ctx.visit);
+        let found = self.services.router.reroute(passage, None, session.req_header(), &mut ctx.visit);
         if matches!(found, Ok(true)) {
-            self.engine.metrics.left(failed.provider.number);
-            self.engine.metrics.attempt(failed.provider.number, 0, Outcome::Failed(class));
+            self.services.metrics.left(failed.provider.number);
+            self.services.metrics.attempt(failed.provider.number, 0, Outcome::Failed(class));
         } else {
             ctx.refusal = Some(found.err().unwrap_or_else(|| self.relay_refusal(Some(&failed), error)));
         }
@@ -113,7 +113,7 @@ impl Gateway {
     pub(super) fn relay_refusal(&self, target: Option<&Target>, error: &Error) -> Refusal {
         let Some(target) = target else { return Refusal::control_plane_unavailable() };
         let class = proxy::net::dial::Class::from_error(error);
-        self.engine.metrics.attempt(target.provider.number, 0, Outcome::Failed(class));
+        self.services.metrics.attempt(target.provider.number, 0, Outcome::Failed(class));
         failed_call(target, error)
     }
 }

@@ -1,8 +1,9 @@
-//! From the head of a request to its lane: what the engine decided is acted on, and what the gateway answers itself is
+//! From the head of a request to its lane: what was decided of its head is acted on, and what the gateway answers itself is
 //! written.
 
 use super::client::Client;
 use super::client_connection::ClientConnection;
+use super::next_step::NextStep;
 use super::{Ctx, Gateway, Relay, pages};
 use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
@@ -11,7 +12,7 @@ use pingora_proxy::Session;
 use proxy::metrics::{Lane, RequestLane};
 use proxy::refusal::Refusal;
 use proxy::walk::explain::Explained;
-use proxy::walk::{BatchesRequest, Delivered, NextStep};
+use proxy::walk::{BatchesRequest, Delivered, refuse};
 use std::pin::pin;
 
 impl Gateway {
@@ -23,7 +24,7 @@ impl Gateway {
             return self.own_page(session, ctx, pages::text_head(status, text.len())?, text).await;
         }
         let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-        let opened = self.engine.open(session.req_header(), peer, &mut ctx.visit).await;
+        let opened = self.open(session.req_header(), peer, &mut ctx.visit).await;
         self.count(ctx, opened.as_ref().map_or(RequestLane::Refused, NextStep::lane));
         match opened {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
@@ -31,59 +32,37 @@ impl Gateway {
             Ok(NextStep::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
             Ok(NextStep::Engine(mut request)) => {
                 let mut client = Client::new(session);
-                match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut request)).await {
-                    Delivered::Answered => Ok(true),
-                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
-                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                }
+                over(pin!(self.capabilities.engine.run(&mut client, &mut ctx.visit, &mut request)).await)
             }
             Ok(NextStep::ProviderObject(mut object)) => {
                 let mut client = Client::new(session);
-                match Box::pin(self.engine.run_provider_object(&mut client, &mut ctx.visit, &mut object)).await {
-                    Delivered::Answered => Ok(true),
-                    _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                }
+                let objects = &self.capabilities.provider_objects;
+                over(Box::pin(objects.run(&mut client, &mut ctx.visit, &mut object)).await)
             }
             Ok(NextStep::Files(asked)) => {
                 let mut client = Client::new(session);
-                match Box::pin(self.engine.run_files(&mut client, &mut ctx.visit, &asked)).await {
-                    Delivered::Answered => Ok(true),
-                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
-                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                }
+                over(Box::pin(self.capabilities.files.run(&mut client, &mut ctx.visit, &asked)).await)
             }
             Ok(NextStep::Batches(asked)) => self.batches(session, ctx, &asked).await,
-            Ok(NextStep::Mcp(asked)) => {
+            Ok(NextStep::Mcp(call)) => {
                 let mut client = Client::new(session);
-                match Box::pin(self.engine.run_mcp(&mut client, &mut ctx.visit, &asked)).await {
-                    Delivered::Answered => Ok(true),
-                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
-                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                }
-            }
-            Ok(NextStep::MergedMcp(asked)) => {
-                let mut client = Client::new(session);
-                match Box::pin(self.engine.run_merged_mcp(&mut client, &mut ctx.visit, &asked)).await {
-                    Delivered::Answered => Ok(true),
-                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
-                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                }
+                over(Box::pin(self.capabilities.mcp.run(&mut client, &mut ctx.visit, &call)).await)
             }
             Ok(NextStep::Explain(asker)) => {
                 // What is read may have to be sent on.
                 session.downstream_session.enable_retry_buffering();
-                match Box::pin(self.engine.explain(&mut Client::new(session), &mut ctx.visit, asker)).await {
-                    Explained::Delivered(Delivered::Answered) => Ok(true),
-                    Explained::Delivered(_) => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                let explainer = &self.capabilities.explainer;
+                match Box::pin(explainer.explain(&mut Client::new(session), &mut ctx.visit, asker)).await {
+                    Explained::Delivered(delivered) => over(delivered),
                     Explained::Past => {
-                        ctx.visit.enter(Lane::ControlPlane, &self.engine.metrics);
+                        ctx.visit.enter(Lane::ControlPlane, &self.services.metrics);
                         ctx.relay = Some(Relay::ControlPlane);
                         Ok(false)
                     }
                 }
             }
             Ok(NextStep::Relay(departure)) => self.depart(session, ctx, departure).await,
-            Ok(NextStep::Pass(passage)) => {
+            Ok(NextStep::Passage(passage)) => {
                 ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
@@ -97,11 +76,7 @@ impl Gateway {
 
     pub(super) async fn batches(&self, session: &mut Session, ctx: &mut Ctx, asked: &BatchesRequest) -> Result<bool> {
         let mut client = Client::new(session);
-        match Box::pin(self.engine.run_batches(&mut client, &mut ctx.visit, asked)).await {
-            Delivered::Answered => Ok(true),
-            Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
-            Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
-        }
+        over(Box::pin(self.capabilities.batches.run(&mut client, &mut ctx.visit, asked)).await)
     }
 
     pub(super) async fn refuse(&self, session: &mut Session, ctx: &mut Ctx, refusal: &Refusal) -> Result<bool> {
@@ -109,10 +84,7 @@ impl Gateway {
         if is_answered || session.response_written().is_some() {
             return Err(Error::new(ErrorType::InternalError));
         }
-        match self.engine.refuse(&mut Client::new(session), &mut ctx.visit, refusal).await {
-            Delivered::Answered => Ok(true),
-            _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
-        }
+        over(refuse(&self.services.metrics, &mut Client::new(session), &mut ctx.visit, refusal).await)
     }
 
     async fn json_page(&self, session: &mut Session, ctx: &mut Ctx, status: u16, body: Bytes) -> Result<bool> {
@@ -133,5 +105,14 @@ impl Gateway {
         session.downstream_session.write_response_header(Box::new(head)).await?;
         session.downstream_session.write_response_body(body, true).await?;
         Ok(true)
+    }
+}
+
+/// What Pingora is told of an exchange that needs it no more.
+pub(super) fn over(delivered: Delivered) -> Result<bool> {
+    match delivered {
+        Delivered::Answered => Ok(true),
+        Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
+        Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
     }
 }

@@ -28,12 +28,12 @@ impl Gateway {
         let is_refused = websocket.is_refused();
         let admitted = match &mut ctx.relay {
             Some(Relay::Provider(passage)) if !is_refused => {
-                self.engine.admit_message(passage, head, &mut ctx.visit, wanted).await
+                self.capabilities.relay.admit_message(passage, head, &mut ctx.visit, wanted).await
             }
             _ => Ok(()),
         };
         if let (Err(refusal), Some(websocket)) = (&admitted, &mut ctx.visit.answer.websocket) {
-            self.engine.metrics.refused(refusal.code);
+            self.services.metrics.refused(refusal.code);
             websocket.refuse(refusal);
         }
         match admitted.is_err() || is_refused {
@@ -58,13 +58,13 @@ impl Gateway {
             }
         });
         let heard = match &mut ctx.relay {
-            Some(Relay::Provider(passage)) => self.engine.hear(passage, head, &mut ctx.visit, events),
+            Some(Relay::Provider(passage)) => self.capabilities.relay.hear(passage, head, &mut ctx.visit, events),
             _ => Ok(()),
         };
         let Some(websocket) = &mut ctx.visit.answer.websocket else { return false };
         // Of a session that is ending only what it uses counts.
         if let (Err(refusal), false) = (heard, websocket.is_refused()) {
-            self.engine.metrics.refused(refusal.code);
+            self.services.metrics.refused(refusal.code);
             websocket.refuse(&refusal);
         }
         websocket.pass(body, is_last)

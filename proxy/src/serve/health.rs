@@ -13,8 +13,9 @@ use pingora_core::apps::ServerApp as _;
 use pingora_core::apps::http_app::ServeHttp;
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::l4::stream::Stream;
+use proxy::cache::Cache;
 use proxy::metrics::advance;
-use proxy::walk::{Engine, circuits};
+use proxy::walk::{Services, circuits};
 use shared::supervisor::Supervisor;
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -91,7 +92,8 @@ pub fn bind(address: SocketAddr) -> std::io::Result<TcpSocket> {
 }
 
 pub struct Health {
-    pub engine: Arc<Engine>,
+    pub services: Services,
+    pub cache: Arc<Cache>,
     pub leave: Arc<Drain>,
     pub listens: AtomicBool,
     pub supervisor: Arc<Supervisor>,
@@ -128,7 +130,7 @@ impl Health {
         if self.leave.is_leaving() {
             return Err("leaving\n".into());
         }
-        if !self.engine.snapshot.is_loaded() {
+        if !self.services.snapshot.is_loaded() {
             return Err("no keys are loaded yet\n".into());
         }
         if !self.listens.load(Ordering::Relaxed) {
@@ -144,14 +146,14 @@ impl Health {
     }
 
     fn circuits(&self) -> Response<Vec<u8>> {
-        let page = circuits::page(&self.engine.snapshot, &self.engine.planner.inline, Instant::now());
+        let page = circuits::page(&self.services.snapshot, &self.services.planner.inline, Instant::now());
         answer(StatusCode::OK, "application/json", page.to_string())
     }
 
     /// Gauges that mirror other parts are read when asked for.
     fn metrics(&self) -> String {
-        let metrics = &self.engine.metrics;
-        let snapshot = &self.engine.snapshot;
+        let metrics = &self.services.metrics;
+        let snapshot = &self.services.snapshot;
         metrics.snapshot_loaded.set(i64::from(snapshot.is_loaded()));
         metrics.snapshot_age.set(snapshot.age().map_or(-1.0, |age| age.as_secs_f64()));
         metrics.snapshot_cursor.set(snapshot.cursor() as i64);
@@ -164,19 +166,19 @@ impl Health {
             metrics.snapshot_rows.with_label_values(&[table]).set(rows as i64);
         }
         metrics.circuits.reset();
-        for ((provider, state), circuits) in circuits::by_provider(&self.engine, Instant::now()) {
+        for ((provider, state), circuits) in circuits::by_provider(&self.services, Instant::now()) {
             metrics.circuits.with_label_values(&[&*provider, state]).set(circuits);
         }
-        if let Some(journal) = &self.engine.recorder.journal {
+        if let Some(journal) = &self.services.recorder.journal {
             journal.measure();
         }
         metrics.tasks.measure(&self.supervisor.reports());
-        metrics.body_bytes.set(self.engine.body_limits.memory.used() as i64);
-        let (bytes, entries) = self.engine.cache.memory().size();
+        metrics.body_bytes.set(self.services.body_limits.memory.used() as i64);
+        let (bytes, entries) = self.cache.memory().size();
         metrics.cache_bytes.set(bytes as i64);
         metrics.cache_entries.set(entries as i64);
-        advance(&metrics.cache_evicted, self.engine.cache.memory().evicted());
-        metrics.pool_idle.set(self.engine.calls.dialer.idle_connections() as i64);
+        advance(&metrics.cache_evicted, self.cache.memory().evicted());
+        metrics.pool_idle.set(self.services.calls.dialer.idle_connections() as i64);
         metrics.render()
     }
 }

@@ -1,22 +1,18 @@
 //! When the walk asks the limits: on the engine lane once the body is read and again for each target, on the relay lane
 //! by the head alone. What cannot be reserved is refused with whose limit it was.
 
-use super::{Engine, EngineRequest, Passage, RelayAsk, upgrade};
-use crate::admission::{Amounts, ApplicableLimit, Needs, SentBody};
+use super::{Engine, EngineRequest};
+use crate::admission::{Amounts, Needs, SentBody};
 use crate::catalog::target::Target;
-use crate::limits::{LimitKind, Unit};
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
 use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::Leaf;
 use crate::visit::Visit;
-use crate::visit::settle::PaidRoute;
 use chrono::Utc;
 use http::HeaderValue;
 use pingora_http::RequestHeader;
-use shared::providers::Family;
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// How long a request waits for the models behind its targets, where it is only about their prices.
@@ -69,43 +65,6 @@ impl Engine {
         self.admitter.reserve_again(visit, &wanted, amounts).await
     }
 
-    /// On the relay lane: nobody knows what its body says.
-    pub(super) async fn admit_head(
-        &self,
-        head: &RequestHeader,
-        visit: &mut Visit,
-        ask: &RelayAsk,
-    ) -> Result<(), Refusal> {
-        self.admit_priced_head(head, visit, ask, HeadPrice::of_call(head, &ask.path)).await
-    }
-
-    /// What the gateway keeps itself costs nothing; rows of batches are admitted when they are run.
-    pub(super) async fn admit_own(
-        &self,
-        head: &RequestHeader,
-        visit: &mut Visit,
-        ask: &RelayAsk,
-    ) -> Result<(), Refusal> {
-        self.admit_priced_head(head, visit, ask, HeadPrice::Free).await
-    }
-
-    async fn admit_priced_head(
-        &self,
-        head: &RequestHeader,
-        visit: &mut Visit,
-        ask: &RelayAsk,
-        price: HeadPrice,
-    ) -> Result<(), Refusal> {
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
-        let wanted = self.admitter.wanted(visit, &ask.caller, &ask.metadata, family);
-        upgrade::check_counted(head, &ask.path, &wanted)?;
-        let wanted = price.asks(&wanted);
-        match wanted.is_empty() {
-            true => Ok(()),
-            false => self.admitter.reserve(visit, &wanted, price.amounts(), false).await,
-        }
-    }
-
     /// Before a target is asked. Its refusal is that target's answer.
     pub(super) async fn admit_target(
         &self,
@@ -130,39 +89,6 @@ impl Engine {
         self.admitter.reserve(visit, &wanted, amounts, true).await
     }
 
-    /// The same on the relay lane. A question which models there are is no call.
-    pub async fn admit_passage(
-        &self,
-        passage: &mut Passage,
-        head: &RequestHeader,
-        visit: &mut Visit,
-    ) -> Result<(), Refusal> {
-        if passage.is_listing {
-            visit.routing.attempts = visit.routing.attempts.saturating_add(1);
-            return Ok(());
-        }
-        let (path, caller, metadata) = passage.asked();
-        let family = Family::from_path(&head.method, path).map(|(family, _)| family);
-        let model = passage.model.as_deref();
-        let wanted = self.admitter.wanted_of(visit, caller, metadata, family, &passage.target, model);
-        let is_admitted = visit.observer.is_attempt_admitted();
-        upgrade::check_counted(head, path, &wanted)?;
-        let price = HeadPrice::of_call(head, path);
-        let wanted = price.asks(&wanted);
-        if !wanted.is_empty() {
-            self.admitter.reserve(visit, &wanted, price.amounts(), true).await?;
-        }
-        let turn = match self.calls.turn_of_passage(passage, visit).await {
-            Ok(()) => visit.leaves(),
-            refused => refused,
-        };
-        turn.inspect_err(|_| {
-            if !is_admitted {
-                visit.observer.give_attempt_back()
-            }
-        })
-    }
-
     /// What the dearest of the targets may use that the request can be sent to.
     async fn amounts_of_all(
         &self,
@@ -179,7 +105,7 @@ impl Engine {
             let model = read.fields.text("model");
             let learnt = match target.provider.row.inference_profiles {
                 None => None,
-                Some(_) => Box::pin(self.with_foundation(target, model.as_deref(), tenant, None)).await,
+                Some(_) => Box::pin(self.foundation.learn(target, model.as_deref(), tenant, None)).await,
             };
             let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
             return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
@@ -195,7 +121,7 @@ impl Engine {
                 {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(request.endpoint);
                     let sent = sent.with_headers(&head.headers);
-                    let learnt = Box::pin(self.with_foundation(&target, model.as_deref(), tenant, Some(latest))).await;
+                    let learnt = Box::pin(self.foundation.learn(&target, model.as_deref(), tenant, Some(latest))).await;
                     let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
                     add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
                 }
@@ -229,40 +155,5 @@ impl Engine {
             Some(PossibleTarget { leaf, target: resolved.target, model: resolved.model.or(model) })
         });
         Ok(targets.collect())
-    }
-}
-
-/// What is known of the price of a relayed call, whose body nobody reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeadPrice {
-    /// It keeps, deletes or stops something.
-    Free,
-    /// It looks something up. What it reads may report what was used by somebody who did not wait for it.
-    Lookup,
-    Unknown,
-}
-
-impl HeadPrice {
-    fn of_call(head: &RequestHeader, path: &str) -> Self {
-        if head.headers.contains_key(http::header::UPGRADE) || !PaidRoute::is_free(&head.method, path) {
-            return Self::Unknown;
-        }
-        if head.method.is_safe() { Self::Lookup } else { Self::Free }
-    }
-
-    /// Those of the limits that are asked: whoever counts calls counts every one.
-    fn asks<'w>(self, wanted: &'w [ApplicableLimit]) -> Cow<'w, [ApplicableLimit]> {
-        let is_asked = |one: &&ApplicableLimit| {
-            let is_strict = matches!(one.limit.kind, LimitKind::Budget { strict: true, .. });
-            one.limit.counter.unit() == Unit::Requests || (self == Self::Lookup && !is_strict)
-        };
-        match self {
-            Self::Unknown => Cow::Borrowed(wanted),
-            Self::Free | Self::Lookup => Cow::Owned(wanted.iter().filter(is_asked).cloned().collect()),
-        }
-    }
-
-    fn amounts(self) -> Amounts {
-        Amounts { nano_cents: (self != Self::Unknown).then_some(1), ..Amounts::default() }
     }
 }

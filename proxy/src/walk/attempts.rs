@@ -276,7 +276,7 @@ impl Engine {
             None => None,
             Some(_) => {
                 let deadline = visit.routing.deadline;
-                with_heartbeats(client, visit, Box::pin(self.with_foundation(target, named, tenant, deadline))).await?
+                with_heartbeats(client, visit, Box::pin(self.foundation.learn(target, named, tenant, deadline))).await?
             }
         };
         let target = learnt.as_deref().unwrap_or(target);

@@ -27,7 +27,7 @@ pub struct Authenticator {
 
 impl Authenticator {
     /// `peer` is the other end of the connection.
-    pub(crate) async fn identify(
+    pub async fn identify(
         &self,
         head: &RequestHeader,
         peer: Option<IpAddr>,

@@ -2,7 +2,7 @@
 //! said that made it. Configs, guardrails,
 //! cache, limits and the journal hold for it as for any other; its log says of which batch and which row it is.
 
-use super::{Authenticator, BatchSwitch, Engine, EngineRequest, KnownRequest, NextStep};
+use super::{Authenticator, BatchSwitch, Engine, EngineRequest, KnownRequest, Opened, refuse};
 use crate::batches::record::BatchRecord;
 use crate::identity::identify::{INFERENCE, Principal, has_one};
 use crate::identity::metadata::trace_id;
@@ -54,12 +54,12 @@ impl Engine {
     pub async fn run_batch_row(&self, client: &mut InMemoryClient, row: BatchRow) -> RowAnswer {
         let mut visit = Visit::begin();
         let copies = Arc::new(RecordCopies::default());
-        match self.open_batch_row(client.head(), row, &copies, &mut visit).await {
+        match self.open_batch_row(client.head(), row, &copies, &mut visit) {
             Ok(mut request) => {
                 self.run(client, &mut visit, &mut request).await;
             }
             Err(refusal) => {
-                self.refuse(client, &mut visit, &refusal).await;
+                refuse(&self.metrics, client, &mut visit, &refusal).await;
             }
         }
         if visit.answer.status == 0 {
@@ -72,7 +72,7 @@ impl Engine {
         RowAnswer { request_id, code, is_asked, is_retried, records: copies.take() }
     }
 
-    async fn open_batch_row(
+    fn open_batch_row(
         &self,
         head: &RequestHeader,
         row: BatchRow,
@@ -97,13 +97,15 @@ impl Engine {
         let found = self.planner.find(&headers, &caller)?;
         let plan = self.planner.follow(found, &headers, &metadata, visit);
         let known = KnownRequest { caller, metadata, plan };
-        match self.open_engine(endpoint, head, &headers, known, visit).await? {
-            NextStep::Engine(mut request) => {
+        match self.open(endpoint, head, &headers, known, visit)? {
+            Opened::Call(mut request) => {
                 request.batch = Some(cancelled);
                 Ok(request)
             }
             // A provider that takes this endpoint only as bytes that pass through.
-            _ => Err(Refusal::endpoint_not_supported("the provider", "rows of batches cannot be relayed to it")),
+            Opened::Relayed(_) => {
+                Err(Refusal::endpoint_not_supported("the provider", "rows of batches cannot be relayed to it"))
+            }
         }
     }
 }

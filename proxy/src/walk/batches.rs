@@ -4,23 +4,28 @@
 mod create;
 mod native_output;
 
-pub(super) use native_output::asked_output;
+pub use native_output::asked_output;
 
 use super::files::deliver;
-use super::{Delivered, Engine, KnownRequest, NextStep, RelayAsk, wrong_path};
+use super::{Admitter, BodyLimits, Delivered, KnownRequest, RelayAsk, Router, Services, refuse, wrong_path};
 use crate::batches::new_batch::MAX_BODY;
 use crate::batches::query::{BatchPath, BatchQuery};
 use crate::batches::record::{BatchRecord, Mode, PREFIX};
+use crate::batches::records::BatchRecords;
 use crate::files::FileOwner;
+use crate::files::ManagedFiles;
 use crate::files::managed::{SentId, names_managed, page};
 use crate::identity::identify::Principal;
 use crate::metrics::Lane;
+use crate::metrics::Metrics;
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
+use crate::request::headers::Aliases;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::plan::Plan;
 use crate::visit::Visit;
+use crate::walk::files::content::send_file;
 use bytes::Bytes;
 use http::Method;
 use pingora_http::RequestHeader;
@@ -39,7 +44,7 @@ pub struct BatchesRequest {
 
 /// Whether the gateway's own batches are meant: by an id of ours, by its name in place of a provider's, or because nothing
 /// names anybody else. A new one may also be told by its file, see `read_ahead` and `kept`.
-pub(super) fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
+pub fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
     let Some((Family::Batches, rest)) = Family::from_path(&head.method, path) else { return false };
     names_managed(PREFIX, rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
 }
@@ -61,28 +66,39 @@ impl BatchesRequest {
     }
 }
 
-impl Engine {
-    pub(super) async fn open_batches(
+/// Serves batches that the gateway keeps itself.
+pub struct BatchEndpoints {
+    metrics: Arc<Metrics>,
+    aliases: Arc<Aliases>,
+    body_limits: Arc<BodyLimits>,
+    admitter: Arc<Admitter>,
+    router: Arc<Router>,
+    files: Option<Arc<ManagedFiles>>,
+    batches: Arc<BatchRecords>,
+}
+
+impl BatchEndpoints {
+    pub fn new(services: &Services, files: Option<Arc<ManagedFiles>>, batches: Arc<BatchRecords>) -> Self {
+        let Services { metrics, aliases, body_limits, admitter, router, .. } = services.clone();
+        Self { metrics, aliases, body_limits, admitter, router, files, batches }
+    }
+
+    pub async fn open(
         &self,
         path: String,
         head: &RequestHeader,
         known: KnownRequest,
         visit: &mut Visit,
-    ) -> Result<NextStep, Refusal> {
+    ) -> Result<Box<BatchesRequest>, Refusal> {
         visit.enter(Lane::Own, &self.metrics);
         let ask = RelayAsk::new(path, head, known)?;
-        self.admit_own(head, visit, &ask).await?;
+        self.admitter.admit_own(head, visit, &ask).await?;
         let rest = Family::from_path(&head.method, &ask.path).map_or("", |(_, rest)| rest);
         let path = BatchPath::parse(rest);
-        Ok(NextStep::Batches(Box::new(BatchesRequest { caller: ask.caller, path, body: None })))
+        Ok(Box::new(BatchesRequest { caller: ask.caller, path, body: None }))
     }
 
-    pub async fn run_batches(
-        &self,
-        client: &mut impl Downstream,
-        visit: &mut Visit,
-        asked: &BatchesRequest,
-    ) -> Delivered {
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &BatchesRequest) -> Delivered {
         let method = client.head().method.clone();
         if let (&Method::GET, BatchPath::Output(id)) = (&method, &asked.path) {
             return self.send_output(client, visit, owner(&asked.caller), id).await;
@@ -100,7 +116,7 @@ impl Engine {
                 Err(ClientGone) => Delivered::ClientGone,
             },
             Err(NotReceived::Gone) => Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => self.refuse(client, visit, &refusal).await,
+            Err(NotReceived::Refused(refusal)) => refuse(&self.metrics, client, visit, &refusal).await,
         }
     }
 
@@ -179,7 +195,7 @@ impl Engine {
         id: &SentId,
     ) -> Delivered {
         let Some(files) = &self.files else {
-            return self.refuse(client, visit, &Refusal::files_unavailable()).await;
+            return refuse(&self.metrics, client, visit, &Refusal::files_unavailable()).await;
         };
         let found = async {
             let batch = self.find_batch(owner, id).await?;
@@ -191,8 +207,8 @@ impl Engine {
             file.ok_or_else(|| Refusal::file_not_found(&format!("{}{output}", crate::files::PREFIX)))
         };
         match found.await {
-            Ok(file) => self.send_file(client, visit, files, owner, &file).await,
-            Err(refusal) => self.refuse(client, visit, &refusal).await,
+            Ok(file) => send_file(&self.metrics, client, visit, files, owner, &file).await,
+            Err(refusal) => refuse(&self.metrics, client, visit, &refusal).await,
         }
     }
 }

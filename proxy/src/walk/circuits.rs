@@ -4,7 +4,7 @@
 use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::{Leaf, Plan, ProviderSource};
 use crate::snapshot::Snapshot;
-use crate::walk::Engine;
+use crate::walk::Services;
 use serde_json::{Value, json};
 use shared::id::WorkspaceId;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub fn page(snapshot: &Snapshot, inline: &InlineConfigs, now: Instant) -> Value 
 }
 
 /// How many circuits there are of each provider, by state. Of targets whose provider the request names: `requested`.
-pub fn by_provider(engine: &Engine, now: Instant) -> BTreeMap<(String, &'static str), i64> {
+pub fn by_provider(services: &Services, now: Instant) -> BTreeMap<(String, &'static str), i64> {
     let mut found = BTreeMap::new();
     let mut count = |plan: &Plan, workspace: Uuid| {
         if !plan.has_breakers() {
@@ -38,28 +38,28 @@ pub fn by_provider(engine: &Engine, now: Instant) -> BTreeMap<(String, &'static 
         for leaf in plan.leaves() {
             let Some(status) = leaf.breaker.as_ref().and_then(|breaker| breaker.status(now)) else { continue };
             let state = if status.closes_in.is_some() { "open" } else { "closed" };
-            *found.entry((provider(engine, leaf, workspace), state)).or_insert(0) += 1;
+            *found.entry((provider(services, leaf, workspace), state)).or_insert(0) += 1;
         }
     };
-    for config in engine.snapshot.all_configs() {
+    for config in services.snapshot.all_configs() {
         count(&config.plan, config.row.workspace_id.uuid());
     }
-    engine.planner.inline.each(|workspace, plan| count(plan, workspace));
+    services.planner.inline.each(|workspace, plan| count(plan, workspace));
     found
 }
 
 /// Only names of the table of providers: the rest is what customers chose.
-fn provider(engine: &Engine, leaf: &Leaf, workspace: Uuid) -> String {
+fn provider(services: &Services, leaf: &Leaf, workspace: Uuid) -> String {
     let named = match &leaf.source {
         ProviderSource::Request => return "requested".to_owned(),
         ProviderSource::Named(name) => Some(name.clone()),
         ProviderSource::Stored(slug) => {
-            let provider = engine.snapshot.provider(WorkspaceId::new(workspace), slug);
-            let integration = provider.and_then(|provider| engine.snapshot.integration(&provider.integration_id));
+            let provider = services.snapshot.provider(WorkspaceId::new(workspace), slug);
+            let integration = provider.and_then(|provider| services.snapshot.integration(&provider.integration_id));
             integration.map(|integration| integration.ai_provider_id.clone())
         }
     };
-    named.filter(|name| engine.router.providers.get(name).is_some()).unwrap_or_else(|| "other".to_owned())
+    named.filter(|name| services.router.providers.get(name).is_some()).unwrap_or_else(|| "other".to_owned())
 }
 
 fn push(found: &mut Vec<(Option<Duration>, Value)>, plan: &Plan, workspace: Uuid, config: &str, now: Instant) {

@@ -18,20 +18,23 @@ pub use asker::ExplainCaller;
 use crate::answer;
 use crate::catalog::choose_plan::ChosenPlan;
 use crate::identity::identify::Principal;
+use crate::metrics::Metrics;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::classify::{Endpoint, Route, classify};
+use crate::request::headers::Aliases;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
 use crate::routing::plan::Leaf;
 use crate::runtime::tenant_share::Tenant;
+use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;
 use crate::walk::translate::{explained, is_counted_here, own_address};
-use crate::walk::{Delivered, Engine};
+use crate::walk::{Admitter, Authenticator, BodyLimits, Delivered, Planner, Router, Services, refuse};
 use asker::AllowedCaller;
 use bytes::Bytes;
 use chrono::Utc;
@@ -42,6 +45,7 @@ use serde_json::{Map, Value, json};
 use settings::{millis, settings};
 use shared::providers::{Family, NotOffered};
 use shared::routes::{self, Lookup};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
 use translation::{TrialBudget, TrialRequest};
@@ -96,7 +100,25 @@ enum ExplainedLane {
     Relay(String),
 }
 
-impl Engine {
+/// Answers what would become of a request, without making it.
+pub struct Explainer {
+    snapshot: Arc<Snapshot>,
+    metrics: Arc<Metrics>,
+    aliases: Arc<Aliases>,
+    body_limits: Arc<BodyLimits>,
+    authenticator: Arc<Authenticator>,
+    planner: Arc<Planner>,
+    admitter: Arc<Admitter>,
+    router: Arc<Router>,
+}
+
+impl Explainer {
+    pub fn new(services: &Services) -> Self {
+        let Services { snapshot, metrics, aliases, body_limits, authenticator, planner, admitter, router, .. } =
+            services.clone();
+        Self { snapshot, metrics, aliases, body_limits, authenticator, planner, admitter, router }
+    }
+
     /// Answers a question that is sent as the body.
     pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: ExplainCaller) -> Explained {
         let max_bytes = if asker.0.is_ok() { self.body_limits.max_bytes.min(longest_question()) } else { MAX_PAST };
@@ -112,7 +134,7 @@ impl Engine {
         };
         let written = match explained {
             Ok(explanation) => answer::own(client, visit, &explanation).await,
-            Err(refusal) => return Explained::Delivered(self.refuse(client, visit, &refusal).await),
+            Err(refusal) => return Explained::Delivered(refuse(&self.metrics, client, visit, &refusal).await),
         };
         Explained::Delivered(if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone })
     }

@@ -1,24 +1,27 @@
 //! Requests for files that the gateway keeps itself. They are identified, counted by limits and logged like any other; what
 //! the files hold is in no log. Everything is of the caller's workspace: what others have does not exist.
 
-mod content;
+pub(super) mod content;
 mod upload;
 
-use super::{Delivered, Engine, KnownRequest, NextStep, RelayAsk, wrong_path};
+use super::{Admitter, BodyLimits, Delivered, KnownRequest, RelayAsk, Services, refuse, wrong_path};
 use crate::files::managed::names_managed;
 use crate::files::{FileOwner, FilePath, FilesAway, ListQuery, ManagedFile, ManagedFiles, PREFIX, deleted, list};
 use crate::metrics::Lane;
+use crate::metrics::Metrics;
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::NotReceived;
 use crate::routing::plan::Plan;
 use crate::visit::Visit;
+use crate::walk::files::content::send_file;
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 use serde_json::Value;
 use shared::providers::Family;
+use std::sync::Arc;
 use uuid::Uuid;
 
 #[derive(Debug)]
@@ -37,42 +40,50 @@ impl From<FilesAway> for NotReceived {
 
 /// Whether the gateway's own store is meant: by an id of ours, by its name in place of a provider's, or because nothing
 /// names anybody else.
-pub(super) fn is_managed(
-    path: &str,
-    head: &RequestHeader,
-    headers: &GatewayHeaders<'_>,
-    plan: &std::sync::Arc<Plan>,
-) -> bool {
+pub fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
     let Some((Family::Files, rest)) = Family::from_path(&head.method, path) else { return false };
     names_managed(PREFIX, rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
 }
 
-impl Engine {
-    pub(super) async fn open_files(
+/// Serves files that the gateway keeps itself.
+pub struct FileEndpoints {
+    metrics: Arc<Metrics>,
+    body_limits: Arc<BodyLimits>,
+    admitter: Arc<Admitter>,
+    files: Option<Arc<ManagedFiles>>,
+}
+
+impl FileEndpoints {
+    pub fn new(services: &Services, files: Option<Arc<ManagedFiles>>) -> Self {
+        let Services { metrics, body_limits, admitter, .. } = services.clone();
+        Self { metrics, body_limits, admitter, files }
+    }
+
+    pub async fn open(
         &self,
         path: String,
         head: &RequestHeader,
         known: KnownRequest,
         visit: &mut Visit,
-    ) -> Result<NextStep, Refusal> {
+    ) -> Result<Box<FilesRequest>, Refusal> {
         visit.enter(Lane::Own, &self.metrics);
         let ask = RelayAsk::new(path, head, known)?;
-        self.admit_own(head, visit, &ask).await?;
+        self.admitter.admit_own(head, visit, &ask).await?;
         let rest = Family::from_path(&head.method, &ask.path).map_or("", |(_, rest)| rest);
         let (key, workspace) = (&ask.caller.key, &ask.caller.workspace);
         let owner = FileOwner { organisation: workspace.organisation_id.uuid(), workspace: workspace.id.uuid() };
-        Ok(NextStep::Files(Box::new(FilesRequest { owner, key: key.id.uuid(), path: FilePath::parse(rest) })))
+        Ok(Box::new(FilesRequest { owner, key: key.id.uuid(), path: FilePath::parse(rest) }))
     }
 
-    pub async fn run_files(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &FilesRequest) -> Delivered {
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &FilesRequest) -> Delivered {
         let Some(files) = &self.files else {
-            return self.refuse(client, visit, &Refusal::files_unavailable()).await;
+            return refuse(&self.metrics, client, visit, &Refusal::files_unavailable()).await;
         };
         let method = client.head().method.clone();
         if let (&Method::GET, FilePath::Content(id)) = (&method, &asked.path) {
             return match find(files, asked.owner, id).await {
-                Ok(file) => self.send_file(client, visit, files, asked.owner, &file).await,
-                Err(refusal) => self.refuse(client, visit, &refusal).await,
+                Ok(file) => send_file(&self.metrics, client, visit, files, asked.owner, &file).await,
+                Err(refusal) => refuse(&self.metrics, client, visit, &refusal).await,
             };
         }
         let answer = match (&method, &asked.path) {
@@ -88,7 +99,7 @@ impl Engine {
                 Err(ClientGone) => Delivered::ClientGone,
             },
             Err(NotReceived::Gone) => Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => self.refuse(client, visit, &refusal).await,
+            Err(NotReceived::Refused(refusal)) => refuse(&self.metrics, client, visit, &refusal).await,
         }
     }
 }

@@ -5,11 +5,12 @@ use crate::catalog::inference_profiles::ProfileKey;
 use crate::catalog::models::upstream;
 use crate::catalog::target::Target;
 use crate::refusal::Refusal;
+use crate::request::headers::Aliases;
 use crate::request::receive::MemoryShare;
 use crate::runtime::tenant_share::Tenant;
 use crate::runtime::timeout::{with_deadline, with_timeout};
-use crate::walk::Engine;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use crate::walk::{BodyLimits, ProviderCalls, Router, Services};
 use bytes::Bytes;
 use http::{Method, header};
 use pingora_http::RequestHeader;
@@ -17,6 +18,7 @@ use serde::Deserialize;
 use shared::providers::foundation_model;
 use shared::telemetry::{Brief, LogLimit};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// For a whole fetch, and so for whoever waits for it.
@@ -36,10 +38,23 @@ struct ProfileMember {
     arn: String,
 }
 
-impl Engine {
+/// Learns which model stands behind a profile.
+pub struct FoundationModels {
+    aliases: Arc<Aliases>,
+    body_limits: Arc<BodyLimits>,
+    router: Arc<Router>,
+    calls: Arc<ProviderCalls>,
+}
+
+impl FoundationModels {
+    pub fn new(services: &Services) -> Self {
+        let Services { aliases, body_limits, router, calls, .. } = services.clone();
+        Self { aliases, body_limits, router, calls }
+    }
+
     /// The target with the model that its profile stands for; none where there is nothing to learn. Waits only where nobody
     /// asked within the last hour.
-    pub(super) async fn with_foundation(
+    pub async fn learn(
         &self,
         target: &Target,
         model: Option<&str>,

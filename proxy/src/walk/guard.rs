@@ -20,6 +20,7 @@ use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
+use crate::request::headers::Aliases;
 use crate::request::receive::OwnedShare;
 use crate::request::sse::Splitter;
 use crate::routing::plan::{Leaf, ProviderSource};
@@ -416,19 +417,19 @@ impl Engine {
             provider,
             trace_id,
             models: models.map(|models| Arc::new(models) as Arc<dyn ModelAsker>),
-            headers: self.forwardable_headers(headers),
+            headers: forwardable_headers(&self.aliases, headers),
         }))
     }
+}
 
-    /// Those that services may be told, if a check lists them. The others would be kept for as long as the answer takes.
-    pub(super) fn forwardable_headers(&self, headers: &HeaderMap) -> HeaderMap {
-        let is_ours = |name: &HeaderName| {
-            let suffix = self.aliases.suffix(name.as_str());
-            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
-        };
-        let passed = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
-        passed.map(|(name, value)| (name.clone(), value.clone())).collect()
-    }
+/// Those that services may be told, if a check lists them. The others would be kept for as long as the answer takes.
+pub(super) fn forwardable_headers(aliases: &Aliases, headers: &HeaderMap) -> HeaderMap {
+    let is_ours = |name: &HeaderName| {
+        let suffix = aliases.suffix(name.as_str());
+        suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
+    };
+    let passed = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
+    passed.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// What the client gets in place of an answer, since this hook of the request denies it.

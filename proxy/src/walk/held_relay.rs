@@ -9,7 +9,7 @@ use super::judge_relay::{AnswerPlan, AnswerVerdict, JudgedRequest, RelayJudge, R
 use super::passage::Passage;
 use super::relayed_answer::{AnswerForm, MAX_JUDGED_ANSWER, TOO_LONG};
 use super::sent_mark::SentMark;
-use super::{Delivered, Engine};
+use super::{Delivered, RelayLane, conclude};
 use crate::answer::{self, AnswerFailure, AnswerSource, Ended, Gathered, with_heartbeats};
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, Upstream, UpstreamRequest};
@@ -43,7 +43,7 @@ impl From<Ended> for NotAnswered {
     }
 }
 
-impl Engine {
+impl RelayLane {
     pub(super) async fn relay_held(
         &self,
         client: &mut impl Downstream,
@@ -55,7 +55,7 @@ impl Engine {
             Ok(upstream) => self.judge_and_deliver(client, visit, &passage, upstream, &request).await,
             Err(ended) => Err(ended),
         };
-        self.conclude(client, visit, ended.unwrap_or_else(|ended| ended)).await
+        conclude(&self.metrics, client, visit, ended.unwrap_or_else(|ended| ended)).await
     }
 
     /// The head of the answer of the first target that can be asked.

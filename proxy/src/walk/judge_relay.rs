@@ -3,11 +3,12 @@
 //! (`relay_with_guardrails`). Answers likewise, before anything of them leaves (`relayed_answer` says what can be read of
 //! them). Nothing is changed there: what a guardrail would change is refused too.
 
+use super::guard::forwardable_headers;
 use super::guards::{GuardSet, ModelCalls};
 use super::read_ahead::has_body;
 use super::relayed_answer::{self, AnswerForm, ReadAnswer, Readable, Unread, is_json};
 use super::translate::memory_to_translate;
-use super::{Engine, RelayAsk, Router};
+use super::{RelayAsk, RelayLane, Router};
 use crate::framing::compression::ContentEncoding;
 use crate::guardrails::{
     CompiledHook, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, both_sides_logged, has_remote, must_read,
@@ -33,7 +34,7 @@ pub(super) const MAX_JUDGED_BODY: usize = 1 << 20;
 
 /// A relayed request that guardrails look into, or into its answer.
 #[derive(Debug)]
-pub(super) struct RelayJudge {
+pub struct RelayJudge {
     set: Arc<GuardSet>,
     /// What cannot be read passes.
     is_allowed: bool,
@@ -100,7 +101,7 @@ enum Content {
 
 impl Router {
     /// None where nothing has to be judged. An error says why it cannot be.
-    pub(super) fn relay_judge(&self, ask: &RelayAsk, head: &RequestHeader) -> Result<Option<RelayJudge>, Refusal> {
+    pub fn relay_judge(&self, ask: &RelayAsk, head: &RequestHeader) -> Result<Option<RelayJudge>, Refusal> {
         let Some(set) = self.guards.defaults(&ask.caller) else { return Ok(None) };
         let [reads_request, reads_answer] =
             [&set.input, &set.output].map(|hooks| hooks.iter().any(|hook| hook.reads_bodies()));
@@ -157,7 +158,7 @@ impl RelayJudge {
         self.check_unread(format_args!("it is longer than the {MAX_JUDGED_BODY} bytes that are read of it"))
     }
 
-    pub fn plan_answer(&self, head: &ResponseHeader) -> AnswerPlan {
+    pub(super) fn plan_answer(&self, head: &ResponseHeader) -> AnswerPlan {
         match Readable::from_head(head) {
             _ if !self.reads_answer => AnswerPlan::Pass,
             Readable::Nothing => AnswerPlan::Pass,
@@ -177,7 +178,7 @@ impl RelayJudge {
     }
 }
 
-impl Engine {
+impl RelayLane {
     /// Judges a whole body.
     pub(super) async fn judge_relayed(
         &self,
@@ -362,7 +363,7 @@ impl Engine {
             provider: String::new(),
             trace_id,
             models: models.map(|models| Arc::new(models) as Arc<dyn ModelAsker>),
-            headers: self.forwardable_headers(&head.headers),
+            headers: forwardable_headers(&self.aliases, &head.headers),
         }))
     }
 }

@@ -1,18 +1,17 @@
-//! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
+//! The engine lane for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
 use super::guards::RemoteCalls;
 use super::{
-    Admitter, Authenticator, BodyLimits, Engine, Guards, McpGateway, NextStep, Planner, ProviderCalls, Recorder, Router,
+    Admitter, Authenticator, BodyLimits, Engine, Guards, Opened, Planner, ProviderCalls, Recorder, Router, Services,
 };
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
-use crate::batches::records::BatchRecords;
 use crate::cache::Cache;
 use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
 use crate::catalog::secrets::Secrets;
 use crate::identity::identify::INFERENCE;
-use crate::identity::metadata::MetadataHeaders;
+use crate::identity::metadata::{MetadataHeaders, trace_id};
 use crate::identity::tokens::{Tokens, trail};
 use crate::journal::Journal;
 use crate::limits::fairness::Fairness;
@@ -21,7 +20,8 @@ use crate::net::custom_hosts::Hosts;
 use crate::net::dial::lab;
 use crate::net::downstream::Downstream as _;
 use crate::net::downstream::lab::LabClient;
-use crate::request::headers::Aliases;
+use crate::request::classify::{Route, classify, dialect};
+use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::request::receive::{BodyPace, body_memory};
 use crate::routing::inline_configs::InlineConfigs;
 use crate::runtime::settings::Settings;
@@ -30,6 +30,7 @@ use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use crate::visit::settle::RecordCopies;
 use clap::Parser as _;
+use pingora_http::RequestHeader;
 use serde_json::Value;
 use shared::identity::api_key::KeyHash;
 use shared::model::{AccessStatus, ApiKey, KeyKind, Status, Workspace};
@@ -43,8 +44,8 @@ use uuid::Uuid;
 
 const KEY: &str = "pk_lab";
 
-/// An engine whose answers go through these steps too. It logs calls and their bodies into a folder, if there is one.
-pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
+/// Services whose answers go through these steps too. They log calls and their bodies into a folder, if there is one.
+pub fn services(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Services {
     let mut settings = Settings::parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]);
     let long = Duration::from_secs(20);
     let metrics = Arc::new(Metrics::new(&[]).unwrap());
@@ -62,37 +63,33 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let tariff = Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() });
     let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
     let aliases = Arc::<Aliases>::default();
-    Engine {
-        authenticator: Authenticator {
+    Services {
+        authenticator: Arc::new(Authenticator {
             snapshot: snapshot.clone(),
             tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
             deployment: None,
             trusted_proxies: Vec::new(),
-        },
-        recorder: Recorder {
+        }),
+        recorder: Arc::new(Recorder {
             snapshot: snapshot.clone(),
             journal,
             unlogged: Arc::default(),
             log_body: Some(1 << 20),
             tariff: tariff.clone(),
             tells_costs: false,
-        },
-        planner: Planner {
+        }),
+        planner: Arc::new(Planner {
             snapshot: snapshot.clone(),
             inline: InlineConfigs::new(settings.configs.limits()),
             metadata_headers: MetadataHeaders::default(),
-        },
-        admitter: Admitter {
+        }),
+        admitter: Arc::new(Admitter {
             snapshot: snapshot.clone(),
             limits: crate::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
             switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
             tariff,
-        },
-        cache: Arc::new(Cache::new(1 << 20)),
-        files: None,
-        batches: Arc::new(BatchRecords::new(settings.database.clone())),
-        mcp: McpGateway::new(&settings.mcp, snapshot.clone(), sealer.clone()).unwrap(),
-        calls: ProviderCalls {
+        }),
+        calls: Arc::new(ProviderCalls {
             dialer: dialer.clone(),
             signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),
             secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
@@ -100,8 +97,8 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             metrics: metrics.clone(),
             aliases: aliases.clone(),
             more_steps,
-        },
-        router: Router {
+        }),
+        router: Arc::new(Router {
             snapshot: snapshot.clone(),
             providers,
             hosts: Hosts::default(),
@@ -113,54 +110,68 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             first_byte: long,
             stream_idle: long,
             has_policies: true,
-        },
-        body_limits: BodyLimits {
+        }),
+        body_limits: Arc::new(BodyLimits {
             max_bytes: 1 << 20,
             timeout: long,
             pace: BodyPace { period: long, bytes: 0 },
             memory,
-        },
+        }),
         snapshot,
         metrics,
         aliases,
     }
 }
 
+fn engine(services: &Services) -> Engine {
+    Engine::new(services, Arc::new(Cache::new(1 << 20)))
+}
+
+/// What the head of a request becomes.
+pub async fn open(engine: &Engine, head: &RequestHeader, visit: &mut Visit) -> Opened {
+    let route = classify(&head.method, head.uri.path());
+    visit.request.dialect = dialect(&route);
+    let headers = GatewayHeaders::from_headers(&head.headers, &engine.aliases).unwrap();
+    visit.request.trace_id = trace_id(&headers).unwrap();
+    let known = engine.intake.learn(head, None, &headers, visit).await.unwrap();
+    match route {
+        Route::Engine(endpoint) => engine.open(endpoint, head, &headers, known, visit).unwrap(),
+        Route::Prompt(reference) => Opened::Call(engine.open_prompt(reference, &headers, known).unwrap()),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Asks for a chat, by this config.
-pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient {
+pub async fn chat(services: &Services, config: &Value, is_stream: bool) -> LabClient {
     let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream });
-    ask(engine, "/v1/chat/completions", &body, config).await
+    ask(services, "/v1/chat/completions", &body, config).await
 }
 
 /// Asks for anything that the engine understands, by this config.
-pub async fn ask(engine: &Engine, path: &str, body: &Value, config: &Value) -> LabClient {
-    ask_text(engine, path, &body.to_string(), &config.to_string()).await
+pub async fn ask(services: &Services, path: &str, body: &Value, config: &Value) -> LabClient {
+    ask_text(services, path, &body.to_string(), &config.to_string()).await
 }
 
 /// The same with a body as it is written.
-pub async fn ask_text(engine: &Engine, path: &str, body: &str, config: &str) -> LabClient {
+pub async fn ask_text(services: &Services, path: &str, body: &str, config: &str) -> LabClient {
     let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", config)];
     let mut client = LabClient::post(path, body, &headers);
     let mut visit = Visit::begin();
-    let mut request = match engine.open(client.head(), None, &mut visit).await {
-        Ok(NextStep::Engine(request)) => request,
-        other => panic!("{other:?}"),
-    };
+    let engine = engine(services);
+    let Opened::Call(mut request) = open(&engine, client.head(), &mut visit).await else { panic!("it is relayed") };
     lab::soon(engine.run(&mut client, &mut visit, &mut request)).await;
     client
 }
 
 /// Asks for a chat of these words, and answers what was noted of each call. Its client leaves when it is told to.
-pub async fn noted(engine: &Engine, words: &str, config: &Value, leaving: Option<Arc<Notify>>) -> Vec<Vec<u8>> {
+pub async fn noted(services: &Services, words: &str, config: &Value, leaving: Option<Arc<Notify>>) -> Vec<Vec<u8>> {
     let body = serde_json::json!({ "model": "m", "messages": [{ "role": "user", "content": words }] }).to_string();
     let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config.to_string())];
     let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
     client.leaving = leaving;
     let mut visit = Visit::begin();
-    let mut request = match engine.open(client.head(), None, &mut visit).await {
-        Ok(NextStep::Engine(request)) => request,
-        other => panic!("{other:?}"),
-    };
+    let engine = engine(services);
+    let Opened::Call(mut request) = open(&engine, client.head(), &mut visit).await else { panic!("it is relayed") };
     let copies = Arc::<RecordCopies>::default();
     visit.observer.log.as_mut().expect("it is logged").copy_to(&copies);
     lab::soon(engine.run(&mut client, &mut visit, &mut request)).await;

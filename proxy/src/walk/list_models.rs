@@ -7,17 +7,23 @@ use crate::catalog::models::list_form::{self, ListForm};
 use crate::catalog::models::{ModelListSource, Query, add_facts, available, list_source, named, page, upstream};
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
+use crate::metrics::Metrics;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
+use crate::request::headers::Aliases;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
 use crate::runtime::timeout::with_timeout;
+use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use crate::walk::ignored_headers::tell_ignored;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use crate::walk::provider_objects::memory::aside;
 use crate::walk::translate::memory_to_translate;
-use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, translate};
+use crate::walk::{
+    Admitter, BodyLimits, KnownRequest, Planner, ProviderCalls, Recorder, RelayAsk, RelayStep, Router, Services,
+    translate,
+};
 use bytes::Bytes;
 use chrono::Utc;
 use http::{Method, header};
@@ -26,6 +32,7 @@ use pingora_http::RequestHeader;
 use serde_json::{Value, json};
 use shared::providers::{ModelList, ProviderEntry};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How the path of Google's clients begins.
@@ -40,9 +47,28 @@ const MAX_PAGES: usize = 20;
 const MAX_WAIT: Duration = Duration::from_secs(15);
 const MAX_MODELS: usize = 10_000;
 
-impl Engine {
+/// Answers which models there are.
+pub struct ModelLists {
+    snapshot: Arc<Snapshot>,
+    metrics: Arc<Metrics>,
+    aliases: Arc<Aliases>,
+    body_limits: Arc<BodyLimits>,
+    recorder: Arc<Recorder>,
+    planner: Arc<Planner>,
+    admitter: Arc<Admitter>,
+    router: Arc<Router>,
+    calls: Arc<ProviderCalls>,
+}
+
+impl ModelLists {
+    pub fn new(services: &Services) -> Self {
+        let Services { snapshot, metrics, aliases, body_limits, recorder, planner, admitter, router, calls, .. } =
+            services.clone();
+        Self { snapshot, metrics, aliases, body_limits, recorder, planner, admitter, router, calls }
+    }
+
     /// `path` is that of the provider, `name` what of it names a model.
-    pub(crate) async fn models(
+    pub async fn list(
         &self,
         path: &str,
         name: Option<&str>,
@@ -50,7 +76,7 @@ impl Engine {
         headers: &GatewayHeaders<'_>,
         caller: Principal,
         visit: &mut Visit,
-    ) -> Result<NextStep, Refusal> {
+    ) -> Result<RelayStep, Refusal> {
         let tenant = caller.tenant();
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
@@ -72,7 +98,7 @@ impl Engine {
                 // Google's own path is Google's own answer.
                 let list = list_to_read(&row, name.is_some()).filter(|_| !path.starts_with(GOOGLES));
                 let Some(list) = list else {
-                    return Ok(NextStep::Pass(Box::new(passage)));
+                    return Ok(RelayStep::Passage(Box::new(passage)));
                 };
                 let target = self.router.at_base(passage.target, list.base.as_ref())?;
                 self.calls.secrets.gather(&target).await?;
@@ -86,14 +112,14 @@ impl Engine {
                         let (first, last) = (id(models.first()), id(models.last()));
                         let list = json!({ "object": "list", "data": models, "has_more": has_more, "first_id": first,
                             "last_id": last, "provider": target.provider.name });
-                        Ok(NextStep::Page { status: 200, body: Bytes::from(list.to_string()) })
+                        Ok(RelayStep::Page { status: 200, body: Bytes::from(list.to_string()) })
                     }
                     (Listed::Models(models, _), Some(name)) => {
                         let found = models.iter().find(|model| model["id"] == *name);
                         let found = found.ok_or_else(|| Refusal::model_not_found(&name))?;
-                        Ok(NextStep::Page { status: 200, body: Bytes::from(found.to_string()) })
+                        Ok(RelayStep::Page { status: 200, body: Bytes::from(found.to_string()) })
                     }
-                    (Listed::Other(status, body), _) => Ok(NextStep::Page { status, body }),
+                    (Listed::Other(status, body), _) => Ok(RelayStep::Page { status, body }),
                 };
             }
         };
@@ -117,7 +143,7 @@ impl Engine {
                 }
             }
         };
-        Ok(NextStep::Page { status: 200, body: Bytes::from(body.map_err(|_| Refusal::internal())?) })
+        Ok(RelayStep::Page { status: 200, body: Bytes::from(body.map_err(|_| Refusal::internal())?) })
     }
 
     async fn ask_models(

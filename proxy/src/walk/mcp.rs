@@ -23,19 +23,24 @@ mod verify_token;
 pub use listening::DrainNotice;
 pub use merged::MergedRequest;
 
-use super::{Delivered, Engine, NextStep};
+use super::{
+    Admitter, Authenticator, BodyLimits, Delivered, Intake, KnownRequest, ProviderCalls, Recorder, Router, Services,
+    refuse,
+};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
     Asker, Bridges, ChangedLists, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, OpeningStreams,
     OwnCredentials, ResourceMetadata, SESSION_ID, SessionOwner, Sessions, UpstreamHeaders, person,
 };
+use crate::metrics::Metrics;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
-use crate::request::headers::GatewayHeaders;
+use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use answers::CallFailure;
+use bytes::Bytes;
 use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use pingora_http::RequestHeader;
@@ -66,13 +71,26 @@ pub struct McpGateway {
     pub call_timeout: Duration,
     /// The same of a stream that is listened to between calls.
     pub stream_idle: Duration,
+    snapshot: Arc<Snapshot>,
+    metrics: Arc<Metrics>,
+    aliases: Arc<Aliases>,
+    body_limits: Arc<BodyLimits>,
+    authenticator: Arc<Authenticator>,
+    intake: Intake,
+    recorder: Arc<Recorder>,
+    admitter: Arc<Admitter>,
+    router: Arc<Router>,
+    calls: Arc<ProviderCalls>,
 }
 
 impl McpGateway {
-    pub fn new(settings: &McpSettings, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> anyhow::Result<Self> {
+    pub fn new(settings: &McpSettings, services: &Services, sealer: Arc<Sealer>) -> anyhow::Result<Self> {
+        let intake = Intake::new(services);
+        let Services { snapshot, metrics, aliases, body_limits, authenticator, .. } = services.clone();
+        let Services { recorder, admitter, router, calls, .. } = services.clone();
         Ok(Self {
             sessions: Sessions { snapshot: snapshot.clone(), sealer: sealer.clone() },
-            credentials: CredentialSource { snapshot, sealer },
+            credentials: CredentialSource { snapshot: snapshot.clone(), sealer },
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
             bridges: Arc::default(),
@@ -82,8 +100,27 @@ impl McpGateway {
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
             stream_idle: Duration::from_secs(settings.mcp_stream_idle_s),
+            snapshot,
+            metrics,
+            aliases,
+            body_limits,
+            authenticator,
+            intake,
+            recorder,
+            admitter,
+            router,
+            calls,
         })
     }
+}
+
+/// A request of an MCP client that may be served.
+#[derive(Debug)]
+pub enum McpCall {
+    /// To one server.
+    One(Box<McpRequest>),
+    /// To all servers of a workspace.
+    Merged(Box<MergedRequest>),
 }
 
 #[derive(Debug)]
@@ -115,17 +152,17 @@ impl McpRequest {
     }
 }
 
-impl Engine {
-    pub(super) async fn open_mcp(
+impl McpGateway {
+    pub async fn open(
         &self,
         slug: Option<&str>,
         head: &RequestHeader,
         peer: Option<IpAddr>,
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
-    ) -> Result<NextStep, Refusal> {
-        visit.request.challenge = self.mcp.metadata.challenge(&head.uri, &head.headers);
-        if !self.mcp.metadata.is_allowed(&head.headers) {
+    ) -> Result<McpCall, Refusal> {
+        visit.request.challenge = self.metadata.challenge(&head.uri, &head.headers);
+        if !self.metadata.is_allowed(&head.headers) {
             return Err(Refusal::origin_not_allowed());
         }
         let caller = self.authenticator.identify(head, peer, headers, &[INVOKE], visit).await?;
@@ -136,41 +173,45 @@ impl Engine {
             found.ok_or_else(|| Refusal::unknown_mcp_server(slug))
         });
         let target = target.transpose()?;
-        self.recorder.open_log(&caller, head, headers, visit)?;
-        let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
-        let found = self.planner.find(headers, &caller)?;
-        let plan = self.planner.follow(found, headers, &metadata, visit);
+        let KnownRequest { caller, metadata, plan } = self.intake.learn_of(caller, head, headers, visit)?;
         let headers = ClientHeaders(Arc::new(head.headers.clone()));
         Ok(match target {
             Some(target) => {
                 let claimed = Mutex::default();
-                NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, headers, claimed, target }))
+                McpCall::One(Box::new(McpRequest { caller, user, metadata, plan, headers, claimed, target }))
             }
             None => {
                 let targets = self.merged_targets(&caller, user);
-                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, headers, targets }))
+                McpCall::Merged(Box::new(MergedRequest { caller, user, metadata, plan, headers, targets }))
             }
         })
     }
 
     /// What is told to clients that have no key yet.
-    pub(super) fn mcp_metadata(&self, resource: &str, head: &RequestHeader) -> NextStep {
-        NextStep::Page { status: 200, body: self.mcp.metadata.document(resource, &head.uri, &head.headers) }
+    pub fn metadata_page(&self, resource: &str, head: &RequestHeader) -> Bytes {
+        self.metadata.document(resource, &head.uri, &head.headers)
     }
 
     /// What verifies the identities that the gateway signs for an organisation. Public, like all such keys; of an
     /// organisation that does not exist there are none.
-    pub(super) fn mcp_keys(&self, organisation: &str) -> Result<NextStep, Refusal> {
+    pub fn public_keys(&self, organisation: &str) -> Result<Bytes, Refusal> {
         let organisation = organisation.parse().map_err(|_| Refusal::not_found())?;
-        let body = self.mcp.credentials.signer().public_keys(organisation).map_err(|_| Refusal::internal())?;
-        Ok(NextStep::Page { status: 200, body })
+        self.credentials.signer().public_keys(organisation).map_err(|_| Refusal::internal())
     }
 
-    pub async fn run_mcp(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &McpRequest) -> Delivered {
+    /// One exchange, from the body to the last byte of the answer.
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, call: &McpCall) -> Delivered {
+        match call {
+            McpCall::One(asked) => self.run_one(client, visit, asked).await,
+            McpCall::Merged(asked) => self.run_merged(client, visit, asked).await,
+        }
+    }
+
+    async fn run_one(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &McpRequest) -> Delivered {
         let method = client.head().method.clone();
         let session = match client.head().headers.get(&SESSION_ID) {
             None => None,
-            Some(sent) => match self.mcp.sessions.open(&asked.owner(), sent) {
+            Some(sent) => match self.sessions.open(&asked.owner(), sent) {
                 Some(id) => Some(id),
                 None => {
                     visit.observer.log = None;
@@ -186,7 +227,7 @@ impl Engine {
             Method::POST => self.post_message(client, visit, asked, session).await,
             Method::GET => self.listen(client, visit, asked, session).await,
             Method::DELETE => self.end_session(client, visit, asked, session).await,
-            _ => self.refuse(client, visit, &Refusal::method_not_allowed(method.as_str())).await,
+            _ => refuse(&self.metrics, client, visit, &Refusal::method_not_allowed(method.as_str())).await,
         }
     }
 
@@ -202,14 +243,13 @@ impl Engine {
                     "an MCP server tells something else of its tools than was approved"
                 );
             }
-            self.mcp.changed.note(integration, changes, Instant::now());
+            self.changed.note(integration, changes, Instant::now());
         }
     }
 
     /// What goes to the server besides the message.
     async fn mcp_headers(&self, head: &RequestHeader, asked: &McpRequest) -> Result<UpstreamHeaders, CallFailure> {
-        let mut configurations =
-            self.mcp.credentials.configurations(&asked.target).map_err(CallFailure::no_credential)?;
+        let mut configurations = self.credentials.configurations(&asked.target).map_err(CallFailure::no_credential)?;
         if asked.target.integration.secret_mappings.as_array().is_some_and(|all| !all.is_empty()) {
             Box::pin(self.add_mapped_headers(asked, &mut configurations)).await?;
         }
@@ -227,6 +267,6 @@ impl Engine {
             aliases: &self.aliases,
             now: chrono::Utc::now(),
         };
-        self.mcp.credentials.headers(&asked.target, &configurations, &asker).map_err(CallFailure::no_credential)
+        self.credentials.headers(&asked.target, &configurations, &asker).map_err(CallFailure::no_credential)
     }
 }

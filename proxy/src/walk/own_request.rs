@@ -2,7 +2,7 @@
 //! log, marked by `_internal` in its metadata. It passes no guardrail and asks no cache: a guardrail makes it, and would wait
 //! for itself.
 
-use super::{Engine, EngineRequest, KnownRequest, NextStep};
+use super::{Engine, EngineRequest, KnownRequest, Opened, refuse};
 use crate::catalog::choose_plan::{ChosenPlan, ConfigSource, find_named};
 use crate::identity::identify::Principal;
 use crate::identity::metadata::trace_id;
@@ -31,12 +31,12 @@ impl Engine {
     /// From the head to the last byte of the answer, and its record. Refusals are answers too.
     pub async fn run_own(&self, client: &mut InMemoryClient, own: OwnRequest) {
         let mut visit = Visit::begin();
-        match self.open_own(client.head(), own, &mut visit).await {
+        match self.open_own(client.head(), own, &mut visit) {
             Ok(mut request) => {
                 self.run(client, &mut visit, &mut request).await;
             }
             Err(refusal) => {
-                self.refuse(client, &mut visit, &refusal).await;
+                refuse(&self.metrics, client, &mut visit, &refusal).await;
             }
         }
         if visit.answer.status == 0 {
@@ -45,7 +45,7 @@ impl Engine {
         visit.settle(&self.metrics);
     }
 
-    async fn open_own(
+    fn open_own(
         &self,
         head: &RequestHeader,
         own: OwnRequest,
@@ -68,12 +68,12 @@ impl Engine {
         };
         let plan = self.planner.follow(found, &headers, &metadata, visit);
         let known = KnownRequest { caller, metadata, plan };
-        match self.open_engine(endpoint, head, &headers, known, visit).await? {
-            NextStep::Engine(mut request) => {
+        match self.open(endpoint, head, &headers, known, visit)? {
+            Opened::Call(mut request) => {
                 request.is_own = true;
                 Ok(request)
             }
-            _ => Err(Refusal::internal()),
+            Opened::Relayed(_) => Err(Refusal::internal()),
         }
     }
 }

@@ -33,6 +33,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// What becomes of a question that may be answered before its bytes are passed on.
+#[derive(Debug)]
+pub enum RelayStep {
+    Passage(Box<Passage>),
+    /// JSON of our own making.
+    Page {
+        status: u16,
+        body: Bytes,
+    },
+}
+
 /// A request on the relay lane: where it goes, and what decides where it would go next.
 pub struct Passage {
     pub target: Target,

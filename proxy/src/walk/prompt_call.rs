@@ -7,7 +7,7 @@ use super::guard::GuardedTarget;
 use super::guards::GuardSet;
 use super::look_up::cache_headers;
 use super::translate::{ReusableTranslation, memory_to_translate};
-use super::{Engine, EngineRequest, KnownRequest, NextStep};
+use super::{Engine, EngineRequest, KnownRequest};
 use crate::answer::Ended;
 use crate::catalog::choose_plan::wished_retry;
 use crate::identity::identify::Principal;
@@ -41,15 +41,15 @@ pub(super) struct PromptCall {
 }
 
 impl Engine {
-    pub(super) fn open_prompt(
+    pub fn open_prompt(
         &self,
         reference: String,
         headers: &GatewayHeaders<'_>,
         known: KnownRequest,
-    ) -> Result<NextStep, Refusal> {
+    ) -> Result<Box<EngineRequest>, Refusal> {
         check_content_type(headers.content_type)?;
         let KnownRequest { caller, metadata, plan } = known;
-        Ok(NextStep::Engine(Box::new(EngineRequest {
+        Ok(Box::new(EngineRequest {
             // Until the prompt says otherwise.
             endpoint: Endpoint::of(Family::Chat),
             caller,
@@ -66,7 +66,7 @@ impl Engine {
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
             is_own: false,
             batch: None,
-        })))
+        }))
     }
 
     /// The body that the prompt of the path becomes; the call is one of its dialect from here on.

@@ -1,18 +1,20 @@
 //! Files and batches of a provider, asked for without a client: by whoever runs a managed batch there. Which provider it is is
 //! said by headers, as a client would say it; files pass in pieces, both ways.
 
-use super::Engine;
 use super::prepare::{ProviderHeaders, upstream_head};
 use super::provider_objects::{FileFields, ObjectAnswer, ObjectCaller, files_place};
 use super::relayed_place::relayed_place;
 use super::translate::refusal;
+use super::{BodyLimits, Planner, ProviderCalls, ProviderObjects, Router, Services};
 use crate::answer::error_in_openai_form;
 use crate::catalog::target::Target;
 use crate::codecs::jobs::{self, AskedJob, JobAnswer, JobCodec, JobReply, JobVerb, UploadedFile};
 use crate::identity::identify::Principal;
+use crate::metrics::Metrics;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, PieceSource, Upstream, UpstreamError, UpstreamRequest};
 use crate::refusal::Refusal;
+use crate::request::headers::Aliases;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
 use crate::routing::plan::{Leaf, Plan};
@@ -94,7 +96,23 @@ pub(crate) struct JobQuestion {
     pub request_id: String,
 }
 
-impl Engine {
+/// Asks for files and batches of a provider without a client.
+pub struct ProviderJobs {
+    metrics: Arc<Metrics>,
+    aliases: Arc<Aliases>,
+    body_limits: Arc<BodyLimits>,
+    planner: Arc<Planner>,
+    router: Arc<Router>,
+    calls: Arc<ProviderCalls>,
+    objects: Arc<ProviderObjects>,
+}
+
+impl ProviderJobs {
+    pub fn new(services: &Services, objects: Arc<ProviderObjects>) -> Self {
+        let Services { metrics, aliases, body_limits, planner, router, calls, .. } = services.clone();
+        Self { metrics, aliases, body_limits, planner, router, calls, objects }
+    }
+
     /// The first target of the plan that the headers of `head` name which can be asked for this model.
     pub(crate) fn job_target(
         &self,
@@ -136,7 +154,7 @@ impl Engine {
         let mut share = MemoryShare::none(&self.body_limits.memory, job.caller.tenant());
         // What is read of a file is rewritten, and both are held.
         share.grow(length.saturating_mul(2))?;
-        Box::pin(self.ask_provider_object(codec, Arc::new(asked), length, &caller, &mut share)).await
+        Box::pin(self.objects.ask_provider_object(codec, Arc::new(asked), length, &caller, &mut share)).await
     }
 
     /// As `ask_job`, where the first question is all, and its body comes in pieces in place of what the codec wrote.
@@ -153,7 +171,7 @@ impl Engine {
         let config = job.leaf().map(|leaf| &leaf.placement);
         let caller = ObjectCaller { target: &job.target, family, head: &job.head, headers: &headers, config };
         let call = codec.ask(&asked).map_err(refusal)?;
-        let (target, request) = self.provider_object_request(&call, &caller, SignedBody::Unsigned).await?;
+        let (target, request) = self.objects.provider_object_request(&call, &caller, SignedBody::Unsigned).await?;
         let mut upstream = self.connect_job(&target).await?;
         upstream.send_pieces(&request, length, source).await.map_err(|error| broken(&target, &error))?;
         let (status, body) = short_answer(&target, upstream).await?;
@@ -187,7 +205,7 @@ impl Engine {
         let provider = &job.target.provider.name;
         let mut call = codec.ask(&asked).map_err(refusal)?;
         for step in 0..codec.questions_before_output() {
-            let reply = self.ask_once(call, &caller, jobs::MAX_OBJECT, &mut share).await?;
+            let reply = self.objects.ask_once(call, &caller, jobs::MAX_OBJECT, &mut share).await?;
             self.metrics.attempt(job.target.provider.number, reply.status, Outcome::Answered);
             if !(200..300).contains(&reply.status) {
                 let body = error_in_openai_form(reply.status, reply.body, provider);
@@ -200,7 +218,8 @@ impl Engine {
                 JobAnswer::Json(_) | JobAnswer::Bytes(..) => return Err(Refusal::internal()),
             };
         }
-        let (target, request) = self.provider_object_request(&call, &caller, SignedBody::Whole(&call.body)).await?;
+        let (target, request) =
+            self.objects.provider_object_request(&call, &caller, SignedBody::Whole(&call.body)).await?;
         let mut upstream = self.connect_job(&target).await?;
         upstream.send(request, call.body).await.map_err(|error| broken(&target, &error))?;
         upstream.read_head().await.map_err(|error| broken(&target, &error))?;

@@ -8,15 +8,17 @@ use super::judge_relay::{AnswerVerdict, JudgedRequest, RelayAbout, RelayJudge, R
 use super::passage::Passage;
 use super::relayed_answer::{AnswerForm, is_json};
 use super::translate::{fill, refusal};
-use super::{Delivered, Engine, NextStep, RelayAsk, Router};
+use super::{BatchEndpoints, BodyLimits, Delivered, ProviderCalls, RelayAsk, RelayLane, Router, Services, refuse};
 use crate::answer::error_in_openai_form;
 use crate::catalog::models::upstream::{self, ProviderReply};
 use crate::catalog::target::{Credential, Target};
 use crate::codecs::jobs::{self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, MAX_OBJECT, UploadedFile};
+use crate::metrics::Metrics;
 use crate::metrics::Outcome;
 use crate::net::dial::UpstreamRequest;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
+use crate::request::headers::Aliases;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
 use crate::request::receive::{MemoryShare, NotReceived, receive};
@@ -54,15 +56,23 @@ pub struct ProviderObjectRequest {
     judge: Option<RelayJudge>,
 }
 
+/// Where a request goes that may be for such an object.
+#[derive(Debug)]
+pub enum ObjectStep {
+    Object(Box<ProviderObjectRequest>),
+    /// The target that was found keeps it in OpenAI's own form.
+    Passage(Box<Passage>),
+}
+
 /// The families that providers keep.
-pub(super) fn provider_object_family(head: &RequestHeader, path: &str) -> Option<Family> {
+pub fn provider_object_family(head: &RequestHeader, path: &str) -> Option<Family> {
     let (family, _) = Family::from_path(&head.method, path)?;
     matches!(family, Family::Files | Family::Batches | Family::FineTuning).then_some(family)
 }
 
 impl Router {
     /// Whether a target of the request keeps this family in a form of its own.
-    pub(super) fn may_be_mapped(&self, ask: &RelayAsk, family: Family, headers: &GatewayHeaders<'_>) -> bool {
+    pub fn may_be_mapped(&self, ask: &RelayAsk, family: Family, headers: &GatewayHeaders<'_>) -> bool {
         let resolver = self.resolver(Utc::now());
         ask.plan.leaves().any(|leaf| {
             let resolved = resolver.resolve(leaf, headers, &ask.caller, None);
@@ -75,8 +85,24 @@ fn is_mapped(target: &Target, family: Family) -> bool {
     matches!(target.provider.row.way(family, ""), Some(Way::Mapped(_)))
 }
 
-impl Engine {
-    pub(super) fn open_provider_object(
+/// Serves what providers keep in forms of their own.
+pub struct ProviderObjects {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) aliases: Arc<Aliases>,
+    pub(super) body_limits: Arc<BodyLimits>,
+    pub(super) router: Arc<Router>,
+    pub(super) calls: Arc<ProviderCalls>,
+    pub(super) relay: Arc<RelayLane>,
+    pub(super) batches: Arc<BatchEndpoints>,
+}
+
+impl ProviderObjects {
+    pub fn new(services: &Services, relay: Arc<RelayLane>, batches: Arc<BatchEndpoints>) -> Self {
+        let Services { metrics, aliases, body_limits, router, calls, .. } = services.clone();
+        Self { metrics, aliases, body_limits, router, calls, relay, batches }
+    }
+
+    pub fn open(
         &self,
         family: Family,
         ask: RelayAsk,
@@ -84,10 +110,10 @@ impl Engine {
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
-    ) -> Result<NextStep, Refusal> {
+    ) -> Result<ObjectStep, Refusal> {
         let passage = Box::new(self.router.passage(ask, head, headers, visit)?);
         if is_mapped(&passage.target, family) {
-            return Ok(NextStep::ProviderObject(Box::new(ProviderObjectRequest { passage, family, judge })));
+            return Ok(ObjectStep::Object(Box::new(ProviderObjectRequest { passage, family, judge })));
         }
         if let Some(judge) = &judge {
             judge.check_unread("its target was chosen among several before the body was read")?;
@@ -95,12 +121,12 @@ impl Engine {
         let (_, caller, _) = passage.asked();
         match head.method == Method::POST && self.router.is_model_deciding(&passage.target, caller) {
             true => Err(Refusal::unknown_model("its target was chosen among several before the body was read")),
-            false => Ok(NextStep::Pass(passage)),
+            false => Ok(ObjectStep::Passage(passage)),
         }
     }
 
     /// One exchange, from the body to the answer.
-    pub async fn run_provider_object(
+    pub async fn run(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
@@ -112,7 +138,7 @@ impl Engine {
                 Err(_) => Delivered::ClientGone,
             },
             Err(NotReceived::Gone) => Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => self.refuse(client, visit, &refusal).await,
+            Err(NotReceived::Refused(refusal)) => refuse(&self.metrics, client, visit, &refusal).await,
         }
     }
 
@@ -137,7 +163,7 @@ impl Engine {
         let bytes = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let head = client.head();
         let judged = match judge {
-            Some(judge) => Box::pin(self.judge_relayed(judge, passage.asked(), head, &bytes, visit)).await?,
+            Some(judge) => Box::pin(self.relay.judge_relayed(judge, passage.asked(), head, &bytes, visit)).await?,
             None => JudgedRequest::default(),
         };
         let mut share = MemoryShare::none(&self.body_limits.memory, tenant);
@@ -156,7 +182,7 @@ impl Engine {
         .await??;
         if verb == JobVerb::Create
             && *family == Family::Batches
-            && let Some(made) = self.divert_creation(caller, head, &fields, &body).await?
+            && let Some(made) = self.batches.divert_creation(caller, head, &fields, &body).await?
         {
             let body = Bytes::from(made.to_string());
             return Ok((ObjectAnswer { status: 200, kind: "application/json", body }, share));
@@ -169,7 +195,7 @@ impl Engine {
             let models = named_models(&body, model.as_deref())?;
             self.check_models(passage, &headers, &models, makes_job)?
         };
-        self.admit_passage(passage, head, visit).await?;
+        self.relay.admit_passage(passage, head, visit).await?;
         let target = &passage.target;
         self.calls.secrets.gather(target).await?;
         let asked = AskedJob {
@@ -221,7 +247,7 @@ impl Engine {
         }
         let (body, form) = (answer.body.clone(), AnswerForm::Json);
         let answer = RelayedAnswer { body, form, encoding: None, status: answer.status };
-        match self.judge_relayed_answer(judge, about, head, request, answer, visit).await? {
+        match self.relay.judge_relayed_answer(judge, about, head, request, answer, visit).await? {
             AnswerVerdict::Passes(_) => Ok(()),
             AnswerVerdict::Refused(refusal, _) => Err(refusal),
         }

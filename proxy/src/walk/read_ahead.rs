@@ -6,13 +6,18 @@ use super::asked_model::AskedModel;
 use super::held_relay::HeldRequest;
 use super::judge_relay::{JudgedRequest, MAX_JUDGED_BODY, RelayJudge};
 use super::relayed_body::RelayedBody;
-use super::{BatchesRequest, Delivered, Engine, Passage, RelayAsk, Router, batches};
+use super::{
+    Admitter, Authenticator, BatchesRequest, BodyLimits, Delivered, Passage, ProviderCalls, RelayAsk, Router, Services,
+    batches,
+};
 use crate::batches::new_batch;
 use crate::catalog::target::{Credential, Target};
 use crate::metrics::Lane;
+use crate::metrics::Metrics;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::model_reader::ModelReader;
+use crate::request::headers::Aliases;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{self, MAX_HELD};
 use crate::request::receive::{BodyPieces, NotReceived, OwnedShare};
@@ -24,6 +29,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Version, header};
 use pingora_http::RequestHeader;
 use std::pin::pin;
+use std::sync::Arc;
 
 /// As far as the model is looked for; Pingora keeps as much to send it again.
 pub const MAX_READ_AHEAD: usize = 64 << 10;
@@ -75,7 +81,7 @@ struct Ahead {
 }
 
 impl Router {
-    pub(super) fn departure(
+    pub fn departure(
         &self,
         mut ask: RelayAsk,
         target: Option<Target>,
@@ -167,7 +173,23 @@ impl Router {
     }
 }
 
-impl Engine {
+/// Carries calls whose bytes pass as they are, or watches them while Pingora does.
+pub struct RelayLane {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) aliases: Arc<Aliases>,
+    pub(super) body_limits: Arc<BodyLimits>,
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) admitter: Arc<Admitter>,
+    pub(super) router: Arc<Router>,
+    pub(super) calls: Arc<ProviderCalls>,
+}
+
+impl RelayLane {
+    pub fn new(services: &Services) -> Self {
+        let Services { metrics, aliases, body_limits, authenticator, admitter, router, calls, .. } = services.clone();
+        Self { metrics, aliases, body_limits, authenticator, admitter, router, calls }
+    }
+
     /// To the first target that can be asked, once it is known what for.
     pub async fn depart(
         &self,

@@ -1,13 +1,14 @@
 //! Guardrails on rows that a provider's own batch runs: a row is judged before it is uploaded, and its answer when it is read.
 //! Hooks that only report, without anybody waiting for them, are left out.
 
-use super::Engine;
 use super::guards::ModelCalls;
 use super::provider_jobs::JobTarget;
+use super::{Router, Services};
 use crate::guardrails::{
     CompiledHook, GuardMeters, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, must_read, parse_unique,
     read_request, request_type, shape,
 };
+use crate::metrics::Metrics;
 use crate::refusal::DENIED;
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::runtime::tenant_share::Tenant;
@@ -38,7 +39,18 @@ pub(crate) enum Judged {
     Denied(String),
 }
 
-impl Engine {
+/// Judges rows of batches that a provider runs.
+pub struct RowGuards {
+    metrics: Arc<Metrics>,
+    router: Arc<Router>,
+}
+
+impl RowGuards {
+    pub fn new(services: &Services) -> Self {
+        let Services { metrics, router, .. } = services.clone();
+        Self { metrics, router }
+    }
+
     /// None where no guardrail speaks.
     pub(crate) fn row_guard(&self, job: &JobTarget, family: Family, trace_id: &str) -> Option<RowGuard> {
         let defaults = self.router.guards.defaults(&job.caller);

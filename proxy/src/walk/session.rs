@@ -6,7 +6,7 @@
 //! heard where nothing can be waited for: such a response is charged even if its limits would not have let it pass.
 
 use super::passage::Owed;
-use super::{Engine, Passage};
+use super::{Passage, RelayLane};
 use crate::admission::limit_refusal::LimitHit;
 use crate::admission::{self, Admission, Amounts, asks};
 use crate::identity::identify::INFERENCE;
@@ -45,7 +45,7 @@ impl Passage {
     }
 }
 
-impl Engine {
+impl RelayLane {
     /// Where what is gathered of a session's messages counts.
     pub fn session_memory(&self, passage: Option<&Passage>) -> MemoryOwner<'_> {
         let tenant = passage.map_or(Tenant::GATEWAY, |passage| passage.asked().1.tenant());

@@ -39,7 +39,7 @@ pub(super) fn check_counted(head: &RequestHeader, path: &str, wanted: &[Applicab
 
 impl Router {
     /// Before it is known where the request goes: a credential of the gateway's may be used for it.
-    pub(super) fn check_upgrade(
+    pub fn check_upgrade(
         &self,
         path: &str,
         head: &RequestHeader,

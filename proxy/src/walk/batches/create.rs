@@ -7,7 +7,7 @@ use crate::batches::records::Insertion;
 use crate::files::PREFIX as FILE;
 use crate::identity::identify::Principal;
 use crate::refusal::Refusal;
-use crate::walk::Engine;
+use crate::walk::BatchEndpoints;
 use chrono::{TimeDelta, Utc};
 use pingora_http::RequestHeader;
 use serde_json::Value;
@@ -22,7 +22,7 @@ const WINDOW: TimeDelta = TimeDelta::hours(24);
 /// As the column allows it, with room for how Postgres writes it.
 const MAX_TOKEN: usize = 48 << 10;
 
-impl Engine {
+impl BatchEndpoints {
     pub(in crate::walk) async fn create_batch(
         &self,
         caller: &Principal,

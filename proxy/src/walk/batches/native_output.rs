@@ -10,7 +10,7 @@ use crate::request::receive::MemoryShare;
 use crate::visit::Visit;
 use crate::walk::passage::Passage;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
-use crate::walk::{Engine, NextStep, RelayAsk};
+use crate::walk::{ProviderObjects, RelayAsk, RelayStep};
 use bytes::Bytes;
 use http::{Method, header};
 use pingora_http::RequestHeader;
@@ -18,33 +18,33 @@ use serde_json::Value;
 use shared::providers::Family;
 
 /// The id of the batch whose output is asked for.
-pub(in crate::walk) fn asked_output<'p>(head: &RequestHeader, path: &'p str) -> Option<&'p str> {
+pub fn asked_output<'p>(head: &RequestHeader, path: &'p str) -> Option<&'p str> {
     let (Family::Batches, rest) = Family::from_path(&head.method, path)? else { return None };
     let id = rest.strip_prefix('/')?.strip_suffix("/output")?;
     (head.method == Method::GET && !id.is_empty() && !id.contains('/')).then_some(id)
 }
 
-impl Engine {
-    pub(in crate::walk) async fn open_native_output(
+impl ProviderObjects {
+    pub async fn open_native_output(
         &self,
         ask: RelayAsk,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
-    ) -> Result<NextStep, Refusal> {
+    ) -> Result<RelayStep, Refusal> {
         let id = asked_output(head, &ask.path).ok_or_else(Refusal::internal)?;
         let batch = self.router.passage(ask.at(format!("/batches/{id}")), head, headers, visit)?;
         let reply = self.ask_for_batch(&batch, head, headers).await?;
         if !(200..300).contains(&reply.status) {
             let body = error_in_openai_form(reply.status, reply.body, &batch.target.provider.name);
-            return Ok(NextStep::Page { status: reply.status, body });
+            return Ok(RelayStep::Page { status: reply.status, body });
         }
         let reply: Value = serde_json::from_slice(&reply.body)
             .map_err(|error| Refusal::invalid_upstream_response(&batch.target.provider.name, error))?;
         let file = reply["output_file_id"].as_str().filter(|id| !id.is_empty()).ok_or_else(Refusal::no_batch_output)?;
         let file = escaped(file);
         let passage = self.router.passage(ask.at(format!("/files/{file}/content")), head, headers, visit)?;
-        Ok(NextStep::Pass(Box::new(passage)))
+        Ok(RelayStep::Passage(Box::new(passage)))
     }
 
     async fn ask_for_batch(

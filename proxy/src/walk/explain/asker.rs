@@ -8,7 +8,7 @@ use crate::request::headers::GatewayHeaders;
 use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
-use crate::walk::Engine;
+use crate::walk::explain::Explainer;
 use pingora_http::RequestHeader;
 use shared::model::{ApiKey, Status};
 use std::net::IpAddr;
@@ -28,8 +28,8 @@ pub(super) enum AllowedCaller {
     ForOrganisation(Arc<ApiKey>),
 }
 
-impl Engine {
-    pub(crate) async fn asker(
+impl Explainer {
+    pub async fn asker(
         &self,
         head: &RequestHeader,
         peer: Option<IpAddr>,

@@ -9,7 +9,7 @@ use crate::guardrails::{
 use crate::identity::identify::Principal;
 use crate::request::body::Fields;
 use crate::runtime::heavy::SMALL;
-use crate::walk::Engine;
+use crate::walk::explain::Explainer;
 use serde_json::{Map, Value, json};
 use shared::guardrails::Hook;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Hooks that are tried out for one question.
 const MAX_TRIED: usize = 32;
 
-impl Engine {
+impl Explainer {
     /// Guardrails that the request would meet, at each target that has some, defaults included. They would run if it were
     /// reached.
     pub(super) fn describe_guardrails(

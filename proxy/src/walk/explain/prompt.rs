@@ -10,11 +10,11 @@ use crate::request::classify::Endpoint;
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::OwnedShare;
 use crate::routing::plan::Leaf;
-use crate::walk::Engine;
+use crate::walk::explain::Explainer;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-impl Engine {
+impl Explainer {
     /// Puts the body of the prompt in place of what was asked, and tells which prompt it is.
     pub(super) async fn render_hypothesis(
         &self,

@@ -10,8 +10,8 @@ use crate::request::headers::GatewayHeaders;
 use crate::request::receive::MemoryShare;
 use crate::routing::plan::Leaf;
 use crate::runtime::tenant_share::Tenant;
-use crate::walk::Engine;
 use crate::walk::betas;
+use crate::walk::explain::Explainer;
 use crate::walk::prepare::ProviderHeaders;
 use crate::walk::repair::repaired;
 use crate::walk::translate::{TranslationInputs, memory_to_translate};
@@ -54,7 +54,7 @@ pub(super) struct TrialRequest<'r> {
     pub tenant: Tenant,
 }
 
-impl Engine {
+impl Explainer {
     /// The parameters that would be dropped. None where that was not tried out.
     pub(super) fn try_out(
         &self,

@@ -4,11 +4,11 @@ use crate::catalog::choose_plan::ChosenPlan;
 use crate::identity::identify::Principal;
 use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::ProviderSource;
-use crate::walk::Engine;
+use crate::walk::explain::Explainer;
 use crate::walk::ignored_headers::ignored;
 use serde_json::{Value, json};
 
-impl Engine {
+impl Explainer {
     /// What was ignored or changed in the config and the headers, and what the config names that is not there.
     pub(super) fn warnings(&self, found: &ChosenPlan, headers: &GatewayHeaders<'_>, caller: &Principal) -> Vec<Value> {
         let warnings = found.plan.warnings().map(|warnings| &*warnings.faults).unwrap_or_default();

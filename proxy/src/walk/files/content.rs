@@ -2,45 +2,44 @@
 //! leaves, without what the file holds.
 
 use crate::files::{AskedRange, FileOwner, FileReader, ManagedFile, ManagedFiles, asked_range};
+use crate::metrics::Metrics;
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::visit::Visit;
-use crate::walk::{Delivered, Engine};
+use crate::walk::{Delivered, refuse};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use pingora_http::ResponseHeader;
 use std::ops::Range;
 
-impl Engine {
-    pub(in crate::walk) async fn send_file(
-        &self,
-        client: &mut impl Downstream,
-        visit: &mut Visit,
-        files: &ManagedFiles,
-        owner: FileOwner,
-        file: &ManagedFile,
-    ) -> Delivered {
-        let asked = client.head().headers.get(header::RANGE).and_then(|range| range.to_str().ok());
-        let (status, range) = match asked_range(asked, file.bytes) {
-            AskedRange::Whole => (StatusCode::OK, 0..file.bytes),
-            AskedRange::Some(range) => (StatusCode::PARTIAL_CONTENT, range),
-            AskedRange::Outside => return self.refuse(client, visit, &Refusal::range_not_satisfiable()).await,
-        };
-        let mut reader = FileReader::new(&files.store, owner, file, &range);
-        // Before the head: a store that is away can still be told.
-        let first = match reader.next_piece().await {
-            Ok(first) => first.unwrap_or_default(),
-            Err(away) => return self.refuse(client, visit, &away.into()).await,
-        };
-        let mut head = content_head(status, file, &range);
-        visit.answer.status = status.as_u16();
-        visit.stamp(&mut head);
-        visit.answers(&head.headers);
-        if client.write_head(head).await.is_err() {
-            return Delivered::ClientGone;
-        }
-        pass(client, visit, &mut reader, first).await
+pub(in crate::walk) async fn send_file(
+    metrics: &Metrics,
+    client: &mut impl Downstream,
+    visit: &mut Visit,
+    files: &ManagedFiles,
+    owner: FileOwner,
+    file: &ManagedFile,
+) -> Delivered {
+    let asked = client.head().headers.get(header::RANGE).and_then(|range| range.to_str().ok());
+    let (status, range) = match asked_range(asked, file.bytes) {
+        AskedRange::Whole => (StatusCode::OK, 0..file.bytes),
+        AskedRange::Some(range) => (StatusCode::PARTIAL_CONTENT, range),
+        AskedRange::Outside => return refuse(metrics, client, visit, &Refusal::range_not_satisfiable()).await,
+    };
+    let mut reader = FileReader::new(&files.store, owner, file, &range);
+    // Before the head: a store that is away can still be told.
+    let first = match reader.next_piece().await {
+        Ok(first) => first.unwrap_or_default(),
+        Err(away) => return refuse(metrics, client, visit, &away.into()).await,
+    };
+    let mut head = content_head(status, file, &range);
+    visit.answer.status = status.as_u16();
+    visit.stamp(&mut head);
+    visit.answers(&head.headers);
+    if client.write_head(head).await.is_err() {
+        return Delivered::ClientGone;
     }
+    pass(client, visit, &mut reader, first).await
 }
 
 async fn pass(

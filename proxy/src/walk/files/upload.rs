@@ -7,7 +7,7 @@ use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::multipart::upload::{FormPiece, UploadForm};
 use crate::request::receive::{BodyPieces, MemoryShare, NotReceived};
-use crate::walk::Engine;
+use crate::walk::FileEndpoints;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::header;
 use serde_json::Value;
@@ -24,7 +24,7 @@ const PURPOSES: [&str; 2] = ["batch", "fine-tune"];
 /// Seconds after which a file may be asked to expire.
 const EXPIRY: std::ops::RangeInclusive<i64> = 3600..=2_592_000;
 
-impl Engine {
+impl FileEndpoints {
     pub(super) async fn upload(
         &self,
         client: &mut impl Downstream,

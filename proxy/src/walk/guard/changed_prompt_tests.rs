@@ -2,7 +2,7 @@
 
 use crate::net::dial::lab::{End, Server};
 use crate::snapshot::Snapshot;
-use crate::walk::lab::{ask, engine};
+use crate::walk::lab::{ask, services};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -26,9 +26,9 @@ fn publish(snapshot: &Snapshot, number: u32, text: &str) {
 
 /// The status that the client gets, and how often the provider was asked, where `second` is published during the first try.
 async fn retried(first: &str, second: &str) -> (u16, usize, Value) {
-    let engine = engine(None, |_| ());
-    publish(&engine.snapshot, 1, first);
-    let (snapshot, second) = (engine.snapshot.clone(), second.to_owned());
+    let services = services(None, |_| ());
+    publish(&services.snapshot, 1, first);
+    let (snapshot, second) = (services.snapshot.clone(), second.to_owned());
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let server = Server::start(move |stream, _| {
@@ -56,7 +56,7 @@ async fn retried(first: &str, second: &str) -> (u16, usize, Value) {
         "input_guardrails": [{ "default.contains": { "words": ["bad"], "operator": "none" }, "deny": true }],
     });
     let body = json!({ "model": "m", "messages": [] });
-    let client = ask(&engine, "/v1/chat/completions", &body, &config).await;
+    let client = ask(&services, "/v1/chat/completions", &body, &config).await;
     (client.status(), asked.load(SeqCst), serde_json::from_str(&client.text()).unwrap())
 }
 

@@ -1,15 +1,17 @@
-//! Guardrails through the whole engine lane, with providers on loopback: what is denied is not sent or not passed on, what fails
+//! Guardrails through the whole services lane, with providers on loopback: what is denied is not sent or not passed on, what fails
 //! is marked, what is transformed is what arrives, and a plan may go on after each.
 
+use crate::cache::Cache;
 use crate::identity::identify::Principal;
 use crate::net::dial::lab::{End, Server};
 use crate::net::downstream::Downstream as _;
 use crate::net::downstream::lab::LabClient;
+use crate::request::headers::GatewayHeaders;
 use crate::request::receive::NotReceived;
 use crate::visit::Visit;
 use crate::walk::guards::{DefaultHooks, GuardrailDirectory, SavedContent, SavedGuardrail};
-use crate::walk::lab::{ask, ask_text, engine};
-use crate::walk::{Guards, NextStep};
+use crate::walk::lab::{ask, ask_text, open, services};
+use crate::walk::{Engine, Guards, Opened, RelayAsk, RelayLane, Relayed};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -86,7 +88,7 @@ fn none_of(word: &str, more: Value) -> Value {
 
 async fn chat(config: &Value, text: &str, is_stream: bool) -> LabClient {
     let body = json!({ "model": "m", "stream": is_stream, "messages": [{ "role": "user", "content": text }] });
-    ask(&engine(None, |_| ()), "/v1/chat/completions", &body, config).await
+    ask(&services(None, |_| ()), "/v1/chat/completions", &body, config).await
 }
 
 fn json(client: &LabClient) -> Value {
@@ -234,14 +236,14 @@ async fn a_stream_that_is_reported_passes_and_tells_at_its_end_where_clients_can
         "input_guardrails": [none_of("x", json!({}))], "strict_open_ai_compliance": false });
     let provider = Provider::start(&[stream(&["ba", "d"])]).await;
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
-    let client = ask(&engine(None, |_| ()), "/v1/chat/completions", &body, &provider.target(report)).await;
+    let client = ask(&services(None, |_| ()), "/v1/chat/completions", &body, &provider.target(report)).await;
     assert_eq!((client.status(), text_of(&client)), (200, "bad".to_owned()));
     let text = client.text();
     assert!(text.find("before_request_hooks") < text.find("\"content\""), "{text}");
     assert!(text.contains("hook_results") && text.find("[DONE]") < text.find("after_request_hooks"), "{text}");
     let provider = Provider::start(&[stream(&["fine"])]).await;
     let strict = json!({ "input_guardrails": [none_of("x", json!({}))] });
-    let client = ask(&engine(None, |_| ()), "/v1/chat/completions", &body, &provider.target(strict)).await;
+    let client = ask(&services(None, |_| ()), "/v1/chat/completions", &body, &provider.target(strict)).await;
     assert!(!client.text().contains("hook_results"), "a strict stream has no events of ours: {}", client.text());
 }
 
@@ -249,7 +251,7 @@ async fn a_stream_that_is_reported_passes_and_tells_at_its_end_where_clients_can
 async fn a_soft_denial_is_an_answer_in_the_clients_format() {
     let hook = none_of("bad", json!({ "deny": true, "soft_deny_200": true, "message": "Not here." }));
     let config = json!({ "provider": "openai", "api_key": "k", "input_guardrails": [hook] });
-    let engine = engine(None, |_| ());
+    let services = services(None, |_| ());
     for (path, body, place) in [
         (
             "/v1/chat/completions",
@@ -263,7 +265,7 @@ async fn a_soft_denial_is_an_answer_in_the_clients_format() {
         ),
         ("/v1/responses", json!({ "model": "m", "input": "bad" }), "/output/0/content/0/text"),
     ] {
-        let client = ask(&engine, path, &body, &config).await;
+        let client = ask(&services, path, &body, &config).await;
         let body = json(&client);
         assert_eq!((client.status(), body.pointer(place)), (200, Some(&json!("Not here."))), "{path} {body}");
         assert_eq!(body["hook_results"]["before_request_hooks"][0]["deny"], true);
@@ -276,11 +278,11 @@ async fn a_soft_denial_is_an_answer_in_the_clients_format() {
 async fn kinds_of_requests_are_judged_on_every_route() {
     let kinds = json!({ "default.allowedRequestTypes": { "blockedTypes": ["embed", "moderate"] }, "deny": true });
     let config = json!({ "provider": "openai", "api_key": "k", "input_guardrails": [kinds] });
-    let engine = engine(None, |_| ());
+    let services = services(None, |_| ());
     for (path, body) in
         [("/v1/embeddings", json!({ "model": "m", "input": "a" })), ("/v1/moderations", json!({ "input": "a" }))]
     {
-        let client = ask(&engine, path, &body, &config).await;
+        let client = ask(&services, path, &body, &config).await;
         assert_eq!(client.status(), 446, "{path}");
     }
 }
@@ -326,15 +328,16 @@ async fn saved_guardrails_and_defaults_run_and_one_that_was_deleted_is_passed_ov
         (false, json!({}), 200),
     ] {
         let provider = Provider::start(&[answer("fine")]).await;
-        let mut engine = engine(None, |_| ());
+        let mut services = services(None, |_| ());
         let check = json!({ "id": "default.contains", "parameters": { "words": ["bad"], "operator": "none" } });
         let directory = Arc::new(OneSaved { is_default, check });
-        engine.router.guards = Guards::new(directory, engine.metrics.guardrails.clone(), true);
-        let client = ask(&engine, "/v1/chat/completions", &body, &provider.target(hooks.clone())).await;
+        Arc::get_mut(&mut services.router).unwrap().guards =
+            Guards::new(directory, services.metrics.guardrails.clone(), true);
+        let client = ask(&services, "/v1/chat/completions", &body, &provider.target(hooks.clone())).await;
         assert_eq!(client.status(), status, "{hooks}");
-        engine.router.guards.is_enabled = false;
+        Arc::get_mut(&mut services.router).unwrap().guards.is_enabled = false;
         let provider = Provider::start(&[answer("fine")]).await;
-        let client = ask(&engine, "/v1/chat/completions", &body, &provider.target(hooks)).await;
+        let client = ask(&services, "/v1/chat/completions", &body, &provider.target(hooks)).await;
         assert_eq!(client.status(), 200, "switched off by the operator");
     }
 }
@@ -344,23 +347,31 @@ async fn a_body_that_says_something_twice_is_not_judged_and_not_sent() {
     let provider = Provider::start(&[answer("fine")]).await;
     let config = provider.target(json!({ "input_guardrails": [none_of("bad", json!({ "deny": true }))] })).to_string();
     let body = r#"{"model":"m","messages":[{"role":"user","content":"bad","content":"good"}]}"#;
-    let client = ask_text(&engine(None, |_| ()), "/v1/chat/completions", body, &config).await;
+    let client = ask_text(&services(None, |_| ()), "/v1/chat/completions", body, &config).await;
     assert_eq!((client.status(), provider.asked()), (400, 0));
 }
 
 #[tokio::test]
 async fn kinds_of_requests_are_judged_where_a_provider_is_asked_as_it_is() {
     let check = json!({ "id": "default.allowedRequestTypes", "parameters": { "blockedTypes": ["moderate"] } });
-    let mut engine = engine(None, |_| ());
+    let mut services = services(None, |_| ());
     let directory = Arc::new(OneSaved { is_default: true, check });
-    engine.router.guards = Guards::new(directory, engine.metrics.guardrails.clone(), true);
+    Arc::get_mut(&mut services.router).unwrap().guards =
+        Guards::new(directory, services.metrics.guardrails.clone(), true);
     let headers = [("x-gateway-api-key", "pk_lab"), ("x-gateway-provider", "anthropic"), ("authorization", "Bearer k")];
     let mut client = LabClient::post("/v1/moderations", r#"{"input":"a"}"#, &headers);
     let mut visit = Visit::begin();
-    let Ok(NextStep::Relay(departure)) = engine.open(client.head(), None, &mut visit).await else {
+    let engine = Engine::new(&services, Arc::new(Cache::new(1 << 20)));
+    let Opened::Relayed(relayed) = open(&engine, client.head(), &mut visit).await else {
         panic!("it is no request that is passed on as it is");
     };
-    match engine.depart(&mut client, &mut visit, *departure).await {
+    let Relayed { path, target, known } = *relayed;
+    let ask = RelayAsk::new(path, client.head(), known).unwrap();
+    let judge = services.router.relay_judge(&ask, client.head()).unwrap();
+    let head = client.head().clone();
+    let headers = GatewayHeaders::from_headers(&head.headers, &services.aliases).unwrap();
+    let departure = services.router.departure(ask, target, judge, &head, &headers);
+    match RelayLane::new(&services).depart(&mut client, &mut visit, departure).await {
         Err(NotReceived::Refused(refusal)) => assert_eq!(refusal.status, 446, "{refusal:?}"),
         other => panic!("{other:?}"),
     }
@@ -368,8 +379,8 @@ async fn kinds_of_requests_are_judged_where_a_provider_is_asked_as_it_is() {
 
 #[tokio::test]
 async fn what_hooks_keep_of_a_request_counts_while_it_is_under_way() {
-    let engine = engine(None, |_| ());
-    let memory = engine.body_limits.memory.clone();
+    let services = services(None, |_| ());
+    let memory = services.body_limits.memory.clone();
     let seen = Arc::new(AtomicUsize::new(0));
     let (held, used) = (memory.clone(), seen.clone());
     let server = Server::start(move |stream, _| {
@@ -395,7 +406,7 @@ async fn what_hooks_keep_of_a_request_counts_while_it_is_under_way() {
             "custom_host": format!("http://{}/v1", server.address) });
         seen.store(0, SeqCst);
         let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "x": vec![0; values] });
-        let client = ask(&engine, "/v1/chat/completions", &body, &config).await;
+        let client = ask(&services, "/v1/chat/completions", &body, &config).await;
         assert_eq!(client.status(), status, "{hooks} {values}");
         assert_eq!(seen.load(SeqCst) > values * 100, is_kept, "{} for {values}", seen.load(SeqCst));
         assert_eq!(memory.used(), 0, "all of it is given back");

@@ -5,13 +5,13 @@ use super::McpRequest;
 use super::answers::CallFailure;
 use crate::admission::{Amounts, Attempted, LimitedRequest, McpCall, limits_of_attempt};
 use crate::visit::Visit;
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use shared::mcp::SERVICE;
 use shared::model::policy::PolicyTarget;
 
-impl Engine {
+impl McpGateway {
     pub(super) async fn admit_call(
         &self,
         visit: &mut Visit,

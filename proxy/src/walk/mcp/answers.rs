@@ -7,7 +7,8 @@ use crate::net::downstream::Downstream;
 use crate::refusal::{JSON_RPC_REFUSED, Refusal, RefusalCode};
 use crate::request::sse::Unheld;
 use crate::visit::Visit;
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
@@ -123,7 +124,7 @@ impl CallFailure {
     }
 }
 
-impl Engine {
+impl McpGateway {
     /// `id` is that of the request which has no other answer.
     pub(super) async fn tell_failure(
         &self,

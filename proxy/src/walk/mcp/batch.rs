@@ -13,12 +13,13 @@ use crate::net::downstream::Downstream;
 use crate::request::headers::GatewayHeaders;
 use crate::request::sse::Splitter;
 use crate::visit::Visit;
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::{Bytes, BytesMut};
 use std::pin::pin;
 use std::time::Instant;
 
-impl Engine {
+impl McpGateway {
     pub(super) async fn batch(
         &self,
         client: &mut impl Downstream,

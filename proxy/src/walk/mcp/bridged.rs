@@ -15,7 +15,8 @@ use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::request::sse::{Splitter, events};
 use crate::visit::{Heartbeats, Visit};
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use chrono::Utc;
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -30,7 +31,7 @@ use tokio::sync::mpsc;
 const OPENING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(60);
 
-impl Engine {
+impl McpGateway {
     pub(super) async fn run_bridged(
         &self,
         client: &mut impl Downstream,
@@ -38,7 +39,7 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
     ) -> Delivered {
-        let bridge = match session.map(|id| self.mcp.bridges.find(id, Utc::now())) {
+        let bridge = match session.map(|id| self.bridges.find(id, Utc::now())) {
             None => None,
             Some(HeldSession::Here(bridge)) => Some(bridge),
             Some(held) => {
@@ -55,12 +56,11 @@ impl Engine {
                 visit.observer.log = None;
                 visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
                 let heard = bridge.listen();
-                self.pass_heard(client, visit, asked, heard, EventPass::for_listener(), None, self.mcp.stream_idle)
-                    .await
+                self.pass_heard(client, visit, asked, heard, EventPass::for_listener(), None, self.stream_idle).await
             }
             (Method::DELETE, Some(bridge)) => {
                 visit.observer.log = None;
-                self.mcp.bridges.close(&bridge);
+                self.bridges.close(&bridge);
                 write_whole(client, visit, [200, 200], &[], Bytes::new()).await
             }
             (_, _) => {
@@ -93,14 +93,12 @@ impl Engine {
                 let head = client.head().clone();
                 let opened = pin!(self.open_bridge(&head, asked));
                 let Ok(opened) = with_heartbeats(client, visit, opened).await else { return gone(visit) };
-                opened.and_then(|bridge| {
-                    match self.mcp.sessions.seal(&asked.owner(), &self.mcp.bridges.session_id(&bridge)) {
-                        Some(given) => Ok((bridge, Some(given))),
-                        None => {
-                            self.mcp.bridges.close(&bridge);
-                            let message = "the session cannot be kept: the gateway has no master key";
-                            Err(CallFailure::upstream(message, 502, RefusalCode::InternalError))
-                        }
+                opened.and_then(|bridge| match self.sessions.seal(&asked.owner(), &self.bridges.session_id(&bridge)) {
+                    Some(given) => Ok((bridge, Some(given))),
+                    None => {
+                        self.bridges.close(&bridge);
+                        let message = "the session cannot be kept: the gateway has no master key";
+                        Err(CallFailure::upstream(message, 502, RefusalCode::InternalError))
                     }
                 })
             }
@@ -119,7 +117,7 @@ impl Engine {
             (Err(failure), id) => self.tell_failure(client, visit, id, &failure).await,
             (Ok(Some(heard)), Some(id)) => {
                 let pass = EventPass::for_answer(message, id);
-                self.pass_heard(client, visit, asked, heard, pass, given, self.mcp.call_timeout).await
+                self.pass_heard(client, visit, asked, heard, pass, given, self.call_timeout).await
             }
             (Ok(_), _) => write_whole(client, visit, [202, 202], &[], Bytes::new()).await,
         }
@@ -132,7 +130,7 @@ impl Engine {
         let mut accepting = HeaderMap::new();
         accepting.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         let call =
-            UpstreamCall::new(Method::GET, &accepting, None, &own, Bytes::new()).within(OPENING, self.mcp.stream_idle);
+            UpstreamCall::new(Method::GET, &accepting, None, &own, Bytes::new()).within(OPENING, self.stream_idle);
         let ServerAnswer::Events(mut upstream) = self.ask_server(asked, &endpoint, &call, true).await? else {
             return Err(CallFailure::unusable("it opens no stream, as this transport does"));
         };
@@ -141,11 +139,11 @@ impl Engine {
         let place =
             place.unwrap_or_else(|_| Err(CallFailure::unusable("it does not say where messages are sent to")))?;
         let place = self.bridge_endpoint(asked, &place)?;
-        let bridge = self.mcp.bridges.open(asked.caller.tenant(), place).ok_or_else(|| {
+        let bridge = self.bridges.open(asked.caller.tenant(), place).ok_or_else(|| {
             let message = "too many sessions with servers of the older transport are open";
             CallFailure::upstream(message, 503, RefusalCode::Overloaded)
         })?;
-        let (bridges, held, idle) = (self.mcp.bridges.clone(), bridge.clone(), self.mcp.stream_idle);
+        let (bridges, held, idle) = (self.bridges.clone(), bridge.clone(), self.stream_idle);
         tokio::spawn(async move {
             tokio::select! {
                 () = read_bridge(upstream, splitter, &held) => {}

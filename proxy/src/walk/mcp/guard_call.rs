@@ -14,8 +14,9 @@ use crate::mcp::{AnswerTexts, ClientMessage, Fault, INVALID_REQUEST, SESSION_ID,
 use crate::refusal::Refusal;
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
-use crate::walk::Engine;
+use crate::walk::guard::forwardable_headers;
 use crate::walk::guards::{GuardSet, ModelCalls};
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ const KIND: &str = "chatComplete";
 /// No hook of a side has spoken.
 const NONE: &str = "[]";
 
-impl Engine {
+impl McpGateway {
     pub(super) fn guards_of(&self, asked: &McpRequest) -> Option<Arc<GuardSet>> {
         let defaults = self.router.guards.defaults(&asked.caller);
         let leaf = asked.plan.leaves().next()?;
@@ -176,7 +177,7 @@ impl Engine {
             trace_id: trace_id.clone(),
             is_untracked: false,
         });
-        let mut headers = self.forwardable_headers(&asked.headers.0);
+        let mut headers = forwardable_headers(&self.aliases, &asked.headers.0);
         headers.remove(&SESSION_ID);
         let remote = RemoteSide {
             asker: self.router.guards.asker.clone()?,

@@ -8,12 +8,13 @@ use crate::answer::with_heartbeats;
 use crate::mcp::{Fault, UPSTREAM_FAILED, UpstreamCall};
 use crate::net::downstream::Downstream;
 use crate::visit::{Heartbeats, Visit};
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use http::Method;
 use std::pin::pin;
 
-impl Engine {
+impl McpGateway {
     pub(super) async fn listen(
         &self,
         client: &mut impl Downstream,
@@ -21,7 +22,7 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
     ) -> Delivered {
-        let opening = session.map(|session| self.mcp.opening.begin(asked.target.server.id, session));
+        let opening = session.map(|session| self.opening.begin(asked.target.server.id, session));
         let answer = match self.ask_without_body(client, visit, asked, session, Method::GET).await {
             Ok(answer) => answer,
             Err(delivered) => return delivered,
@@ -77,7 +78,7 @@ impl Engine {
             Err(failure) => return Err(self.tell_failure(client, visit, None, &failure).await),
         };
         let call = UpstreamCall::new(method, &client.head().headers, session, &own, Bytes::new())
-            .within(self.mcp.call_timeout, self.mcp.stream_idle);
+            .within(self.call_timeout, self.stream_idle);
         let answer = pin!(self.ask_server(asked, &endpoint, &call, false));
         match with_heartbeats(client, visit, answer).await {
             Err(_) => Err(gone(visit)),

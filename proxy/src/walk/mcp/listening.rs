@@ -7,7 +7,7 @@ use super::merged::MergedRequest;
 use crate::identity::identify::Principal;
 use crate::mcp::{INVOKE, McpTarget, person};
 use crate::request::headers::GatewayHeaders;
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use http::HeaderMap;
 use shared::id::UserId;
 use std::future::pending;
@@ -37,7 +37,7 @@ impl DrainNotice {
     }
 }
 
-impl Engine {
+impl McpGateway {
     /// Resolves when a listener of one server must end; never for a stream that an answer ends.
     pub(super) async fn until_revoked(&self, asked: &McpRequest, is_listener: bool) {
         if !is_listener {
@@ -61,7 +61,7 @@ impl Engine {
     async fn until_refused(&self, may_go_on: impl Fn() -> bool) {
         loop {
             tokio::select! {
-                () = self.mcp.drain.announced() => return,
+                () = self.drain.announced() => return,
                 () = tokio::time::sleep(IDENTIFIED_EVERY) => {}
             }
             if !may_go_on() {

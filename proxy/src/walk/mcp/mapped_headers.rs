@@ -5,11 +5,11 @@ use super::McpRequest;
 use super::answers::CallFailure;
 use crate::catalog::secrets::mapping::mapped;
 use crate::refusal::Refusal;
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use serde_json::{Map, Value};
 use shared::model::Credentials;
 
-impl Engine {
+impl McpGateway {
     /// Completes the configurations of the integration, which are opened.
     pub(super) async fn add_mapped_headers(
         &self,

@@ -15,7 +15,8 @@ use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::routing::plan::Plan;
 use crate::visit::Visit;
-use crate::walk::{Delivered, Engine};
+use crate::walk::mcp::McpGateway;
+use crate::walk::{Delivered, refuse};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -69,7 +70,7 @@ impl MergedRequest {
     }
 }
 
-impl Engine {
+impl McpGateway {
     /// The servers that are behind the merged one of a caller.
     pub(super) fn merged_targets(&self, caller: &Principal, user: Option<UserId>) -> Vec<McpTarget> {
         let mut targets = McpTarget::all(&self.snapshot, caller, user);
@@ -78,7 +79,7 @@ impl Engine {
         targets
     }
 
-    pub async fn run_merged_mcp(
+    pub(super) async fn run_merged(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
@@ -88,7 +89,7 @@ impl Engine {
         let session = match sent {
             None => MergedSession::default(),
             Some(sent) => {
-                let opened = self.mcp.sessions.open(&asked.owner(), &sent);
+                let opened = self.sessions.open(&asked.owner(), &sent);
                 let Some(session) = opened.and_then(|opened| MergedSession::read(&opened)) else {
                     visit.observer.log = None;
                     return self.tell_failure(client, visit, None, &CallFailure::unknown_session()).await;
@@ -103,7 +104,7 @@ impl Engine {
             Method::DELETE => self.end_merged(client, visit, asked, &session).await,
             _ => {
                 visit.observer.log = None;
-                self.refuse(client, visit, &Refusal::method_not_allowed(method.as_str())).await
+                refuse(&self.metrics, client, visit, &Refusal::method_not_allowed(method.as_str())).await
             }
         }
     }
@@ -235,7 +236,7 @@ impl Engine {
                 }
             }
         }
-        let Some(sealed) = self.mcp.sessions.seal(&asked.owner(), &session.write()) else {
+        let Some(sealed) = self.sessions.seal(&asked.owner(), &session.write()) else {
             let message = "the session cannot be kept: the gateway has no master key";
             return Err(CallFailure::upstream(message, 502, RefusalCode::InternalError));
         };

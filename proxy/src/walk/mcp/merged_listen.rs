@@ -9,7 +9,8 @@ use crate::answer::with_heartbeats;
 use crate::mcp::McpTarget;
 use crate::net::downstream::Downstream;
 use crate::visit::{Heartbeats, Visit};
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use std::pin::pin;
 
@@ -19,7 +20,7 @@ const CHANGED: [&[u8]; 3] = [
     br#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#,
 ];
 
-impl Engine {
+impl McpGateway {
     pub(super) async fn listen_merged(
         &self,
         client: &mut impl Downstream,
@@ -50,7 +51,7 @@ impl Engine {
             let next = pin!(async {
                 tokio::select! {
                     () = &mut revoked => None,
-                    next = tokio::time::timeout(self.mcp.stream_idle, next) => next.ok()?.ok(),
+                    next = tokio::time::timeout(self.stream_idle, next) => next.ok()?.ok(),
                 }
             });
             version = match with_heartbeats(client, visit, next).await {

@@ -6,7 +6,7 @@ use super::upstream::ServerAnswer;
 use crate::guardrails::parse_unique;
 use crate::mcp::{ListCache, ListEntries, MAX_LIST, PROTOCOL_VERSION, SESSION_ID, UpstreamCall};
 use crate::request::sse::{Splitter, events};
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use pingora_http::RequestHeader;
@@ -22,7 +22,7 @@ const PAGES: usize = 20;
 const MAX_ENTRIES: usize = 2000;
 const MAX_ID: usize = 1024;
 
-impl Engine {
+impl McpGateway {
     /// Opens a session. None where the server has none.
     pub(super) async fn greet(&self, head: &RequestHeader, asked: &McpRequest) -> Result<Option<String>, CallFailure> {
         let (answer, session) = self.ask_own(head, asked, None, &HeaderMap::new(), 1, &mcp::initialize(1)).await?;
@@ -45,7 +45,7 @@ impl Engine {
         let (version, now) = (self.snapshot.progress().version, Instant::now());
         let (tenant, own) = (asked.caller.tenant(), asked.caller.key.id.uuid());
         let key = ListCache::key(tenant, asked.target.server.id, own, kind);
-        if let Some(cached) = self.mcp.lists.find(&key, version, now) {
+        if let Some(cached) = self.lists.find(&key, version, now) {
             return Ok(cached);
         }
         let session = match known {
@@ -73,7 +73,7 @@ impl Engine {
             }
         }
         let entries = Arc::new(entries);
-        self.mcp.lists.keep(key, version, &entries, now);
+        self.lists.keep(key, version, &entries, now);
         Ok(entries)
     }
 

@@ -12,7 +12,7 @@ use crate::mcp::{
 };
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use shared::telemetry::LogLimit;
 
@@ -29,7 +29,7 @@ impl From<Option<Bytes>> for Looked {
     }
 }
 
-impl Engine {
+impl McpGateway {
     /// The messages of a body or an event as they may be passed on, and whether the awaited answer is among them.
     pub(super) async fn look_at_data(
         &self,

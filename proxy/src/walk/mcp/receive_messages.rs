@@ -6,7 +6,8 @@ use crate::net::downstream::Downstream;
 use crate::request::receive::{NotReceived, ReceivedBody, check_content_type, receive};
 use crate::runtime::tenant_share::Tenant;
 use crate::visit::Visit;
-use crate::walk::{Delivered, Engine};
+use crate::walk::mcp::McpGateway;
+use crate::walk::{Delivered, refuse};
 use http::{HeaderMap, header};
 
 /// Messages, and the body that they are parts of: it counts towards the memory of bodies for as long as it is held.
@@ -15,7 +16,7 @@ pub(super) struct Received<'m, T> {
     _body: ReceivedBody<'m>,
 }
 
-impl Engine {
+impl McpGateway {
     /// The error is what the client was told, or that it has gone. `may_batch` says it of the head of the request.
     pub(super) async fn receive_messages(
         &self,
@@ -25,12 +26,12 @@ impl Engine {
         may_batch: fn(&HeaderMap) -> Result<bool, Fault>,
     ) -> Result<Received<'_, Incoming>, Delivered> {
         if let Err(refusal) = check_content_type(client.head().headers.get(header::CONTENT_TYPE)) {
-            return Err(self.refuse(client, visit, &refusal).await);
+            return Err(refuse(&self.metrics, client, visit, &refusal).await);
         }
         let body = match receive(client, &self.body_limits.bounds(MAX_MESSAGE, tenant)).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Err(Delivered::ClientGone),
-            Err(NotReceived::Refused(refusal)) => return Err(self.refuse(client, visit, &refusal).await),
+            Err(NotReceived::Refused(refusal)) => return Err(refuse(&self.metrics, client, visit, &refusal).await),
         };
         let incoming = may_batch(&client.head().headers).and_then(|may_batch| parse(&body.bytes, may_batch));
         match incoming {

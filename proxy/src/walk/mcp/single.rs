@@ -15,7 +15,8 @@ use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::refusal::RefusalCode;
 use crate::visit::{Heartbeats, Visit};
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use shared::mcp::SERVICE;
@@ -32,7 +33,7 @@ pub(super) struct ReadyCall {
     pub call: UpstreamCall,
 }
 
-impl Engine {
+impl McpGateway {
     pub(super) async fn post_message(
         &self,
         client: &mut impl Downstream,
@@ -73,7 +74,7 @@ impl Engine {
             Err(failure) => return self.tell_failure(client, visit, id, &failure).await,
         };
         if let Some(session) = session.filter(|_| message.asked.call().is_some()) {
-            let settled = pin!(self.mcp.opening.settled(asked.target.server.id, session));
+            let settled = pin!(self.opening.settled(asked.target.server.id, session));
             if with_heartbeats(client, visit, settled).await.is_err() {
                 return gone(visit);
             }
@@ -163,9 +164,9 @@ impl Engine {
         }
         let endpoint = self.endpoint(asked)?;
         let own = self.mcp_headers(client.head(), asked).await?;
-        let idle = if message.asked == Asked::Listen { self.mcp.stream_idle } else { self.mcp.call_timeout };
+        let idle = if message.asked == Asked::Listen { self.stream_idle } else { self.call_timeout };
         let mut call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
-            .within(self.mcp.call_timeout, idle);
+            .within(self.call_timeout, idle);
         if mirrored != Mirrored::default() {
             let method = mirrored.method.then_some(message.method.as_str());
             call = call.mirroring(method, message.asked.call().filter(|_| mirrored.name));
@@ -205,7 +206,7 @@ impl Engine {
     ) -> Result<Vec<(HeaderName, HeaderValue)>, CallFailure> {
         let given = upstream.head().headers.get(&SESSION_ID).filter(|_| message.asked == Asked::Initialize);
         let Some(given) = given else { return Ok(Vec::new()) };
-        match self.mcp.sessions.seal(&asked.owner(), given.as_bytes()) {
+        match self.sessions.seal(&asked.owner(), given.as_bytes()) {
             Some(sealed) => Ok(vec![(SESSION_ID.clone(), sealed)]),
             None => {
                 let message = "the session cannot be kept: its id is too long, or the gateway has no master key";

@@ -13,7 +13,8 @@ use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::request::sse::{Splitter, events, raw_events};
 use crate::visit::Visit;
-use crate::walk::{Delivered, Engine};
+use crate::walk::Delivered;
+use crate::walk::mcp::McpGateway;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue};
 use std::pin::pin;
@@ -52,7 +53,7 @@ impl<'m> EventPass<'m> {
     }
 }
 
-impl Engine {
+impl McpGateway {
     /// From the head of a stream to its end.
     pub(super) async fn pass_events(
         &self,

@@ -7,7 +7,7 @@ use crate::mcp::{CircuitKey, Fault, MAX_ANSWER, McpEndpoint, UPSTREAM_FAILED, Up
 use crate::net::dial::Upstream;
 use crate::refusal::RefusalCode;
 use crate::request::receive::MemoryShare;
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub(super) enum ServerAnswer {
     Events(Upstream),
 }
 
-impl Engine {
+impl McpGateway {
     pub(super) fn endpoint(&self, asked: &McpRequest) -> Result<McpEndpoint, CallFailure> {
         McpEndpoint::parse(&self.router.dialer, &asked.target.integration.url).map_err(|rule| {
             let message = format!("the address of this MCP server cannot be used: {rule}");
@@ -42,7 +42,7 @@ impl Engine {
         may_repeat: bool,
     ) -> Result<ServerAnswer, CallFailure> {
         let circuit = CircuitKey { tenant: asked.caller.tenant(), integration: asked.target.integration.id };
-        if self.mcp.circuits.is_open(circuit, Instant::now()) {
+        if self.circuits.is_open(circuit, Instant::now()) {
             let message = "the MCP server has failed again and again, and is left alone for some seconds";
             return Err(CallFailure::upstream(message, 503, RefusalCode::UpstreamUnreachable));
         }
@@ -51,7 +51,7 @@ impl Engine {
             sent = call.send(&self.router.dialer, endpoint, false).await;
         }
         let status = sent.as_ref().map_or(503, |upstream| upstream.head().status.as_u16());
-        self.mcp.circuits.record(circuit, status, Instant::now());
+        self.circuits.record(circuit, status, Instant::now());
         if !(200..300).contains(&status) && sent.is_ok() {
             call.note_refusal();
         }

@@ -4,7 +4,7 @@
 use super::McpRequest;
 use super::answers::CallFailure;
 use crate::mcp::OwnCredentials;
-use crate::walk::Engine;
+use crate::walk::mcp::McpGateway;
 use chrono::Utc;
 use http::HeaderMap;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use shared::mcp::TokenRules;
 use shared::telemetry::{Brief, LogLimit};
 use std::time::Instant;
 
-impl Engine {
+impl McpGateway {
     /// `own`: what the issuer may not be told.
     pub(super) async fn verify_token(
         &self,

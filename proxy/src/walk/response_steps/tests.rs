@@ -1,11 +1,11 @@
-//! Steps through the whole engine lane, with providers on loopback: whatever fails on the way, the client gets one answer
+//! Steps through the whole services lane, with providers on loopback: whatever fails on the way, the client gets one answer
 //! that the steps have changed from its beginning.
 
 use crate::answer::Steps;
 use crate::answer::upper_case::{UNSPEAKABLE, UpperCase};
 use crate::net::dial::lab::{End, Server};
 use crate::net::downstream::lab::LabClient;
-use crate::walk::lab::{chat, engine};
+use crate::walk::lab::{chat, services};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -93,16 +93,16 @@ fn check_stream(client: &LabClient, events: &[&str], changed: usize) {
 
 #[tokio::test]
 async fn a_retry_is_changed_from_its_beginning() {
-    let engine = engine(None, upper_case);
+    let services = services(None, upper_case);
     for failed in [plain(500, "{}"), plain(200, r#"{"error":{"code":500}}"#), plain(200, "{\"choices\":[")] {
         let provider = Provider::start(&[failed, plain(200, BODY)]).await;
-        let client = chat(&engine, &provider.retried(), false).await;
+        let client = chat(&services, &provider.retried(), false).await;
         check_plain(&client);
         assert_eq!((provider.asked(), client.header("x-gateway-retry-attempt-count")), (2, Some("1")));
     }
     for failed in [plain(500, "{}"), stream(&[ROLE, ERROR]), stream(&[ROLE])] {
         let provider = Provider::start(&[failed, stream(&[ROLE, SAID, SAID, DONE])]).await;
-        let client = chat(&engine, &provider.retried(), true).await;
+        let client = chat(&services, &provider.retried(), true).await;
         check_stream(&client, &[ROLE, SAID, SAID, DONE], 3);
         assert_eq!((provider.asked(), client.header("x-gateway-retry-attempt-count")), (2, Some("1")));
     }
@@ -110,7 +110,7 @@ async fn a_retry_is_changed_from_its_beginning() {
 
 #[tokio::test]
 async fn another_target_takes_the_place_of_one_whose_answer_cannot_be_changed() {
-    let engine = engine(None, upper_case);
+    let services = services(None, upper_case);
     let unspeakable = BODY.replace("ﬁn straße", UNSPEAKABLE);
     for (failed, good, is_stream) in [
         (plain(200, &unspeakable), plain(200, BODY), false),
@@ -119,7 +119,7 @@ async fn another_target_takes_the_place_of_one_whose_answer_cannot_be_changed() 
     ] {
         let (first, second) = (Provider::start(&[failed]).await, Provider::start(&[good]).await);
         let config = json!({ "strategy": { "mode": "fallback" }, "targets": [first.target(), second.target()] });
-        let client = chat(&engine, &config, is_stream).await;
+        let client = chat(&services, &config, is_stream).await;
         match is_stream {
             true => check_stream(&client, &[SAID, DONE], 1),
             false => check_plain(&client),
@@ -132,7 +132,7 @@ async fn another_target_takes_the_place_of_one_whose_answer_cannot_be_changed() 
 #[tokio::test]
 async fn an_answer_that_cannot_be_changed_is_refused_when_nothing_is_left_to_try() {
     let provider = Provider::start(&[plain(200, &BODY.replace("ﬁn straße", UNSPEAKABLE))]).await;
-    let client = chat(&engine(None, upper_case), &provider.target(), false).await;
+    let client = chat(&services(None, upper_case), &provider.target(), false).await;
     let said: Value = serde_json::from_str(&client.text()).unwrap();
     assert_eq!((client.status(), &said["error"]["code"]), (502, &json!("invalid_upstream_response")), "{said}");
     assert_eq!(client.header("x-upper-case"), None);
@@ -141,7 +141,7 @@ async fn an_answer_that_cannot_be_changed_is_refused_when_nothing_is_left_to_try
 #[tokio::test]
 async fn a_stream_that_breaks_off_after_its_first_content_ends_in_one_error_event() {
     let provider = Provider::start(&[stream(&[ROLE, SAID])]).await;
-    let client = chat(&engine(None, upper_case), &provider.retried(), true).await;
+    let client = chat(&services(None, upper_case), &provider.retried(), true).await;
     let text = client.text();
     let rest = text.strip_prefix(&capitals(&[ROLE, SAID].concat())).unwrap_or_else(|| panic!("{text}"));
     let error = rest.strip_prefix("data: ").and_then(|rest| rest.strip_suffix(&format!("\n\n{DONE}")));
@@ -154,7 +154,7 @@ async fn a_stream_that_breaks_off_after_its_first_content_ends_in_one_error_even
 async fn unasked_usage_is_wished_for_and_gone_before_other_steps_see_it() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Provider::start(&[stream(&[SAID, USAGE, DONE])]).await;
-    let client = chat(&engine(Some(folder.path()), upper_case), &provider.target(), true).await;
+    let client = chat(&services(Some(folder.path()), upper_case), &provider.target(), true).await;
     check_stream(&client, &[SAID, DONE], 1);
     assert_eq!(provider.asked.lock()[0]["stream_options"], json!({ "include_usage": true }));
 }
@@ -170,7 +170,7 @@ async fn usage_is_what_the_provider_said_and_the_logged_answer_what_the_client_g
     for (answer, is_stream) in [(plain(200, BODY), false), (stream(&[SAID, USAGE, DONE]), true)] {
         let folder = tempfile::tempdir().unwrap();
         let provider = Provider::start(&[answer]).await;
-        let client = chat(&engine(Some(folder.path()), upper_case), &provider.target(), is_stream).await;
+        let client = chat(&services(Some(folder.path()), upper_case), &provider.target(), is_stream).await;
         let written = written(folder.path());
         assert!(client.text().contains("STRASSE") && !client.text().contains("total_tokens"), "{}", client.text());
         assert!(written.contains("STRASSE") && !written.contains("straße"), "{written}");
@@ -180,11 +180,11 @@ async fn usage_is_what_the_provider_said_and_the_logged_answer_what_the_client_g
 
 #[tokio::test]
 async fn without_steps_the_client_gets_the_providers_bytes() {
-    let engine = engine(None, |_| ());
+    let services = services(None, |_| ());
     let provider = Provider::start(&[plain(200, BODY), stream(&[ROLE, SAID, USAGE, DONE])]).await;
-    let client = chat(&engine, &provider.target(), false).await;
+    let client = chat(&services, &provider.target(), false).await;
     assert_eq!(client.text(), BODY);
-    let client = chat(&engine, &provider.target(), true).await;
+    let client = chat(&services, &provider.target(), true).await;
     assert_eq!(client.text(), [ROLE, SAID, USAGE, DONE].concat());
     assert_eq!(provider.asked.lock()[1].get("stream_options"), None, "nothing is logged, so nothing is wished for");
 }

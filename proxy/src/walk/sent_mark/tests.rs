@@ -1,8 +1,8 @@
-//! What is noted of calls that were given up or had no answer, through the whole engine lane.
+//! What is noted of calls that were given up or had no answer, through the whole services lane.
 
 use crate::journal::Record;
 use crate::net::dial::lab::{End, Server};
-use crate::walk::lab::{engine, noted};
+use crate::walk::lab::{noted, services};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
@@ -79,16 +79,16 @@ async fn a_call_that_left_whole_is_guessed_and_one_that_was_refused_is_not() {
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let engine = engine(Some(folder.path()), |_| ());
+        let services = services(Some(folder.path()), |_| ());
         let (_server, mut target) = provider(deeds, Arc::new(Semaphore::new(0))).await;
         target["retry"] = retry;
-        let found = guesses(&noted(&engine, WORDS, &target, None).await);
+        let found = guesses(&noted(&services, WORDS, &target, None).await);
         assert_eq!(found, expected, "{target}");
     }
     let folder = tempfile::tempdir().unwrap();
-    let engine = engine(Some(folder.path()), |_| ());
+    let services = services(Some(folder.path()), |_| ());
     let nobody = json!({ "provider": "openai", "api_key": "k", "custom_host": "http://127.0.0.1:1/v1" });
-    assert_eq!(guesses(&noted(&engine, WORDS, &nobody, None).await), [None], "nothing left");
+    assert_eq!(guesses(&noted(&services, WORDS, &nobody, None).await), [None], "nothing left");
 }
 
 /// Tells a client to leave when so many calls have come to the provider.
@@ -106,14 +106,14 @@ fn once_arrived(arrived: &Arc<Semaphore>, calls: u32) -> Arc<Notify> {
 async fn calls_whose_client_leaves_are_guessed_as_many_as_have_left() {
     for (deeds, more) in [(&[Deed::Keeps][..], json!({})), (&[Deed::Keeps, Deed::Keeps], json!({ "after_ms": 10 }))] {
         let folder = tempfile::tempdir().unwrap();
-        let engine = engine(Some(folder.path()), |_| ());
+        let services = services(Some(folder.path()), |_| ());
         let arrived = Arc::new(Semaphore::new(0));
         let (_server, mut target) = provider(deeds, arrived.clone()).await;
         if more != json!({}) {
             target["hedge"] = more;
         }
         let leaving = once_arrived(&arrived, u32::try_from(deeds.len()).unwrap());
-        let found = guesses(&noted(&engine, WORDS, &target, Some(leaving)).await);
+        let found = guesses(&noted(&services, WORDS, &target, Some(leaving)).await);
         assert_eq!(found, vec![GUESS; deeds.len()], "{target}");
     }
 }

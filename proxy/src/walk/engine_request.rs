@@ -1,76 +1,19 @@
-//! Where a request goes after its head was read, with what is known of it then.
+//! What the engine lane knows of a request before it reads the body.
 
-use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::prompt_call::PromptCall;
-use super::{BatchesRequest, Departure, FilesRequest, McpRequest, MergedRequest, Passage, ProviderObjectRequest};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
-use crate::metrics::RequestLane;
 use crate::request::classify::Endpoint;
 use crate::request::multipart::Form;
 use crate::routing::plan::Plan;
-use bytes::Bytes;
 use serde_json::{Map, Value};
 use shared::config::Retry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// Where a request goes after its head was read.
-#[derive(Debug)]
-pub enum NextStep {
-    Greeting,
-    Preflight,
-    ControlPlane,
-    Engine(Box<EngineRequest>),
-    /// A question about a request: what would become of it, or what became of it.
-    Explain(ExplainCaller),
-    /// To a provider, once it is known what its body asks for.
-    Relay(Box<Departure>),
-    /// To a provider that was found already.
-    Pass(Box<Passage>),
-    /// To a provider that keeps what is asked for in a form of its own.
-    ProviderObject(Box<ProviderObjectRequest>),
-    /// For files that the gateway keeps itself.
-    Files(Box<FilesRequest>),
-    /// For batches that the gateway keeps itself.
-    Batches(Box<BatchesRequest>),
-    /// To an MCP server.
-    Mcp(Box<McpRequest>),
-    /// To all MCP servers of a workspace.
-    MergedMcp(Box<MergedRequest>),
-    /// JSON of our own making.
-    Page {
-        status: u16,
-        body: Bytes,
-    },
-}
-
-impl NextStep {
-    pub fn lane(&self) -> RequestLane {
-        match self {
-            Self::Greeting | Self::Preflight | Self::Page { .. } => RequestLane::Page,
-            Self::ControlPlane => RequestLane::ControlPlane,
-            Self::Engine(_) => RequestLane::Engine,
-            Self::Explain(_) => RequestLane::Explain,
-            Self::Relay(_) | Self::Pass(_) | Self::ProviderObject(_) => RequestLane::Relay,
-            Self::Files(_) => RequestLane::Files,
-            Self::Batches(_) => RequestLane::Batches,
-            Self::Mcp(_) | Self::MergedMcp(_) => RequestLane::Mcp,
-        }
-    }
-}
-
-/// What both lanes know of a request once its head was read.
-#[derive(Debug)]
-pub struct KnownRequest {
-    pub caller: Principal,
-    pub metadata: Map<String, Value>,
-    pub plan: Arc<Plan>,
-}
 
 /// What the engine lane knows of a request before it reads the body.
 #[derive(Debug)]
@@ -115,14 +58,4 @@ impl EngineRequest {
     pub(super) fn frames(&self) -> Option<StreamFrames> {
         self.native.as_ref().map(|native| native.frames)
     }
-}
-
-/// How an engine exchange left the client's connection.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Delivered {
-    /// Answered in full, by the provider or by us.
-    Answered,
-    /// Half an answer went out; the connection must be closed so that nobody takes it for whole.
-    Torn,
-    ClientGone,
 }
