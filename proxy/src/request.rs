@@ -11,6 +11,7 @@ pub mod native_route;
 mod packed_body;
 pub(crate) mod past_the_gateway;
 pub(crate) mod path_spelling;
+pub mod realtime_head;
 pub mod receive;
 pub mod request_id;
 pub mod sse;

@@ -17,7 +17,7 @@ use crate::catalog::workspace_provider::{self, WorkspaceProvider};
 use crate::identity::identify::{Principal, service_key, strip_bearer};
 use crate::net::custom_hosts::Hosts;
 use crate::net::dial::{Dialer, Origin};
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::{Inline, Refusal};
 use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::{Leaf, PLACING, ProviderSource, WAYS};
@@ -410,7 +410,7 @@ fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<Header
     let authorization = headers.authorization.filter(|value| !value.as_bytes().starts_with(b"AWS4-HMAC-"));
     let mut sent = [authorization, x_api_key, x_goog_api_key].into_iter().flatten();
     let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
-    let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
+    let offered = || headers.websocket_key.and_then(realtime_head::key).filter(|key| Some(*key) != service_key);
     sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
 }
 

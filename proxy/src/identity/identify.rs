@@ -1,7 +1,7 @@
 //! Headers → principal: whose key is it, and may it be used here? Decided from the snapshot alone. A token (JWT) may
 //! need keys that must be fetched first, so it is only recognised here; `tokens` does the rest.
 
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::text_bounds::{self, cut};
@@ -131,7 +131,7 @@ pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
         Some(_) => None,
         None => {
             let vendors = headers.x_api_key.or(headers.x_goog_api_key);
-            vendors.map(HeaderValue::as_bytes).or_else(|| headers.websocket_key.and_then(realtime::key))
+            vendors.map(HeaderValue::as_bytes).or_else(|| headers.websocket_key.and_then(realtime_head::key))
         }
     }
 }

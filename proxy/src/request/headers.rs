@@ -1,7 +1,7 @@
 //! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes as
 //! aliases; in whichever spelling a header arrives, the rest of the proxy sees one name, and none goes upstream.
 
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderValue, header};
 use shared::config::placement_fields;
@@ -133,7 +133,7 @@ impl<'a> GatewayHeaders<'a> {
                     slot
                 }
                 None if *name == header::SEC_WEBSOCKET_PROTOCOL => {
-                    realtime::key(value).and(Some(&mut found.websocket_key))
+                    realtime_head::key(value).and(Some(&mut found.websocket_key))
                 }
                 None => found.standard(name.as_str()),
             };

@@ -2,7 +2,7 @@
 //! changed there when the target has another name for it.
 
 use crate::journal::usage::native_model;
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::Refusal;
 use crate::request::body::model_reader::NamedModel;
 use crate::request::path_spelling::{canonical, loosest};
@@ -38,7 +38,7 @@ pub(super) enum ModelPlace {
 impl AskedModel {
     /// What a head says of it.
     pub fn in_head(path: &str, query: Option<&str>) -> Result<Self, Refusal> {
-        if let Some(name) = realtime::model(path, query)? {
+        if let Some(name) = realtime_head::model(path, query)? {
             return Ok(Self::Named { name: name.into_owned(), place: ModelPlace::Query });
         }
         let spelled = canonical(path);
@@ -72,7 +72,7 @@ impl AskedModel {
         let (Self::Named { name, place }, Some(model)) = (self, model) else { return (path_and_query, None) };
         match place {
             _ if name == model => (path_and_query, None),
-            ModelPlace::Query => (realtime::asking(&path_and_query, model), None),
+            ModelPlace::Query => (realtime_head::asking(&path_and_query, model), None),
             ModelPlace::Path(segment) => {
                 let written = utf8_percent_encode(model, PLAIN).to_string();
                 (path_and_query.replacen(segment, &written, 1), None)

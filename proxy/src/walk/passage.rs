@@ -11,7 +11,7 @@ use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
 use crate::limits::fairness::Permit;
 use crate::net::downstream::Contention;
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::{Aliases, GatewayHeaders};
@@ -383,7 +383,7 @@ impl Router {
             true => (place.path_and_query, None),
             false => {
                 // A session asks for a deployment; other bodies may mean the model itself.
-                let deployment = target.deployment().filter(|_| realtime::is_session(&ask.path));
+                let deployment = target.deployment().filter(|_| realtime_head::is_session(&ask.path));
                 ask.model.rename(deployment.or(model.as_deref()), place.path_and_query)
             }
         };

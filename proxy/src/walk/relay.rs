@@ -4,7 +4,7 @@
 use super::prepare::{Unsigned, authenticate};
 use super::upgrade;
 use crate::catalog::target::Target;
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, is_internal};
 use http::{HeaderName, HeaderValue, header};
@@ -70,11 +70,11 @@ pub(super) fn without_body(head: &mut RequestHeader) {
 /// A key among a websocket's subprotocols is the gateway's, or has become the credential.
 fn without_key(head: &mut RequestHeader) -> Result<(), Refusal> {
     let sent: Vec<HeaderValue> = head.headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().cloned().collect();
-    if sent.iter().all(|value| realtime::key(value).is_none()) {
+    if sent.iter().all(|value| realtime_head::key(value).is_none()) {
         return Ok(());
     }
     head.remove_header(&header::SEC_WEBSOCKET_PROTOCOL);
-    for value in sent.iter().filter_map(realtime::without_key) {
+    for value in sent.iter().filter_map(realtime_head::without_key) {
         head.append_header(header::SEC_WEBSOCKET_PROTOCOL, value).map_err(|_| Refusal::internal())?;
     }
     Ok(())

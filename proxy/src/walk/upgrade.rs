@@ -5,7 +5,7 @@
 use super::{KnownRequest, Router};
 use crate::admission::ApplicableLimit;
 use crate::limits::Unit;
-use crate::realtime;
+use crate::request::realtime_head;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::request::past_the_gateway::leads_past_the_gateway;
@@ -14,7 +14,7 @@ use pingora_http::RequestHeader;
 
 /// Whether this asks for a connection whose bytes nobody can read.
 pub(super) fn is_opaque(head: &RequestHeader, path: &str) -> bool {
-    is_websocket(head) && !realtime::is_session(path)
+    is_websocket(head) && !realtime_head::is_session(path)
 }
 
 /// Other protocols are not passed on at all.
