@@ -1,6 +1,8 @@
 //! Pingora's callbacks, and nothing else: each gathers what a stage needs, calls it and acts on the result. The only
 //! file that knows `ProxyHttp`; it lives in the binary so that an edit elsewhere does not recompile Pingora's generics.
 //!
+//! `open` chooses the capability that serves a request, `serve` assembles the process.
+//!
 //! Retries: the engine lane has its own loop. That of the relay lane is in `to_provider`.
 
 pub(crate) mod access_log;
@@ -16,6 +18,8 @@ pub(crate) mod idle_timeout;
 mod next_step;
 mod open;
 mod pages;
+pub mod serve;
+pub mod tasks;
 pub(crate) mod ticks;
 mod to_provider;
 mod walk;
@@ -36,11 +40,13 @@ use pingora_core::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 use proxy::catalog::target::Target;
-use proxy::metrics::{Outcome, RequestLane};
-use proxy::realtime::Websocket;
-use proxy::refusal::Refusal;
-use proxy::visit::Visit;
-use proxy::walk::{Passage, Services, relay};
+use proxy::context::Visit;
+use proxy::context::metrics::{Outcome, RequestLane};
+use proxy::engine::Services;
+use proxy::relay::Passage;
+use proxy::relay::head_edits;
+use proxy::request::realtime::Websocket;
+use proxy::request::refusal::Refusal;
 use shared::headers::client_ip::client_ip;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -190,7 +196,7 @@ impl ProxyHttp for Gateway {
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
                 let trusted = &self.services.authenticator.trusted_proxies;
-                relay::towards_admin(head, client, trusted, &ctx.visit.request.id_header(), aliases)
+                head_edits::towards_admin(head, client, trusted, &ctx.visit.request.id_header(), aliases)
             }
             None => Err(Refusal::internal()),
         };

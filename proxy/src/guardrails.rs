@@ -5,7 +5,6 @@
 //!
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
-mod event_texts;
 mod extracted_headers;
 mod family;
 mod hook;
@@ -22,7 +21,6 @@ mod spoken_answer;
 mod text_hook;
 mod unique_keys;
 
-pub use event_texts::{EventText, StreamShape, event_texts, set_text};
 pub use family::{request_type, shape};
 pub use hook::{CompiledCheck, CompiledHook, HookKind};
 pub use meters::GuardMeters;

@@ -6,7 +6,6 @@
 
 mod background_responses;
 pub mod body_frame;
-mod charge;
 mod damaged;
 pub(crate) mod frame;
 pub mod intent;
@@ -25,11 +24,10 @@ pub mod traces;
 mod uncounted_tokens;
 mod unlogged_hooks;
 pub mod upload;
-pub mod usage;
 mod writer;
 
+pub use crate::limits::charge::{Charge, Charges};
 pub use background_responses::BackgroundResponses;
-pub use charge::{Charge, Charges};
 pub use intent::Intent;
 pub use late_results::{HookLists, HookLog, LateWork, bounded_results};
 pub use meters::JournalMeters;
@@ -37,7 +35,7 @@ pub use paid_meters::PaidMeters;
 pub use record::{CacheStatus, Mode, Record};
 pub use unlogged_hooks::{UnloggedCall, UnloggedHooks};
 
-use crate::journal::usage::UncountedCall;
+use crate::limits::usage::UncountedCall;
 use anyhow::Context as _;
 use body_frame::Parts;
 use damaged::SearchedFiles;

@@ -1,15 +1,18 @@
 //! Rate limits and budgets: may this request pass, given what was used and what others are promised?
 //!
+//! `admission` finds the limits that apply to a request and what it may use; `usage` reads what a call used.
+//!
 //! One algebra for requests, tokens and money: a request *reserves* what it may use of each of its limits, all or nothing,
 //! and *settles* with what it used. Replicas share a limit by leases from a store (`lease_keeper`), so that deciding is local:
 //! a few uncontended locks, no I/O. Only a request that finds its lease empty waits for the one under way.
 
+pub mod admission;
+pub mod charge;
 pub mod counter;
 mod counter_kind;
 pub mod fairness;
 mod grant;
 pub mod lease_keeper;
-pub mod limit_headers;
 mod limit_status;
 pub mod meters;
 mod postgres;
@@ -21,14 +24,15 @@ mod shards;
 mod share;
 #[cfg(test)]
 mod simulation_tests;
+pub mod usage;
 
-pub use counter::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, Unit, Window};
+pub use crate::request::limit_headers::{LimitStanding, Micros, RateHeaders, RateStatus, Unit};
+pub use counter::{Counter, Limit, LimitAsk, LimitKind, Scope, Window};
 pub use counter_kind::CounterKind;
-pub use limit_headers::{LimitHit, RateHeaders, RateStatus};
 pub use limit_status::LimitStatus;
 pub use meters::LimitMeters;
 pub use postgres::release;
-pub use reservation::{Due, LimitRefusal, LimitStanding, Reservation, Spent, Why};
+pub use reservation::{Due, LimitRefusal, Reservation, Spent, Why};
 
 use crate::runtime::redis_link;
 use parking_lot::Mutex;

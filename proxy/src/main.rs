@@ -1,7 +1,6 @@
 //! `gateway-proxy`: reads its settings, then serves until told to leave.
+
 mod gateway;
-mod serve;
-mod tasks;
 
 use std::process::ExitCode;
 
@@ -20,7 +19,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     shared::settings::warn_of_misspelt::<proxy::runtime::settings::Settings>();
-    match check(&settings).and_then(|()| serve::serve(settings)) {
+    match check(&settings).and_then(|()| gateway::serve::serve(settings)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "the proxy could not start");

@@ -1,6 +1,6 @@
 //! The Model Context Protocol between a client of ours and a server behind us: what a message asks for, whether it may be
 //! shown or called, to whom a session belongs, what goes along as a credential. Bytes are passed on as they came; only what
-//! must be judged is read. The order of a request is in `walk/mcp`.
+//! must be judged is read. The order of a request is in `gateway`.
 //!
 //! Nothing of a session stays in this process but the connections that carry it: the server's own id travels in ours, sealed
 //! for whoever opened it.
@@ -13,6 +13,7 @@ mod circuits;
 mod client_message;
 mod credentials;
 mod exchange;
+pub mod gateway;
 mod identity_claims;
 mod json_rpc;
 mod judged_texts;
@@ -31,6 +32,8 @@ mod session;
 mod signed_identity;
 mod strict;
 mod visible;
+
+pub use gateway::{DrainNotice, McpCall, McpGateway};
 
 pub use asker::{Asker, NoCredential};
 pub use bridges::{Bridge, Bridges, HeldMessage, HeldSession};

@@ -92,7 +92,7 @@ fn evidence(way: &str, families: &[Family]) -> String {
     if read("tests/clients/oracles/golden.py").contains(&name) {
         found.push("vendor types");
     }
-    if golden == 0 && tests_below(&root().join("proxy/src/codecs")).iter().any(|text| text.contains(&name)) {
+    if golden == 0 && tests_below(&root().join("proxy/src/wire/codecs")).iter().any(|text| text.contains(&name)) {
         found.push("vectors");
     }
     let is_walked = families.iter().any(|family| WALKED.contains(family) || CONVERSATIONS.contains(family));

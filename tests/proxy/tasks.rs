@@ -4,7 +4,7 @@
 use harness::{Client, Stack, chat};
 use std::collections::BTreeSet;
 
-const PROXY: &str = include_str!("../../proxy/src/tasks.rs");
+const PROXY: &str = include_str!("../../proxy/src/gateway/tasks.rs");
 const PANIC_ONCE: &str = "TASKS_PANIC_ONCE_AFTER_MS";
 /// Long enough for each to have begun its work.
 const AFTER_MS: &str = "1500";

@@ -1,11 +1,11 @@
 //! What a request for a new batch says, checked as far as its body alone tells.
 
+use super::files::PREFIX as FILE;
+use super::files::managed::managed_id;
 use super::options::BatchOptions;
 use super::record::Mode;
-use crate::files::PREFIX as FILE;
-use crate::files::managed::managed_id;
-use crate::refusal::Refusal;
 use crate::request::headers::Aliases;
+use crate::request::refusal::Refusal;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::batches::{BatchEndpoint, check_metadata};
@@ -62,22 +62,6 @@ impl AskedBatch {
     }
 }
 
-/// Whether a body asks for a batch over a file that the gateway keeps. Of one that is no JSON that is not known, and its
-/// provider says so.
-pub fn names_managed_file(body: &[u8]) -> bool {
-    field(body, "input_file_id").is_some_and(|id| id.starts_with(FILE))
-}
-
-/// Whether a body asks for what only the gateway itself does.
-pub fn is_immediate(body: &[u8]) -> bool {
-    field(body, "completion_window").as_deref() == Some(Mode::Immediate.as_str())
-}
-
-fn field(body: &[u8], name: &str) -> Option<String> {
-    let body: Map<String, Value> = serde_json::from_slice(body).ok()?;
-    body.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
 /// An id that is no managed file's is told apart from one that is nobody's.
 fn file_id(named: &str) -> Result<Uuid, Refusal> {
     if !named.starts_with(FILE) {
@@ -108,6 +92,7 @@ fn wrong(field: &'static str, message: &str) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::batch_creation::{is_immediate, names_managed_file};
     use serde_json::json;
 
     fn read(body: &Value) -> Result<AskedBatch, Refusal> {

@@ -1,8 +1,8 @@
 //! What a batch is run with: `gateway_options`, a map of the gateway's own headers. Some of them are credentials, so only
 //! those that are known to be none are shown and stored as they are; the others are sealed, and a mask stands in their place.
 
-use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, PREFIX};
+use crate::request::refusal::Refusal;
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::RequestHeader;
 use serde::{Deserialize, Serialize};

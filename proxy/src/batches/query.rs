@@ -1,8 +1,8 @@
 //! What a path and a query below `/batches` ask for.
 
+use super::files::managed::{ManagedPath, SentId, asked_after, asked_limit};
 use super::record::PREFIX;
-use crate::files::managed::{ManagedPath, SentId, asked_after, asked_limit};
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use uuid::Uuid;
 
 const USUAL: i64 = 20;

@@ -1,7 +1,7 @@
 //! A batch as its row has it, and the object that is shown of it.
 
+use super::files::FileOwner;
 use super::options::SealedOptions;
-use crate::files::FileOwner;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use shared::amount::Amount;
@@ -183,7 +183,7 @@ impl BatchRecord {
 
     /// The batch object (spec 2.2), and what the gateway knows beyond it.
     pub fn to_json(&self, with_provider_details: bool) -> Value {
-        let file = |id: Uuid| format!("{}{id}", crate::files::PREFIX);
+        let file = |id: Uuid| format!("{}{id}", super::files::PREFIX);
         let seconds = |time: Option<DateTime<Utc>>| time.map(|time| time.timestamp());
         let count = |number: i32| u64::from(number.unsigned_abs());
         let batch = Batch {

@@ -1,11 +1,11 @@
 //! The rows of batches. Whoever asks for one asks within one workspace; whoever does its next step has leased it, and saves
 //! only if nobody changed its status meanwhile, as a cancellation does.
 
+use super::files::FileOwner;
+use super::files::managed::cut_page;
 use super::options::{RunOptions, SealedOptions};
 use super::record::{BatchRecord, NewBatch};
-use crate::files::FileOwner;
-use crate::files::managed::cut_page;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
 use serde_json::Value;
 use shared::batches::BatchStatus;

@@ -1,7 +1,7 @@
 //! A kept answer as a stream: read with the codec of the client's route, cut into pieces, and written with the same codec.
 
-use crate::codecs::{AnswerOptions, Codec, SseSink};
-use crate::conversation::Pieces;
+use crate::wire::codecs::{AnswerOptions, Codec, SseSink};
+use crate::wire::conversation::Pieces;
 use bytes::Bytes;
 
 /// None of an answer that its own codec cannot read.

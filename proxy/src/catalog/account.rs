@@ -1,8 +1,8 @@
 //! Accounts whose credential must be computed: one that is stored, or one that a request and its config describe. The
 //! gateway's own identity is lent to stored accounts alone, which somebody with a right to make them made.
 
+use super::signing::{AccountCredential, BadAccount};
 use crate::catalog::providers::Provider;
-use crate::signing::{AccountCredential, BadAccount};
 use http::HeaderValue;
 use serde_json::{Map, Value};
 use shared::model::{Credentials, Integration};

@@ -1,8 +1,8 @@
 //! Which plan a request follows: the config it names or carries, else its key's, else its workspace's, else none.
 
 use crate::identity::identify::Principal;
-use crate::refusal::{Inline, Refusal};
 use crate::request::headers::GatewayHeaders;
+use crate::request::refusal::{Inline, Refusal};
 use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;

@@ -8,8 +8,8 @@ mod query;
 pub(crate) mod upstream;
 
 use crate::catalog::workspace_provider::{self, WorkspaceProvider};
-use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::request::refusal::Refusal;
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};

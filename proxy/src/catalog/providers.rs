@@ -1,6 +1,5 @@
 //! The table of providers, each with the origin that the dialer made of its address.
 
-use crate::metrics::ProviderNumber;
 use crate::net::dial::{Dialer, Origin};
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -9,6 +8,15 @@ use http::HeaderValue;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Which number a provider has in the table of metrics; one beyond it is counted as `other`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProviderNumber(pub usize);
+
+impl ProviderNumber {
+    /// Of a request that has turned to no provider yet.
+    pub const NONE: Self = Self(usize::MAX);
+}
 
 #[derive(Debug)]
 pub struct Provider {

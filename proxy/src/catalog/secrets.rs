@@ -7,7 +7,7 @@ pub mod mapping;
 use crate::catalog::target::{Credential, Target};
 use crate::net::cloud_http::DialerTransport;
 use crate::net::dial::Dialer;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use futures::StreamExt as _;

@@ -1,10 +1,10 @@
 //! The target of one attempt: a provider, its address and the credential for it.
 
+use super::signing::{AccountCredential, BadAccount};
 use crate::catalog::providers::Provider;
 use crate::catalog::secrets::mapping::Mapped;
 use crate::net::dial::Origin;
-use crate::refusal::Refusal;
-use crate::signing::{AccountCredential, BadAccount};
+use crate::request::refusal::Refusal;
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::model::{CUSTOM_HEADERS, Credentials, Integration, IntegrationModel};

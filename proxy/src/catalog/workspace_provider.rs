@@ -2,7 +2,7 @@
 //! model it asks for.
 
 use crate::catalog::other_spellings::other_spellings;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use shared::model::{AccessStatus, Integration, IntegrationModel, Provider, Status, Workspace};

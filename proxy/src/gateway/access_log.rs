@@ -2,15 +2,15 @@
 //! reads the lines slowly loses some, and holds up no request. Nothing is written that a client could hide a secret in:
 //! no query, no header but ids, no body.
 
-use crate::tasks::ACCESS_LOG;
+use super::tasks::ACCESS_LOG;
 use anyhow::Context as _;
 use http::HeaderValue;
 use pingora_http::RequestHeader;
 use prometheus::IntCounter;
-use proxy::metrics::Metrics;
-use proxy::refusal::RefusalCode;
+use proxy::context::Visit;
+use proxy::context::metrics::Metrics;
+use proxy::request::refusal::RefusalCode;
 use proxy::request::text_bounds::{self, cut};
-use proxy::visit::Visit;
 use serde::Serialize;
 use shared::supervisor::Supervisor;
 use std::io::{BufWriter, Write};
@@ -113,7 +113,7 @@ fn write_all(waiting: &Receiver<String>, output: impl Write) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proxy::metrics::Lane;
+    use proxy::context::metrics::Lane;
 
     struct Stuck;
 

@@ -1,8 +1,10 @@
 //! Who serves requests, each with its own fields: which of them a request is for, its head says (`open`).
 
-use proxy::walk::{
-    BatchEndpoints, Engine, Explainer, FileEndpoints, Intake, McpGateway, ModelLists, ProviderObjects, RelayLane,
-};
+use proxy::batches::{BatchEndpoints, FileEndpoints, ProviderObjects};
+use proxy::engine::{Engine, Intake};
+use proxy::explain::Explainer;
+use proxy::mcp::McpGateway;
+use proxy::relay::{ModelLists, RelayLane};
 use std::sync::Arc;
 
 pub struct Capabilities {

@@ -2,8 +2,8 @@
 //! here each is made as long as what is left. A websocket has no end that could be late.
 
 use pingora_core::{Error, ErrorType, Result};
-use proxy::refusal::Refusal;
-use proxy::visit::Visit;
+use proxy::context::Visit;
+use proxy::request::refusal::Refusal;
 use std::time::{Duration, Instant};
 
 /// Of a limit for one step, as much as is left of the whole.

@@ -1,12 +1,12 @@
 //! Where a request goes after its head was read, and whom it takes there.
 
 use bytes::Bytes;
-use proxy::metrics::RequestLane;
-use proxy::walk::explain::ExplainCaller;
-use proxy::walk::{
-    BatchesRequest, Departure, EngineRequest, FilesRequest, McpCall, ObjectStep, Passage, ProviderObjectRequest,
-    RelayStep,
-};
+use proxy::batches::{BatchesRequest, FilesRequest, ObjectStep, ProviderObjectRequest};
+use proxy::context::metrics::RequestLane;
+use proxy::engine::EngineRequest;
+use proxy::explain::ExplainCaller;
+use proxy::mcp::McpCall;
+use proxy::relay::{Departure, Passage, RelayStep};
 
 /// Where a request goes after its head was read.
 #[derive(Debug)]

@@ -3,17 +3,21 @@
 
 use super::Gateway;
 use super::next_step::NextStep;
+use proxy::batches::native_output::asked_output;
+use proxy::relay::upgrade::check_upgrade;
 
 use pingora_http::RequestHeader;
+use proxy::batches::provider_objects::provider_object_family;
+use proxy::batches::{endpoints, file_endpoints};
+use proxy::context::Visit;
+use proxy::context::metrics::Lane;
+use proxy::engine::{KnownRequest, Opened, Relayed, wrong_path};
 use proxy::identity::identify::LISTING;
 use proxy::identity::metadata::trace_id;
-use proxy::metrics::Lane;
-use proxy::refusal::Refusal;
+use proxy::relay::RelayAsk;
 use proxy::request::classify::{Endpoint, Route, classify, dialect};
 use proxy::request::headers::GatewayHeaders;
-use proxy::visit::Visit;
-use proxy::walk::provider_objects::provider_object_family;
-use proxy::walk::{KnownRequest, Opened, RelayAsk, Relayed, batches, files, wrong_path};
+use proxy::request::refusal::Refusal;
 use std::net::IpAddr;
 
 /// Heads beyond this are refused with 431. Pingora itself gives up at 1 MiB or 256 headers.
@@ -61,10 +65,10 @@ impl Gateway {
             }
             Route::Relay(path) => {
                 let known = self.learn_relayed(&path, head, peer, &headers, visit).await?;
-                if files::is_managed(&path, head, &headers, &known.plan) {
+                if file_endpoints::is_managed(&path, head, &headers, &known.plan) {
                     return to.files.open(path.into_owned(), head, known, visit).await.map(NextStep::Files);
                 }
-                if batches::is_managed(&path, head, &headers, &known.plan) {
+                if endpoints::is_managed(&path, head, &headers, &known.plan) {
                     return to.batches.open(path.into_owned(), head, known, visit).await.map(NextStep::Batches);
                 }
                 let relayed = Relayed { path: path.into_owned(), target: None, known };
@@ -103,7 +107,7 @@ impl Gateway {
     ) -> Result<KnownRequest, Refusal> {
         let known = self.capabilities.intake.learn(head, peer, headers, visit).await;
         if let Ok(known) = &known {
-            self.services.router.check_upgrade(path, head, headers, known)?;
+            check_upgrade(path, head, headers, known)?;
         }
         let is_lost = match &known {
             Ok(known) => known.plan.is_nothing(),
@@ -135,11 +139,11 @@ impl Gateway {
         self.services.admitter.admit_head(head, visit, &ask).await?;
         let judge = router.relay_judge(&ask, head)?;
         if let Some(family) = provider_object_family(head, &ask.path)
-            && router.may_be_mapped(&ask, family, headers)
+            && objects.may_be_mapped(&ask, family, headers)
         {
             return objects.open(family, ask, judge, head, headers, visit).map(NextStep::from);
         }
-        if batches::asked_output(head, &ask.path).is_some() {
+        if asked_output(head, &ask.path).is_some() {
             let opened = Box::pin(objects.open_native_output(ask, head, headers, visit)).await;
             return opened.map(NextStep::from);
         }

@@ -8,12 +8,13 @@ use super::{Ctx, Gateway, Relay, deadline};
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType, Result, RetryType};
 use pingora_proxy::Session;
+use proxy::batches::BatchesRequest;
 use proxy::catalog::target::Target;
-use proxy::metrics::Outcome;
-use proxy::refusal::Refusal;
+use proxy::context::Visit;
+use proxy::context::metrics::Outcome;
+use proxy::relay::{Departed, Departure, MAX_READ_AHEAD, Passage};
 use proxy::request::receive::NotReceived;
-use proxy::visit::Visit;
-use proxy::walk::{Departed, Departure, MAX_READ_AHEAD, Passage};
+use proxy::request::refusal::Refusal;
 
 impl Gateway {
     /// What is read of the body before its target is chosen, Pingora sends again.
@@ -33,7 +34,9 @@ impl Gateway {
                 ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
-            Ok(Departed::Batch(asked)) => self.batches(session, ctx, &asked).await,
+            Ok(Departed::Batch { caller, body }) => {
+                self.batches(session, ctx, &BatchesRequest::creation(*caller, body)).await
+            }
             Err(NotReceived::Refused(refusal)) => self.refuse(session, ctx, &refusal).await,
             Err(NotReceived::Gone) => Err(Error::new_down(ErrorType::ConnectionClosed)),
         }

@@ -9,10 +9,11 @@ use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
-use proxy::metrics::{Lane, RequestLane};
-use proxy::refusal::Refusal;
-use proxy::walk::explain::Explained;
-use proxy::walk::{BatchesRequest, Delivered, refuse};
+use proxy::batches::BatchesRequest;
+use proxy::context::metrics::{Lane, RequestLane};
+use proxy::engine::{Delivered, refuse};
+use proxy::explain::Explained;
+use proxy::request::refusal::Refusal;
 use std::pin::pin;
 
 impl Gateway {

@@ -3,8 +3,8 @@
 
 use super::hook::CompiledHook;
 use super::unique_keys::parse_unique;
-use crate::refusal::Refusal;
-use crate::vocabulary;
+use crate::request::refusal::Refusal;
+use crate::wire::vocabulary;
 use serde_json::Value;
 use shared::guardrails::{Shape, other_letters, token_places};
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 //!
 //! Hooks that only report make nothing wait. They judge what was said when all of it was.
 
-use super::event_texts::{Candidates, StreamShape, UNSPOKEN, event_texts};
 use super::hook::{CompiledHook, HookKind};
 use super::meters::GuardMeters;
 use super::run::{GuardInputs, SideResult, run_side, subject};
+use crate::wire::event_texts::{Candidates, StreamShape, UNSPOKEN, event_texts};
 use bytes::{Bytes, BytesMut};
 use chrono::Utc;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Texts of a stream, rewritten while they pass: redactors of hooks that hold, and values that come back for their
 //! placeholders. A text goes out in the events that brought it, later by as much as a replacement may still reach back.
 
-use super::event_texts::{StreamShape, event_texts, gemini_carrier, set_text};
 use super::hook::CompiledHook;
+use crate::wire::event_texts::{StreamShape, event_texts, gemini_carrier, set_text};
 use serde_json::{Value, json};
 use shared::guardrails::{Placeholders, Replaced};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! plain answers are judged, with everything that checks do there. A text that came in pieces is one text again. Events of
 //! another form than their path says are read text by text, wherever these stand.
 
-use super::event_texts::{StreamShape, UNSPOKEN, event_texts};
+use crate::wire::event_texts::{StreamShape, UNSPOKEN, event_texts};
 use serde_json::{Value, json};
 use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Which deployment this proxy is. One that says who it is serves that deployment's workspaces and no others; while its
 //! deployment is not known it serves nobody, because what it may do is not known either.
 
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use shared::db;
 use shared::identity::api_key::KeyHash;

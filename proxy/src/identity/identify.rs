@@ -1,9 +1,9 @@
 //! Headers → principal: whose key is it, and may it be used here? Decided from the snapshot alone. A token (JWT) may
 //! need keys that must be fetched first, so it is only recognised here; `tokens` does the rest.
 
-use crate::request::realtime_head;
-use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::request::realtime_head;
+use crate::request::refusal::Refusal;
 use crate::request::text_bounds::{self, cut};
 use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Snapshot;

@@ -4,9 +4,9 @@
 use crate::identity::agents;
 use crate::identity::headers_to_metadata::HeadersToMetadata;
 use crate::identity::identify::Principal;
-use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
+use crate::request::refusal::Refusal;
 use crate::request::text_bounds::cut;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;

@@ -1,8 +1,8 @@
 //! What a call under a strict budget was promised. It is written before the call leaves, so that whatever becomes of this
 //! process, the budget knows what the provider may bill. The record of the same request and attempt takes it away again.
 
-use super::charge::Charges;
 use super::record::Undecodable;
+use crate::limits::charge::Charges;
 use serde::{Deserialize, Serialize};
 use shared::id::OrganisationId;
 use uuid::Uuid;

@@ -9,7 +9,7 @@
 mod fields;
 mod packed;
 
-use super::charge::Charges;
+use crate::limits::charge::Charges;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use shared::id::{ApiKeyId, ConfigId, IntegrationId, OrganisationId, UserId, WorkspaceId};

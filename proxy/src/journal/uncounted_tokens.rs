@@ -1,7 +1,7 @@
 //! Texts of calls whose provider did not report usage, until their tokens are counted. In memory only: what must not be
 //! kept must not reach the disk either. If the process dies before, the rough figure in the record stays.
 
-use crate::journal::usage::UncountedCall;
+use crate::limits::usage::UncountedCall;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl UncountedCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::usage::AnsweredText;
+    use crate::limits::usage::AnsweredText;
     use bytes::Bytes;
 
     fn said(text: &str) -> UncountedCall {

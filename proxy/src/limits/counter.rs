@@ -3,14 +3,12 @@
 
 use super::counter_kind::CounterKind;
 use super::shards::ShareHandle;
+pub use crate::request::limit_headers::{Micros, Unit};
 use foldhash::quality::RandomState;
 use sha2::{Digest as _, Sha256};
 use shared::id::OrganisationId;
 use std::hash::{BuildHasher as _, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
-
-/// Microseconds since 1970 by Postgres' clock.
-pub type Micros = i64;
 
 pub const SECOND: Micros = 1_000_000;
 
@@ -30,14 +28,6 @@ pub enum Scope {
     Token,
     /// `<policy id>/<value key>`
     Policy,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unit {
-    Requests,
-    Tokens,
-    /// Inside the proxy nano-cents, in Postgres US cents.
-    Cost,
 }
 
 /// A window of a rate, aligned to UTC.
@@ -207,16 +197,6 @@ impl Window {
             Self::Day => "day",
             Self::Week => "week",
             Self::Second => "second",
-        }
-    }
-}
-
-impl Unit {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::Cost => "cost",
         }
     }
 }

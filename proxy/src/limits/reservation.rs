@@ -4,6 +4,7 @@
 use super::Limits;
 use super::counter::{Counter, LimitAsk, Micros, Unit, Window};
 use super::shards::Slot;
+use crate::request::limit_headers::LimitStanding;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -47,19 +48,6 @@ pub struct Spent {
     pub tokens: u64,
     /// Not less than what the journal will say.
     pub nano_cents: u64,
-}
-
-/// How a limit stands after a request was admitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LimitStanding {
-    pub unit: Unit,
-    pub cap: u64,
-    pub remaining: u64,
-    /// When its window ends.
-    pub resets_at: Option<Micros>,
-    pub is_dry_run: bool,
-    /// It would have refused, were it not a dry run.
-    pub is_over: bool,
 }
 
 /// A counter that a record is charged to, as the journal notes it.

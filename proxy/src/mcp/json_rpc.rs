@@ -1,7 +1,7 @@
 //! Errors in the words of JSON-RPC. Clients wait for the id of their request, and some wait for ever where an HTTP status
 //! says that it failed: so whatever fails after a request was read is told as its answer.
 
-use crate::refusal::{JSON_RPC_REFUSED, Refusal};
+use crate::request::refusal::{JSON_RPC_REFUSED, Refusal};
 use bytes::Bytes;
 use serde_json::{Value, json};
 

@@ -5,8 +5,9 @@ pub mod edit;
 pub mod model_reader;
 mod splice;
 
-use crate::refusal::Refusal;
-use crate::request::json::{self, Member};
+use super::refusal::Refusal;
+use crate::wire::json;
+use crate::wire::json::Member;
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use serde_json::Value;

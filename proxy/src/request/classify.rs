@@ -4,7 +4,7 @@
 //! clients are the same under `/v1` and where those clients write them. An endpoint is the same in every spelling of its
 //! path, and a path that could be read as two endpoints is refused: a limit must not depend on spelling.
 
-use crate::refusal::Dialect;
+use super::refusal::Dialect;
 use crate::request::mcp_paths::{keys_of, resource_of};
 use crate::request::native_route::{NativeRoute, is_outside_v1};
 use crate::request::path_spelling::{canonical, loosest};

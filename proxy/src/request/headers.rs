@@ -1,8 +1,8 @@
 //! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes as
 //! aliases; in whichever spelling a header arrives, the rest of the proxy sees one name, and none goes upstream.
 
+use super::refusal::Refusal;
 use crate::request::realtime_head;
-use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderValue, header};
 use shared::config::placement_fields;
 use shared::headers::gateway_headers;

@@ -5,7 +5,7 @@
 mod parse;
 pub mod upload;
 
-use crate::refusal::Refusal;
+use super::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};

@@ -5,10 +5,10 @@
 //! a few bytes that become gigabytes cost what a plain body of the greatest length costs. However short it is, it is read
 //! beside the threads that carry requests: decoders take memory of their own (16 MiB at most), once for each core.
 
-use crate::framing::compression::{ContentEncoding, UnknownEncoding, reader};
-use crate::refusal::Refusal;
+use super::refusal::Refusal;
 use crate::runtime::heavy::heavy;
 use crate::runtime::memory::OwnedShare;
+use crate::wire::framing::compression::{ContentEncoding, UnknownEncoding, reader};
 use bytes::Bytes;
 use http::HeaderMap;
 use std::io::Read as _;

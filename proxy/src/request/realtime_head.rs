@@ -1,7 +1,7 @@
 //! What the head of a realtime session (`GET /realtime`, a websocket) says: the model stands in the query, and a browser, which
 //! cannot set headers, brings its key among the subprotocols that it offers.
 
-use crate::refusal::Refusal;
+use super::refusal::Refusal;
 use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::borrow::Cow;

@@ -4,13 +4,14 @@
 pub use crate::runtime::memory::{BodyMemory, MemoryOwner, MemoryShare, NoRoom, OwnedShare, body_memory};
 
 use super::packed_body;
-use crate::framing::compression::ContentEncoding;
+use super::refusal::Refusal;
 use crate::net::downstream::{ClientGone, Downstream};
-use crate::refusal::Refusal;
 use crate::runtime::tenant_share::Tenant;
 use crate::runtime::timeout::with_timeout;
+use crate::wire::framing::compression::ContentEncoding;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, header};
+use http::{HeaderValue, Version, header};
+use pingora_http::RequestHeader;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -193,6 +194,14 @@ pub fn check_content_type(value: Option<&HeaderValue>) -> Result<(), Refusal> {
     let Some(value) = value else { return Ok(()) };
     let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     if essence.eq_ignore_ascii_case(b"application/json") { Ok(()) } else { Err(Refusal::invalid_content_type()) }
+}
+
+/// Whether a request comes with a body, as far as its head tells.
+pub fn has_body(head: &RequestHeader) -> bool {
+    match head.headers.get(header::CONTENT_LENGTH) {
+        Some(length) => length.as_bytes() != b"0",
+        None => head.headers.contains_key(header::TRANSFER_ENCODING) || head.version == Version::HTTP_2,
+    }
 }
 
 #[cfg(test)]

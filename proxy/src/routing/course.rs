@@ -4,7 +4,7 @@ use super::balance;
 use super::clock::Clock;
 use super::query::{RequestFacts, holds};
 use super::retry::Retries;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::routing::plan::{Branch, Leaf, Node, Plan};
 use shared::config::Retry;
 use std::time::Duration;

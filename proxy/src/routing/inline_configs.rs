@@ -1,7 +1,7 @@
 //! Configs that came with requests, compiled before. Clients send the same few over and over, and their breakers and
 //! budgets must outlive a request.
 
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::routing::plan::{Plan, compile};
 use crate::routing::warnings::ConfigWarnings;
 use crate::runtime::tenant_share::{Tenant, heaviest_of};

@@ -92,7 +92,8 @@ pub async fn bounded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use crate::{batch_runner, batches, files};
+    use crate::batches;
+    use crate::batches::{files, runner};
 
     /// One each: changes, shipping, leases, packs of bodies, rejected tokens, the deployment, changed MCP servers.
     const SINGLE: usize = 7;
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn a_proxy_holds_no_more_connections_than_documented() {
         const OPERATIONS: &str = include_str!("../../../docs/operations.md");
-        let pools = files::rows::CONNECTIONS + 2 * batches::records::CONNECTIONS + batch_runner::STEPS;
+        let pools = files::rows::CONNECTIONS + 2 * batches::records::CONNECTIONS + runner::STEPS;
         let most = format!("a proxy holds at most {}, whatever its load: seven for", SINGLE + pools);
         assert!(OPERATIONS.contains(&most), "{most}");
         let parts = format!(
@@ -108,7 +109,7 @@ mod tests {
             files::rows::CONNECTIONS,
             batches::records::CONNECTIONS,
             batches::records::CONNECTIONS,
-            batch_runner::STEPS
+            runner::STEPS
         );
         assert!(OPERATIONS.contains(&parts), "{parts}");
     }

@@ -1,6 +1,6 @@
 //! What the targets share: foreign bytes that arrive in pieces or choose who reads them, and what we write of them.
 
-use proxy::codecs::AnswerOptions;
+use proxy::wire::codecs::AnswerOptions;
 
 /// The first byte says how long pieces are, the others are the bytes themselves.
 pub fn pieces(data: &[u8]) -> (&[u8], impl Iterator<Item = &[u8]>) {

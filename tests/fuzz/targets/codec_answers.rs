@@ -3,7 +3,7 @@
 
 use fuzz::{answer_options, assert_json, chosen};
 use libfuzzer_sys::fuzz_target;
-use proxy::codecs::CODECS;
+use proxy::wire::codecs::CODECS;
 
 fuzz_target!(|data: &[u8]| {
     let Some((codec, body)) = chosen(CODECS, data) else { return };

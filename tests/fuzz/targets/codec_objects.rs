@@ -3,7 +3,7 @@
 
 use fuzz::chosen;
 use libfuzzer_sys::fuzz_target;
-use proxy::codecs::objects::{AskedObject, OBJECT_CODECS};
+use proxy::wire::codecs::objects::{AskedObject, OBJECT_CODECS};
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 
 use fuzz::{assert_json, chosen};
 use libfuzzer_sys::fuzz_target;
-use proxy::codecs::{CODECS, RequestOptions};
+use proxy::wire::codecs::{CODECS, RequestOptions};
 
 fuzz_target!(|data: &[u8]| {
     let Some((codec, body)) = chosen(CODECS, data) else { return };

@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use fuzz::{answer_options, assert_json, chosen, pieces};
 use libfuzzer_sys::fuzz_target;
-use proxy::codecs::{CODECS, Codec, CodecError, SseSink, WireEvent};
-use proxy::conversation::Delta;
-use proxy::request::sse::{Splitter, events};
+use proxy::wire::codecs::{CODECS, Codec, CodecError, SseSink, WireEvent};
+use proxy::wire::conversation::Delta;
+use proxy::wire::sse::{Splitter, events};
 
 fuzz_target!(|data: &[u8]| {
     let Some((codec, data)) = chosen(CODECS, data) else { return };

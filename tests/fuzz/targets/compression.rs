@@ -3,7 +3,7 @@
 
 use fuzz::{chosen, pieces};
 use libfuzzer_sys::fuzz_target;
-use proxy::framing::compression::{ContentEncoding, Decoder};
+use proxy::wire::framing::compression::{ContentEncoding, Decoder};
 
 const ENCODINGS: [ContentEncoding; 4] =
     [ContentEncoding::Gzip, ContentEncoding::Deflate, ContentEncoding::Brotli, ContentEncoding::Zstd];

@@ -4,8 +4,8 @@
 
 use fuzz::pieces;
 use libfuzzer_sys::fuzz_target;
-use proxy::framing::{BadFrame, EventStream};
-use proxy::request::sse::events;
+use proxy::wire::framing::{BadFrame, EventStream};
+use proxy::wire::sse::events;
 
 fuzz_target!(|data: &[u8]| {
     let (whole, _) = pieces(data);

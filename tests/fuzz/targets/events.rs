@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use fuzz::pieces;
 use libfuzzer_sys::fuzz_target;
-use proxy::request::sse::{Splitter, events};
+use proxy::wire::sse::{Splitter, events};
 
 fuzz_target!(|data: &[u8]| {
     let (whole, parts) = pieces(data);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxy::request::json;
+use proxy::wire::json;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;

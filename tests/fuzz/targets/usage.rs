@@ -3,7 +3,7 @@
 
 use fuzz::pieces;
 use libfuzzer_sys::fuzz_target;
-use proxy::journal::usage::UsageReader;
+use proxy::limits::usage::UsageReader;
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {

@@ -5,7 +5,7 @@ use fuzz::pieces;
 use http::{HeaderMap, HeaderValue, header};
 use libfuzzer_sys::fuzz_target;
 use proxy::fuzzing::{FramePart, Frames};
-use proxy::realtime::Websocket;
+use proxy::request::realtime::Websocket;
 
 fn found<'d>(pieces: impl Iterator<Item = &'d [u8]>) -> (Vec<String>, bool) {
     let (mut frames, mut found) = (Frames::default(), Vec::new());

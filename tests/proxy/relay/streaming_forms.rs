@@ -6,7 +6,7 @@ use crate::raw::{Wire, credentials_for, post};
 use crate::upstream::RawUpstream;
 use harness::Stack;
 use openssl::base64::encode_block;
-use proxy::framing::write_frame;
+use proxy::wire::framing::write_frame;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use shared::providers::Providers;

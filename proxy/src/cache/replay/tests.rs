@@ -1,9 +1,10 @@
 //! A kept answer is given again as a stream that says the same, in every format.
 
 use super::*;
-use crate::codecs::{self, WireEvent};
-use crate::conversation::{Answer, Assembler, Part, WireFormat};
-use crate::request::sse;
+use crate::wire::codecs;
+use crate::wire::codecs::WireEvent;
+use crate::wire::conversation::{Answer, Assembler, Part, WireFormat};
+use crate::wire::sse;
 use serde_json::{Value, json};
 
 fn options() -> AnswerOptions<'static> {

@@ -2,7 +2,7 @@
 //! pages by takes the first page for all there is.
 
 use super::Model;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use chrono::DateTime;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};

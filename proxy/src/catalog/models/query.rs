@@ -1,7 +1,7 @@
 //! What a caller wants to see of the models, and in which order.
 
 use super::Model;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use shared::nearest::nearest;
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use crate::catalog::target::Target;
 use crate::net::dial::{Dialer, Upstream, UpstreamError, UpstreamRequest};
-use crate::refusal::Refusal;
 use crate::request::receive::MemoryShare;
+use crate::request::refusal::Refusal;
 use crate::runtime::timeout::with_timeout;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};

@@ -8,13 +8,13 @@ mod case;
 mod saved;
 
 use super::*;
+use crate::engine::prepare::{ProviderHeaders, upstream_head};
 use crate::net::dial::lab::{dialer_with_names, settings};
 use crate::net::dial::{Scheme, UpstreamRequest};
+use crate::relay::head_edits::towards_provider;
 use crate::request::headers::Aliases;
 use crate::routing::inline_configs::InlineConfigs;
 use crate::snapshot::Catalog;
-use crate::walk::prepare::{ProviderHeaders, upstream_head};
-use crate::walk::relay::towards_provider;
 use case::Case;
 use futures::FutureExt as _;
 use pingora_core::upstreams::peer::Peer as _;

@@ -3,7 +3,7 @@
 
 use crate::catalog::providers::Provider;
 use crate::net::dial::Origin;
-use crate::refusal::Refusal;
+use crate::request::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What is denied never goes out, and what passes goes out as it came, however it is cut.
 
 use super::*;
-use crate::request::sse::{events, raw_events};
+use crate::wire::sse::{events, raw_events};
 use http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::{Map, json};

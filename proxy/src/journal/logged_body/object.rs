@@ -7,7 +7,7 @@
 use super::head_lines;
 use crate::journal::Record;
 use crate::journal::body_frame::{StoredBodies, StoredText};
-use crate::journal::usage::stream_options;
+use crate::limits::usage::stream_options;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;

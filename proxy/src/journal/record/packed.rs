@@ -3,7 +3,7 @@
 //! would write; what is written in any other way is left to it.
 
 use super::{CacheStatus, Mode};
-use crate::journal::charge::Charges;
+use crate::limits::charge::Charges;
 use shared::id::Id;
 use uuid::Uuid;
 

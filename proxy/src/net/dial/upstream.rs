@@ -24,9 +24,9 @@ use super::h1::Http1;
 use super::pool::ConnectionPool;
 use super::repeat::{SendProgress, is_unprocessed};
 use super::request::UpstreamRequest;
-use crate::framing::compression::{ContentEncoding, Decoder};
 use crate::runtime::memory::{HeldSize, MemoryOwner, NoRoom};
 use crate::runtime::timeout::with_deadline;
+use crate::wire::framing::compression::{ContentEncoding, Decoder};
 
 /// How long a provider that broke off our upload may take to tell why.
 const EARLY_ANSWER: Duration = Duration::from_secs(1);

@@ -19,7 +19,8 @@ fn a_config_is_compiled_once_for_each_workspace_and_a_bad_one_says_where() {
     for (bad, says) in [("{", "JSON"), (r#"{"strategy":{"mode":"x"},"targets":[{}]}"#, "mode")] {
         let refusal = configs.plan(one, bad).unwrap_err();
         assert_eq!((refusal.status, refusal.code.as_str()), (400, "invalid_config"), "{bad}");
-        let body = String::from_utf8(refusal.body(crate::refusal::Dialect::OpenAi, "id", None).to_vec()).unwrap();
+        let body =
+            String::from_utf8(refusal.body(crate::request::refusal::Dialect::OpenAi, "id", None).to_vec()).unwrap();
         assert!(body.contains(says) || body.contains("EOF"), "{body}");
     }
     for (many, test) in [(501, json!(1)), (51, json!({ "$regex": "^a" }))] {

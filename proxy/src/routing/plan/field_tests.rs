@@ -3,7 +3,7 @@
 
 use super::{FILES, PLACING, Plan, SENT, WAYS, compile};
 use crate::catalog::resolve::extras;
-use crate::signing::AccountCredential;
+use crate::catalog::signing::AccountCredential;
 use serde_json::{Map, Value, json};
 use shared::config::{FIELDS, Strictness, parse_config, placement_fields, placement_words};
 use shared::providers::{AccountFields, Providers};
@@ -21,7 +21,7 @@ enum Effect {
     Placed,
     /// It is the credential.
     Credential,
-    /// It says how a file is kept; `walk::kept` proves that each of them does.
+    /// It says how a file is kept; `batches::provider_objects` proves that each of them does.
     Kept,
 }
 

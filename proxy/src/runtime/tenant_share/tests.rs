@@ -2,7 +2,7 @@
 //! order they ask, it takes no more than its share, and another organisation always gets a place.
 
 use super::{Holding, ShareRule, Tenant, TenantShare, heaviest_of};
-use crate::batch_runner;
+use crate::batches::runner;
 use crate::cache::CacheKey;
 use crate::cache::entry::tests::entry;
 use crate::cache::memory::Memory;
@@ -61,7 +61,7 @@ fn bounded() -> Vec<Bounded> {
         Box::new(move |tenant| questions.acquire(tenant, room::pieces(4 * MIB)).now_or_never().and_then(held));
     let guards = CallPlaces::default();
     let calls: Take = Box::new(move |tenant| guards.of(tenant).all.acquire(tenant, 1).now_or_never().and_then(held));
-    let receivers = batch_runner::turns::Turns::new(16, 4);
+    let receivers = runner::turns::Turns::new(16, 4);
     let notices: Take = Box::new(move |tenant| receivers.take(tenant).and_then(held));
     let bridges = Bridges::default();
     let endpoint = McpEndpoint::parse(&lab::dialer(), "http://127.0.0.1:1/post").unwrap();
