@@ -2,29 +2,30 @@
 //! for each request. It knows no handler: what is made of handlers (routes, the OpenAPI document) is made above it.
 
 pub mod metrics;
+pub mod settings;
 
-use crate::backpressure::db_queue::DbQueue;
-use crate::backpressure::judges::Judges;
-use crate::backpressure::log_queries::LogQueries;
-use crate::backpressure::request_limit::RequestLimit;
+use crate::http::backpressure::db_queue::DbQueue;
+use crate::http::backpressure::judges::Judges;
+use crate::http::backpressure::log_queries::LogQueries;
+use crate::http::backpressure::request_limit::RequestLimit;
 use crate::identity::cookies::CookieNames;
 use crate::identity::oidc::OidcClient;
 use crate::identity::tokens::Tokens;
-use crate::log_tail::LogTail;
+use crate::log_data::tail::LogTail;
 use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
 use crate::outbound::model_configs::ModelConfigFetcher;
 use crate::saml::providers::Providers as SamlProviders;
-use crate::settings::Settings;
 use ipnet::IpNet;
 use metrics::Metrics;
+use settings::Settings;
+use shared::cost::prices::Sources;
 use shared::db::Pool;
 use shared::headers::header_prefix::Aliases;
 use shared::log_store::LogStore;
-use shared::prices::Sources;
 use shared::providers::Providers;
-use shared::seal::{MasterKeys, Sealer};
+use shared::secrets::seal::{MasterKeys, Sealer};
 use shared::settings::config_limits::ConfigLimits;
 use shared::settings::{DeploymentLimits, Features, Retention};
 use shared::supervisor::Supervisor;

@@ -18,7 +18,7 @@ use crate::identity::Caller;
 use crate::identity::call::RequestOrigin;
 use axum::http::StatusCode;
 use serde_json::Value;
-use shared::id::Id;
+use shared::model::id::Id;
 use shared::model::{ApiKey, KeyKind};
 use shared::routes::AuditName;
 use shared::telemetry::{Brief, LogLimit};

@@ -13,10 +13,10 @@ mod verify_limits;
 
 pub use arguments::Arguments;
 
+use crate::app::settings::Settings;
 use crate::audit::verify::ChainReport;
 use crate::logs::erase::ErasureSubject;
 use crate::server;
-use crate::settings::Settings;
 use anyhow::Context as _;
 use arguments::{
     AnalyticsCommand, AuditCommand, Command, CostsCommand, DomainsCommand, KeysCommand, LimitsCommand, LogsCommand,

@@ -3,6 +3,7 @@
 //! of key, role and feature were checked by the gate; the change notice is sent by the table's triggers.
 
 mod action;
+pub mod cache_purges;
 mod docs;
 pub mod free_slug;
 pub mod metadata_schema;

@@ -1,6 +1,7 @@
 //! How requests and answers are written: errors, JSON bodies with field paths in their errors, queries, times, fields
 //! that can be absent, null or a value, and what goes with pages that people see.
 
+pub mod backpressure;
 pub mod body;
 pub mod dry_run;
 pub mod error;

@@ -7,35 +7,26 @@
 //!
 //! | Room | Holds |
 //! |---|---|
-//! | `settings` | what the operator sets, by flag or environment |
-//! | `http` | errors, JSON bodies, queries, pages, times, fields that may be absent |
-//! | `backpressure` | queues and limits that keep one caller from using up what all share |
+//! | `http` | errors, JSON bodies, queries, pages, times, fields that may be absent; queues that keep one caller from using up what all share (`backpressure`) |
 //! | `outbound` | connections to addresses outside, guarded |
 //! | `openapi` | how operations describe themselves, and the document made of that |
 //! | `identity` | who calls, with which role and scopes, and whose objects they may touch |
 //! | `saml` | the protocol of SAML: messages, signatures, whether an answer is to be believed |
 //! | `limits` | rate and usage limits as the interface takes and shows them |
 //! | `mail` | messages, and the SMTP server that they are handed to |
-//! | `log_data` | the one door to logs and figures about them: rows, groups, series; whose they are, and which |
-//! | `log_tail` | logs as they arrive, for those who follow them |
-//! | `app` | the state that every handler may use: database, settings, services, metrics |
+//! | `log_data` | the one door to logs and figures about them: rows, groups, series; whose they are, and which; logs as they arrive (`tail`), when budgets end, figures as sheets (`analytics`) |
+//! | `app` | the state that every handler may use: database, services, metrics, and what the operator sets (`settings`) |
 //! | `audit` | the trail of who did what, chained by hashes and verified |
-//! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
-//! | `cache_purges` | the rows by which kept answers are purged |
-//! | `login` | how people sign in: who they are here, their sessions, OIDC |
+//! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have, the rows by which cached responses are purged (`cache_purges`) |
 //! | `logs` | logs of calls: bodies, add, price, erase, export, explain |
 //! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
-//! | `analytics` | when budgets end, and figures as sheets |
-//! | `resources` | the operations, one file or folder for each resource |
+//! | `resources` | the operations, one file or folder for each resource; how people sign in (`login`) |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
 //! | `server` | the running service: router, gate, observation, connections, health |
 //! | `cli` | the program `gateway-admin` and the commands of its operator |
 
-pub mod analytics;
 pub mod app;
 pub mod audit;
-pub mod backpressure;
-pub mod cache_purges;
 pub mod cli;
 pub mod crud;
 pub mod http;
@@ -43,8 +34,6 @@ pub mod identity;
 pub mod jobs;
 pub mod limits;
 pub mod log_data;
-pub mod log_tail;
-pub mod login;
 pub mod logs;
 pub mod mail;
 pub mod mcp_oauth;
@@ -53,7 +42,6 @@ pub mod outbound;
 pub mod resources;
 pub mod saml;
 pub mod server;
-pub mod settings;
 
+pub use crate::app::settings::Settings;
 pub use app::App;
-pub use settings::Settings;

@@ -6,6 +6,7 @@
 //! counted either. Which of them says a query (`filters`). What can be measured is a table (`measure`), what calls can be grouped by
 //! another (`dimension`). Where slots of time have the answer it is read from them (`slots`, `cover`), otherwise from the logs.
 
+pub mod analytics;
 pub mod arrivals;
 pub mod charged;
 mod count;
@@ -28,6 +29,7 @@ mod rolled;
 pub mod row;
 mod series;
 mod slots;
+pub mod tail;
 mod traces;
 pub mod view;
 

@@ -19,7 +19,7 @@ mod sealed_tokens;
 mod token_endpoint;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use shared::seal::{SealedPlace, Secret};
+use shared::secrets::seal::{SealedPlace, Secret};
 use uuid::Uuid;
 
 /// Tokens as an authorisation server gives them, or a person stores them.

@@ -22,6 +22,7 @@ mod integrations;
 mod invites;
 mod labels;
 mod log_exports;
+pub mod login;
 mod logs;
 mod mcp_integrations;
 pub mod mcp_login;

@@ -13,7 +13,7 @@ Both lists are tables of tab-separated text with a head line; further columns ar
 
 What the lists lack stands in `by-hand.json`, each row with the page it was read on and the day. Models that neither names
 keep the row they have, with its date, if it is about text. A row that breaks a rule of sanity is refused; refusals are
-printed. The tests of `shared/src/prices/sanity.rs` hold the same rules over what is written.
+printed. The tests of `shared/src/cost/prices/sanity.rs` hold the same rules over what is written.
 """
 
 import argparse

@@ -47,7 +47,7 @@ use shared::model::{
     Label, Organisation, Partial, Person, Plugin, PolicyEntity, Prompt, PromptLabel, Provider, RateLimitsPolicy,
     SecretReference, UsageLimitsPolicy, Workspace,
 };
-use shared::seal::data_key::DataKey;
+use shared::secrets::seal::data_key::DataKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;

@@ -14,6 +14,7 @@ mod formula;
 mod formula_value;
 mod own_prices;
 mod price;
+pub mod prices;
 mod pricing;
 mod rates;
 mod token_kinds;

@@ -6,6 +6,7 @@ mod reference;
 mod render;
 mod skeleton;
 pub mod split;
+pub mod template;
 #[cfg(test)]
 mod tests;
 pub mod variables;

@@ -8,9 +8,11 @@
 pub mod allowed_hosts;
 mod aws;
 mod azure;
+pub mod cloud;
 mod fetch;
 mod login;
 mod reference;
+pub mod seal;
 mod store;
 mod value;
 mod vault;
@@ -21,9 +23,9 @@ pub use reference::{BadAccess, Field, ManagerAccess, ManagerKind, Reference, fie
 pub use store::Store;
 pub use value::pick;
 
-pub use crate::cloud::{Endpoints, Http, OwnIdentity, Request, Response};
+pub use cloud::{Endpoints, Http, OwnIdentity, Request, Response};
 
-use crate::cloud::{LoginError, plain, text};
+use cloud::{LoginError, plain, text};
 
 /// Why a secret could not be had. Never says more of an answer than its status and the manager's own error code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ use harness::{Answer, Client};
 use http::Method;
 use serde_json::{Value, json};
 use shared::model::{KeyKind, purge_tag};
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use uuid::Uuid;
 
 async fn purge(client: &Client, body: Value) -> Answer {

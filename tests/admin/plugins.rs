@@ -5,7 +5,7 @@ use crate::service::Service;
 use harness::Answer;
 use serde_json::{Value, json};
 use shared::model::{KeyKind, Plugin};
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 
 const PATH: &str = "/plugins";
 const SECRET: &str = "ag-canary-0123456789";

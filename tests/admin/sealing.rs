@@ -4,8 +4,8 @@ mod rotation;
 
 use harness::Database;
 use shared::bootstrap;
-use shared::seal::data_key::DataKey;
-use shared::seal::{Keyring, MasterKeys, SealError, SealedPlace, Sealer};
+use shared::secrets::seal::data_key::DataKey;
+use shared::secrets::seal::{Keyring, MasterKeys, SealError, SealedPlace, Sealer};
 use shared::settings;
 use uuid::Uuid;
 

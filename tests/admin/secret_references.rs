@@ -5,8 +5,8 @@ use crate::service::Service;
 use harness::{Answer, Client};
 use serde_json::{Value, json};
 use shared::model::SecretReference;
-use shared::seal::Keyring;
 use shared::secrets::ManagerKind;
+use shared::secrets::seal::Keyring;
 
 const PATH: &str = "/secret-references";
 const SECRETS: [&str; 4] = ["hvs.canary-token-1", "canary-secret-id-2", "AKIACANARY3", "canary/aws+secret4"];

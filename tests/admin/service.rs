@@ -9,7 +9,7 @@ use shared::bootstrap::{self, FirstKeys};
 use shared::identity::api_key::{self, KeyHash};
 use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use shared::{db, settings};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -90,7 +90,7 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         ("shared/src/db.rs", "mod inner { fn f() { crate::a::b(); } }\n", ""),
         ("proxy/src/limits/lease.rs", "fn f() -> crate::net::Dial { crate::net::dial() }\n", ""),
         ("proxy/src/limits/lease.rs", "// crate::refusal\nconst A: &str = \"crate::refusal\";\n", ""),
-        ("proxy/src/refusal/dialect.rs", "fn f() { crate::engine::g() }\n", "refusal → engine → refusal"),
+        ("proxy/src/refusal/dialect.rs", "fn f() { crate::engine::g() }\n", "engine → refusal → engine"),
         ("proxy/src/engine/call/ask.rs", "fn was_told() {}\n", "`was_told`: name it by the word of the trade"),
         (
             "proxy/src/engine/call/ask.rs",

@@ -11,7 +11,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("shared/src/db.rs", 1, "drives one connection, whose user notices its end"),
     ("shared/src/identity/jwt/key_ring.rs", 1, "one fetch of keys"),
     ("shared/src/log_store.rs", 1, "stores one object"),
-    ("shared/src/prices/sources.rs", 2, "one fetch of prices"),
+    ("shared/src/cost/prices/sources.rs", 2, "one fetch of prices"),
     ("shared/src/secrets/store.rs", 1, "one fetch of a secret"),
     ("proxy/src/batches/runner.rs", 1, "one step of one batch, leased for a time"),
     ("proxy/src/batches/runner/group.rs", 2, "one group of rows, and one row, leased for a time"),

@@ -4,8 +4,8 @@
 use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::Value;
+use shared::cost::prices::{Matched, bundled_prices};
 use shared::cost::{Entry, Images, Multipliers, OwnPrices, PriceMode, PricingConfig, Terms, Usage, cost};
-use shared::prices::{Matched, bundled_prices};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -5,8 +5,8 @@
 use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::Value;
+use shared::cost::prices::{Matched, bundled_prices};
 use shared::cost::{PriceMode, Terms, Usage, bill};
-use shared::prices::{Matched, bundled_prices};
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use shared::{bootstrap, settings};
 use std::time::Duration;
 use tempfile::TempDir;

@@ -55,7 +55,7 @@ async fn a_restored_dump_opens_with_its_keyring_and_serves_the_same_keys() {
     // With another keyring nothing opens, and that is said.
     let other = tempfile::tempdir().unwrap();
     let wrong = other.path().join("keyring");
-    std::fs::write(&wrong, shared::seal::Keyring::generate("other").unwrap()).unwrap();
+    std::fs::write(&wrong, shared::secrets::seal::Keyring::generate("other").unwrap()).unwrap();
     let environment =
         [environment[0].clone(), ("GATEWAY_MASTER_KEY_FILE".to_owned(), text(&wrong)), environment[2].clone()];
     let mut verify = Process::start("gateway-admin", &["keys", "verify"], &environment, other.path());

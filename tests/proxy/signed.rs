@@ -10,8 +10,9 @@ use login_service::{LoginService, Mood, TOKEN};
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
 use serde_json::{Value, json};
-use shared::cloud::AwsKeys;
-use shared::cloud::sigv4::{self, RequestToSign, SignedBody, SigningScope};
+use shared::secrets::cloud::AwsKeys;
+use shared::secrets::cloud::sigv4;
+use shared::secrets::cloud::sigv4::{RequestToSign, SignedBody, SigningScope};
 
 const REGION: &str = "eu-west-1";
 const ID: &str = "AKIASIGNEDTEST";

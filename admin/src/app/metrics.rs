@@ -1,7 +1,7 @@
 //! Every metric of the control plane. Labels are closed sets: operations of the route table, methods, statuses, error
 //! codes and jobs; never an id.
 
-use crate::log_tail::TailMeasures;
+use crate::log_data::tail::TailMeasures;
 use prometheus::core::Collector;
 use prometheus::{
     Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,

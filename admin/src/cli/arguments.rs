@@ -1,10 +1,10 @@
 //! The command line of `gateway-admin`: its settings and its commands.
 
+use crate::app::settings::Settings;
 use crate::audit::chain::ChainEnd;
 use crate::cli::unconfirmed::Verdict;
 use crate::logs::erase::ErasureMode;
-use crate::settings::Settings;
-use shared::prices::import::ListFormat;
+use shared::cost::prices::import::ListFormat;
 use std::path::PathBuf;
 use uuid::Uuid;
 

@@ -1,15 +1,15 @@
 //! What each command does, with a database connection of its own.
 
+use crate::app::settings::Settings;
 use crate::audit;
 use crate::audit::chain::ChainEnd;
 use crate::audit::verify::{self, ChainReport};
-use crate::backpressure::db_queue::DbQueue;
 use crate::cli::compare_costs::{self, Comparison, Invoice};
 use crate::cli::leases::{self, Holder};
 use crate::cli::unconfirmed::{self, Unconfirmed, Verdict};
 use crate::cli::verify_limits::{self, Finding, Verified};
+use crate::http::backpressure::db_queue::DbQueue;
 use crate::logs::erase::{self, Erased, ErasureMode, ErasureSubject};
-use crate::settings::Settings;
 use anyhow::Context as _;
 use chrono::{Days, NaiveDate, NaiveTime, Utc};
 use serde_json::json;
@@ -18,7 +18,7 @@ use shared::db::usage_slots::{self, DayVerdict};
 use shared::db::{self, migrate};
 use shared::key_rotation::{report, rotation};
 use shared::log_store::LogStore;
-use shared::seal::{MasterKeys, Sealer};
+use shared::secrets::seal::{MasterKeys, Sealer};
 use shared::settings::Database;
 use std::time::Duration;
 use tokio_postgres::{Client, Transaction};

@@ -1,8 +1,9 @@
 //! Mail domains by the operator's word: for organisations whose DNS nobody can write into, and when two quarrel about one.
 
+use crate::app::settings::Settings;
 use crate::audit::{self, AuditRecord};
-use crate::login::domain_proofs::{self, ProofMethod};
-use crate::settings::Settings;
+use crate::resources::login::domain_proofs;
+use crate::resources::login::domain_proofs::ProofMethod;
 use anyhow::Context as _;
 use serde_json::json;
 use shared::db;

@@ -1,9 +1,10 @@
 //! A one-time link, printed. Whoever may run this command may read the database anyway; it is noted in the audit trail.
 
+use crate::app::settings::Settings;
 use crate::audit::{self, AuditRecord};
-use crate::login::links::{self, Addressee};
 use crate::mail;
-use crate::settings::Settings;
+use crate::resources::login::links;
+use crate::resources::login::links::Addressee;
 use serde_json::json;
 use shared::db;
 use uuid::Uuid;

@@ -2,17 +2,17 @@
 //! folder that it is stored in. What a list means is decided in `shared::prices::import`. Every organisation pays by these prices, so
 //! each has the import in its audit trail.
 
+use crate::app::settings::Settings;
 use crate::audit::{self, AuditRecord};
 use crate::outbound::model_configs::ModelConfigFetcher;
-use crate::settings::Settings;
 use anyhow::{Context as _, bail};
 use chrono::Utc;
 use serde_json::{Value, json};
-use shared::db;
-use shared::prices::import::{
+use shared::cost::prices::import::{
     ImportPlan, ListFormat, MAX_FILE_BYTES, ProviderPlan, RowChange, SourceList, UnreadableList,
 };
-use shared::prices::{PriceFetch as _, PriceStore, bundled_providers};
+use shared::cost::prices::{PriceFetch as _, PriceStore, bundled_providers};
+use shared::db;
 use shared::providers::Providers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;

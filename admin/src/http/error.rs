@@ -9,7 +9,7 @@ use shared::config::Fault;
 use shared::db::table::RowError;
 use shared::identity::jwt::Rejection;
 use shared::routes::Scopes;
-use shared::seal::SealError;
+use shared::secrets::seal::SealError;
 use shared::telemetry::{Brief, LogLimit};
 
 /// For how long after a sign-in a session does what a stolen one must not.

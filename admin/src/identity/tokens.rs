@@ -1,8 +1,8 @@
 //! Callers that come with a token (JWT): whose it is, who signed it, and the person behind it. Keys are fetched while
 //! no database connection is held, or a slow key server would use them all up.
 
-use crate::backpressure::db_queue::DbQueue;
 use crate::http::ApiError;
+use crate::http::backpressure::db_queue::DbQueue;
 use crate::identity::Caller;
 use crate::identity::caller::{AuthFailure, standing};
 use crate::outbound::Outbound;

@@ -1,7 +1,7 @@
 //! Deletes purges of kept answers that are older than anything that is kept.
 
 use super::{Job, JobRun};
-use crate::cache_purges;
+use crate::crud::cache_purges;
 use futures::FutureExt as _;
 use std::time::Duration;
 use tokio_postgres::Transaction;

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::resources::mcp_sync::{ServerAddress, Target, store};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
-use shared::seal::Sealed;
+use shared::secrets::seal::Sealed;
 use std::time::Duration;
 use tokio_postgres::Transaction;
 use uuid::Uuid;

@@ -2,8 +2,8 @@
 //! workspace; its integration says which service that is, and may have prices of its own.
 
 use super::custom::CustomLog;
-use crate::backpressure::db_queue::DbQueue;
 use crate::http::ApiError;
+use crate::http::backpressure::db_queue::DbQueue;
 use serde_json::Value;
 use shared::cost::OwnPrices;
 use shared::model::integration::region;

@@ -13,7 +13,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use rand::RngExt as _;
 use serde_json::{Map, Value, json};
 use shared::db::request_logs;
-use shared::log_id::log_id;
+use shared::model::log_id::log_id;
 use std::sync::Arc;
 use std::time::SystemTime;
 use uuid::Uuid;

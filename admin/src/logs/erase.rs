@@ -9,9 +9,9 @@ mod exports;
 pub mod late;
 mod rejected;
 
-use crate::backpressure::db_queue::DbQueue;
-use crate::cache_purges;
+use crate::crud::cache_purges;
 use crate::http::ApiError;
+use crate::http::backpressure::db_queue::DbQueue;
 use crate::log_data::filters;
 use bodies::{StoredBodies, erase_from_pack};
 use serde_json::{Value, json};

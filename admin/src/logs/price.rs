@@ -4,10 +4,10 @@
 use super::account::LogAccount;
 use rust_decimal::Decimal;
 use serde_json::Value;
+use shared::cost::prices::Sources;
+use shared::cost::prices::sources::Document;
 use shared::cost::{Entry, OwnPrices, PriceMode, Usage, cents, unit_prices};
 use shared::db::request_logs::is_storable;
-use shared::prices::Sources;
-use shared::prices::sources::Document;
 use std::time::Instant;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use shared::seal::{Sealed, SealedPlace, Secret};
+use shared::secrets::seal::{Sealed, SealedPlace, Secret};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

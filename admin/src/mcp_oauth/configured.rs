@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use shared::outbound::Guard;
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 
 const METHODS: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 

@@ -8,7 +8,7 @@ use super::{Tokens, due, place, refresh};
 use crate::app::App;
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
-use shared::seal::{Sealed, Secret};
+use shared::secrets::seal::{Sealed, Secret};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;

@@ -11,7 +11,7 @@ use crate::http::ApiError;
 use chrono::Utc;
 use serde_json::Value;
 use shared::model::Credentials;
-use shared::seal::{Sealed, Secret};
+use shared::secrets::seal::{Sealed, Secret};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use shared::seal::{Sealed, SealedPlace, Secret};
+use shared::secrets::seal::{Sealed, SealedPlace, Secret};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use url::Url;

@@ -7,7 +7,7 @@ use super::{due, place};
 use crate::app::App;
 use crate::http::ApiError;
 use chrono::Utc;
-use shared::seal::{Sealed, SealedPlace, Secret};
+use shared::secrets::seal::{Sealed, SealedPlace, Secret};
 use uuid::Uuid;
 
 /// The token that serves everybody, for integrations with client credentials; fetched where there is none that lasts.

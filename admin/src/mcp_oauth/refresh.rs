@@ -10,7 +10,7 @@ use super::{Tokens, due, place};
 use crate::app::App;
 use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
-use shared::seal::{Sealed, Secret};
+use shared::secrets::seal::{Sealed, Secret};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use crate::outbound::Outbound;
 use axum::http::{HeaderMap, HeaderValue, header};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use url::Url;
 
 #[derive(Debug)]

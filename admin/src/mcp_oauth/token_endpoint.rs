@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use shared::telemetry::{Brief, LogLimit};
 use url::form_urlencoded;
 

@@ -80,7 +80,7 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
         (
             "RateLimited",
             "More at once, or more often, than allowed; `Retry-After` says when to come back",
-            ApiError::RateLimited { message: crate::backpressure::log_queries::TOO_MANY, retry_after: 5 },
+            ApiError::RateLimited { message: crate::http::backpressure::log_queries::TOO_MANY, retry_after: 5 },
         ),
         ("Failed", "The server failed", ApiError::Internal),
         ("NotBuilt", "Part of the interface, not built yet", ApiError::NotBuilt),

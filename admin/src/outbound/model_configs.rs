@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use reqwest::StatusCode;
-use shared::prices::{FetchedPrices, PriceFetch};
+use shared::cost::prices::{FetchedPrices, PriceFetch};
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(10);

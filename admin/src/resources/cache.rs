@@ -2,7 +2,7 @@
 //! look past what was stored before; nothing is deleted, so it takes as long for a million answers as for one.
 
 use crate::app::App;
-use crate::cache_purges;
+use crate::crud::cache_purges;
 use crate::crud::{Action, Answer, Change, Routes};
 use crate::http::{ApiError, text};
 use crate::identity::{Call, tenancy};

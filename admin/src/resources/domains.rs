@@ -3,11 +3,12 @@
 
 mod docs;
 
+use super::login::domain_proofs;
+use super::login::domain_proofs::{ProofMethod, RECORD};
 use crate::app::App;
 use crate::crud::{Action, Answer, Change, Routes};
 use crate::http::{ApiError, Time};
 use crate::identity::{Call, tenancy};
-use crate::login::domain_proofs::{self, ProofMethod, RECORD};
 use crate::outbound::dns_txt;
 use axum::Json;
 use axum::extract::{Path, State};

@@ -39,7 +39,7 @@ use serde_json::{Value, json};
 use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::{self, Status};
 use shared::routes::Scopes;
-use shared::seal::Sealed;
+use shared::secrets::seal::Sealed;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -206,7 +206,7 @@ impl Integration {
         if self.workspace_id.is_some() { "workspace" } else { "organisation" }
     }
 
-    fn place(&self) -> shared::seal::SealedPlace {
+    fn place(&self) -> shared::secrets::seal::SealedPlace {
         model::Integration::place_of(self.organisation_id, self.id)
     }
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::Status;
 use shared::routes::Scopes;
-use shared::seal::{Sealed, SealedPlace};
+use shared::secrets::seal::{Sealed, SealedPlace};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

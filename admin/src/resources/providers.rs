@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::AccessStatus;
-use shared::seal::Sealed;
+use shared::secrets::seal::Sealed;
 use tokio_postgres::Row;
 use uuid::Uuid;
 

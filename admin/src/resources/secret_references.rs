@@ -294,6 +294,6 @@ fn key(text: String) -> Result<String, ApiError> {
 }
 
 /// Where the credentials of a reference are sealed to.
-fn place(action: &Action<'_>, id: Uuid) -> shared::seal::SealedPlace {
+fn place(action: &Action<'_>, id: Uuid) -> shared::secrets::seal::SealedPlace {
     Stored::place(action.organisation_id(), id)
 }

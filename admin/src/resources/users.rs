@@ -3,11 +3,11 @@
 
 mod owners;
 
+use super::login::sessions;
 use super::organisation::refuse_if_scim_only;
 use crate::crud::{self, Action, Resource, Routes, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
-use crate::login::sessions;
 use crate::openapi::{Doc, choices, schema};
 use crate::resources::api_keys::authority;
 use serde::de::IgnoredAny;

@@ -1,10 +1,11 @@
 //! A running service, and its end: listen, and on SIGTERM or SIGINT answer what has begun before leaving.
 
 use crate::app::App;
+use crate::app::settings::Settings;
+use crate::log_data::tail;
 use crate::server::connections::{self, ConnectionLimits};
 use crate::server::router::router;
-use crate::settings::Settings;
-use crate::{audit, jobs, log_tail};
+use crate::{audit, jobs};
 use anyhow::Context as _;
 use shared::db;
 use shared::supervisor::Task;
@@ -68,7 +69,7 @@ pub async fn serve_on(listener: TcpListener, app: App, stop: impl Future<Output 
     let write = move || audit::write_token_failures(written.clone());
     let writing = app.supervisor.spawn_on(&Handle::current(), TOKEN_FAILURES, write);
     let (db, tail) = (app.db.clone(), app.log_tail.clone());
-    let follow = move || log_tail::follow(db.clone(), tail.clone());
+    let follow = move || tail::follow(db.clone(), tail.clone());
     let following = app.supervisor.spawn_on(&Handle::current(), LOG_TAIL, follow);
     let tail = app.log_tail.clone();
     // Streams without an end would keep their connections, and these the process.

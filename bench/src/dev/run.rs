@@ -11,7 +11,7 @@ use crate::postgres::{Options, Purpose, Server};
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
 use shared::identity::{KeyKind, scopes};
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use shared::{bootstrap, db, settings};
 use std::path::PathBuf;
 use std::time::Duration;

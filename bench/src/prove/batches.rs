@@ -9,7 +9,7 @@ mod large;
 mod live;
 
 use super::report::Report;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use std::time::Duration;
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::json;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
 use uuid::Uuid;

@@ -7,7 +7,7 @@ use super::report::Report;
 use super::stack::{Outcome, Stack};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

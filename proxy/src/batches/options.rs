@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use shared::config::placement_fields;
 use shared::headers::gateway_headers;
 use shared::nearest::nearest;
-use shared::seal::SealedPlace;
+use shared::secrets::seal::SealedPlace;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 

@@ -9,7 +9,7 @@ use crate::request::refusal::Refusal;
 use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
 use serde_json::Value;
 use shared::batches::BatchStatus;
-use shared::seal::{SealError, Sealed, Sealer};
+use shared::secrets::seal::{SealError, Sealed, Sealer};
 use shared::settings::Database;
 use shared::telemetry::LogLimit;
 use tokio_postgres::types::ToSql;

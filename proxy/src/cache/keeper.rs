@@ -19,7 +19,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memmem;
 use parking_lot::Mutex;
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use std::sync::Arc;
 use std::time::Duration;
 

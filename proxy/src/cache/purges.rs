@@ -3,8 +3,8 @@
 
 use super::entry::Tags;
 use crate::snapshot::Snapshot;
-use shared::id::WorkspaceId;
 use shared::model::PurgeTarget;
+use shared::model::id::WorkspaceId;
 use std::sync::Arc;
 use uuid::Uuid;
 

@@ -22,7 +22,7 @@ use breaker::StoreBreaker;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use sealed::SealedEntries;
-use shared::seal::Sealer;
+use shared::secrets::seal::Sealer;
 use shared::settings::CacheStoreSettings;
 use shared::settings::cache_store::CacheStoreKind;
 use std::fmt::Write as _;

@@ -10,7 +10,7 @@ use super::purges::Purges;
 use super::remote::{Remote, RemoteStore};
 use super::semantic::Semantic;
 use crate::runtime::heavy::heavy;
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;

@@ -6,7 +6,7 @@
 
 use crate::catalog::target::{Credential, Target};
 use parking_lot::Mutex;
-use shared::id::IntegrationId;
+use shared::model::id::IntegrationId;
 use shared::providers::is_account_profile;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -15,8 +15,9 @@ use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 pub(crate) use query::Query;
 use serde::Serialize;
+use shared::cost::prices;
+use shared::cost::prices::{ModelFacts, Sources};
 use shared::model::{IntegrationModel, Workspace};
-use shared::prices::{self, ModelFacts, Sources};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 

@@ -6,9 +6,9 @@ use super::models::bundled_names;
 use super::workspace_provider::{self, WorkspaceProvider};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
+use shared::cost::prices::listed_release;
 use shared::model::{Provider, Workspace};
 use shared::nearest::nearest;
-use shared::prices::listed_release;
 use std::sync::Arc;
 
 /// No model has a longer name.

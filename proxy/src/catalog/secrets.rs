@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use futures::StreamExt as _;
 use mapping::Mapped;
 use shared::model::SecretReference;
-use shared::seal::Sealer;
+use shared::secrets::seal::Sealer;
 use shared::secrets::{Endpoints, FetchError, Fetcher, OwnIdentity, Reference, Store};
 use shared::settings;
 use shared::telemetry::{Brief, LogLimit};

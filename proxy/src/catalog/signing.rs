@@ -18,15 +18,16 @@ mod token_request;
 
 pub use account::{AccountCredential, BadAccount};
 pub use error::SigningError;
-pub use shared::cloud::sigv4::SignedBody;
+pub use shared::secrets::cloud::sigv4::SignedBody;
 
 use crate::net::cloud_http::DialerTransport;
 use crate::net::dial::{Dialer, Origin, UpstreamRequest};
 use chrono::{DateTime, Utc};
 use http::{HeaderName, HeaderValue, header};
 use oci::OciRequest;
-use shared::cloud::sigv4::{self, RequestToSign, SigningScope};
-use shared::cloud::{AwsKeys, CloudLogin, Endpoints, OwnIdentity};
+use shared::secrets::cloud::sigv4;
+use shared::secrets::cloud::sigv4::{RequestToSign, SigningScope};
+use shared::secrets::cloud::{AwsKeys, CloudLogin, Endpoints, OwnIdentity};
 use shared::settings;
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,8 +16,8 @@ use crate::snapshot::Snapshot;
 use chrono::Utc;
 use serde_json::{Map, Value};
 use shared::cost::PriceMode;
+use shared::cost::prices::ModelCapabilities;
 use shared::model::policy::PolicyTarget;
-use shared::prices::ModelCapabilities;
 use shared::providers::Family;
 use std::sync::Arc;
 

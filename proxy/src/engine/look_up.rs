@@ -35,7 +35,7 @@ use http::HeaderValue;
 use pingora_http::RequestHeader;
 use serde_json::Value;
 use shared::config::CacheMode;
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use shared::providers::Family;
 use std::sync::Arc;
 use std::time::Instant;

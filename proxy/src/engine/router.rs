@@ -16,7 +16,7 @@ use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use shared::providers::Address;
-use shared::seal::Sealer;
+use shared::secrets::seal::Sealer;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use shared::prices::{ModelCapabilities, ThinkingWay};
+use shared::cost::prices::{ModelCapabilities, ThinkingWay};
 use shared::providers::{Family, NotOffered, PathTemplate, ProviderEntry, Way, Wire};
 use std::borrow::Cow;
 use std::sync::Arc;

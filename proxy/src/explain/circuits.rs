@@ -6,7 +6,7 @@ use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::{Leaf, Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use serde_json::{Value, json};
-use shared::id::WorkspaceId;
+use shared::model::id::WorkspaceId;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use uuid::Uuid;

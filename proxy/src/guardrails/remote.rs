@@ -18,7 +18,7 @@ use super::hook::CompiledHook;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{ModelQuestion, Question, RemoteAnswer, RemoteFailure};
-use shared::id::{OrganisationId, WorkspaceId};
+use shared::model::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -4,7 +4,7 @@
 use super::record::Undecodable;
 use crate::limits::charge::Charges;
 use serde::{Deserialize, Serialize};
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use uuid::Uuid;
 
 /// Written as MessagePack without field names. Fields are only ever added at the end, with a default.

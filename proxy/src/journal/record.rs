@@ -12,7 +12,7 @@ mod packed;
 use crate::limits::charge::Charges;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use shared::id::{ApiKeyId, ConfigId, IntegrationId, OrganisationId, UserId, WorkspaceId};
+use shared::model::id::{ApiKeyId, ConfigId, IntegrationId, OrganisationId, UserId, WorkspaceId};
 use uuid::Uuid;
 
 /// A text of the bytes it was read from.

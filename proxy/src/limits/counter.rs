@@ -6,7 +6,7 @@ use super::shards::ShareHandle;
 pub use crate::request::limit_headers::{Micros, Unit};
 use foldhash::quality::RandomState;
 use sha2::{Digest as _, Sha256};
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use std::hash::{BuildHasher as _, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 

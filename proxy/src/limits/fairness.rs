@@ -14,7 +14,7 @@ pub use meters::{FairnessMeters, Shed};
 use crate::net::downstream::Contention;
 use fair_queue::{Entered, FairQueue};
 use parking_lot::{Mutex, RwLock};
-use shared::id::{IntegrationId, WorkspaceId};
+use shared::model::id::{IntegrationId, WorkspaceId};
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::pin;

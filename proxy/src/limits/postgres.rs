@@ -9,7 +9,7 @@ use super::grant::{StoreStanding, grant};
 use super::share::{LeaseAnswer, LeaseQuestion};
 use chrono::{DateTime, Utc};
 use shared::db::{self, limit_intents};
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use shared::settings;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;

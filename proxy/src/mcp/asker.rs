@@ -5,7 +5,7 @@ use crate::identity::identify::Principal;
 use crate::request::headers::Aliases;
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
-use shared::id::UserId;
+use shared::model::id::UserId;
 
 /// Who asks, and with which head.
 pub struct Asker<'a> {

@@ -9,7 +9,7 @@ use crate::snapshot::Snapshot;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::{Map, Value};
 use shared::model::Credentials;
-use shared::seal::{Sealed, SealedPlace, Sealer};
+use shared::secrets::seal::{Sealed, SealedPlace, Sealer};
 use std::sync::Arc;
 
 /// Headers of a client's, or of an integration's own, that are read.
@@ -105,7 +105,12 @@ impl CredentialSource {
         HeaderValue::from_bytes(&value).map(Some).map_err(|_| NoCredential::Unopened)
     }
 
-    fn open(&self, sealed: &Sealed, place: &SealedPlace, slug: &str) -> Result<shared::seal::Secret, NoCredential> {
+    fn open(
+        &self,
+        sealed: &Sealed,
+        place: &SealedPlace,
+        slug: &str,
+    ) -> Result<shared::secrets::seal::Secret, NoCredential> {
         let data_key = sealed.data_key_id().ok().and_then(|id| self.snapshot.data_key(&id));
         let Some(data_key) = data_key else {
             tracing::error!(integration = slug, "the data key of an MCP integration is not known here");

@@ -4,7 +4,8 @@
 use crate::identity::identify::Principal;
 use crate::snapshot::Snapshot;
 use http::HeaderValue;
-use shared::seal::{self, Sealer};
+use shared::secrets::seal;
+use shared::secrets::seal::Sealer;
 use std::sync::Arc;
 use uuid::Uuid;
 

@@ -15,7 +15,7 @@ use openssl::pkey::Private;
 use openssl::sha::sha256;
 use serde_json::{Map, Value, json};
 use shared::model::DataKey;
-use shared::seal::{SealError, Sealer};
+use shared::secrets::seal::{SealError, Sealer};
 use uuid::Uuid;
 
 const PURPOSE: &[u8] = b"mcp identity\0";

@@ -5,8 +5,8 @@ use super::json_rpc::{Fault, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use crate::identity::identify::Principal;
 use crate::snapshot::{Pins, Snapshot, SwitchedOff};
 use serde_json::Value;
-use shared::id::UserId;
 use shared::mcp::{Capability, Kind};
+use shared::model::id::UserId;
 use shared::model::{McpIntegration, McpServer};
 use std::sync::Arc;
 

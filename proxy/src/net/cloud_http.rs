@@ -5,7 +5,7 @@ use crate::net::dial::{Dialer, internal_call};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
-use shared::cloud::{Http, Request, Response};
+use shared::secrets::cloud::{Http, Request, Response};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

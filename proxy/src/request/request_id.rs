@@ -2,7 +2,7 @@
 //! library's own `now_v7` keeps its counter behind one lock for the whole process.
 
 use rand::RngExt as _;
-use shared::log_id::log_id;
+use shared::model::log_id::log_id;
 use std::time::SystemTime;
 use uuid::{Builder, Uuid};
 

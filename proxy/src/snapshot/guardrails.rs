@@ -3,8 +3,8 @@
 
 use super::Snapshot;
 use super::collection::Tracked;
-use shared::id::{GuardrailId, OrganisationId, WorkspaceId};
 use shared::model::guardrail::canonical_name;
+use shared::model::id::{GuardrailId, OrganisationId, WorkspaceId};
 use shared::model::{Guardrail, GuardrailVersion, Plugin, Workspace};
 use std::sync::Arc;
 use tokio_postgres::Row;

@@ -3,13 +3,13 @@
 use super::saved_config::ConfigKey;
 use super::tables::{DataKeyName, PersonKey, ProviderKey, WorkspaceKey};
 use super::{Policies, SavedConfig, Snapshot};
-use shared::id::{IntegrationId, OrganisationId, PolicyId, WorkspaceId};
 use shared::identity::api_key::KeyHash;
+use shared::model::id::{IntegrationId, OrganisationId, PolicyId, WorkspaceId};
 use shared::model::{
     ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, PolicyEntity,
     Provider, SecretReference, Workspace,
 };
-use shared::seal::data_key::DataKey;
+use shared::secrets::seal::data_key::DataKey;
 use std::sync::Arc;
 use uuid::Uuid;
 

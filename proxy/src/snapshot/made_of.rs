@@ -6,7 +6,7 @@ use shared::model::{
     ApiKey, CachePurge, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
     Plugin, Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace,
 };
-use shared::seal::data_key::DataKey;
+use shared::secrets::seal::data_key::DataKey;
 
 /// What an administrator sets up for applications, to make a snapshot of.
 #[derive(Default)]

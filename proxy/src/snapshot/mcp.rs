@@ -13,8 +13,8 @@ use super::collection::Collection;
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
 use rust_decimal::Decimal;
-use shared::id::{OrganisationId, UserId, WorkspaceId};
 use shared::mcp::Kind;
+use shared::model::id::{OrganisationId, UserId, WorkspaceId};
 use shared::model::{
     EmailDigest, McpCapability, McpClient, McpConnection, McpGrant, McpIntegration, McpServer, McpServerCapability,
     McpUserAccess,

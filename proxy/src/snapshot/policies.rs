@@ -4,7 +4,7 @@
 use super::collection::Collection;
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
-use shared::id::WorkspaceId;
+use shared::model::id::WorkspaceId;
 use shared::model::policy::{PolicyKey, Rule};
 use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use super::Snapshot;
 use super::collection::Tracked;
 use super::ready_version::{ReadyPartial, ReadyVersion, VersionKey};
 use super::unheld_versions::{NotFetched, VersionPlace};
-use shared::id::{OrganisationId, WorkspaceId};
+use shared::model::id::{OrganisationId, WorkspaceId};
 use shared::model::{Label, Partial, Prompt, PromptLabel, Status};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

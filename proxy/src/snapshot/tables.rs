@@ -2,13 +2,13 @@
 
 use super::collection::Tracked;
 use super::list_pool::ListPool;
-use shared::id::{IntegrationId, OrganisationId, PolicyId, ProviderId, WorkspaceId};
 use shared::identity::api_key::KeyHash;
+use shared::model::id::{IntegrationId, OrganisationId, PolicyId, ProviderId, WorkspaceId};
 use shared::model::{
     AccessStatus, ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
     Person, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
-use shared::seal::data_key::DataKey;
+use shared::secrets::seal::data_key::DataKey;
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@
 use super::ready_version::{ReadyPartial, ReadyVersion, VersionKey};
 use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use parking_lot::Mutex;
-use shared::id::{OrganisationId, WorkspaceId};
+use shared::model::id::{OrganisationId, WorkspaceId};
 use shared::model::{PartialVersion, PromptVersion};
 use shared::prompt::RequestSkeleton;
 use shared::telemetry::{Brief, LogLimit};

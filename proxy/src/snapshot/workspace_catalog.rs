@@ -5,7 +5,7 @@
 use super::collection::Collection;
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
-use shared::id::{IntegrationId, WorkspaceId};
+use shared::model::id::{IntegrationId, WorkspaceId};
 use shared::model::{IntegrationModel, Provider};
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -5,7 +5,7 @@
 
 use super::object::snake;
 use crate::identity::api_key::mask;
-use crate::seal::{SealError, Sealed, SealedPlace};
+use crate::secrets::seal::{SealError, Sealed, SealedPlace};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -173,7 +173,7 @@ pub fn place(organisation: Uuid, config: Uuid) -> SealedPlace {
 mod tests {
     use super::*;
     use crate::config::{Strictness, parse_config};
-    use crate::seal::{SealingKey, Secret};
+    use crate::secrets::seal::{SealingKey, Secret};
     use crate::settings::config_limits::ConfigLimits;
     use serde_json::json;
 

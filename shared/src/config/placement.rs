@@ -6,7 +6,7 @@ use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
 use crate::nearest::nearest;
 use crate::providers::AccountFields;
-use crate::seal::{SealError, Sealed, SealedPlace, Secret};
+use crate::secrets::seal::{SealError, Sealed, SealedPlace, Secret};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;

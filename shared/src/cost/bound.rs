@@ -137,7 +137,7 @@ fn by_formula(plain: &Usage, bounds: &CallBounds<'_>, entry: &Entry, terms: &Ter
 mod tests {
     use super::*;
     use crate::cost::bill;
-    use crate::prices::{bundled_prices, bundled_providers};
+    use crate::cost::prices::{bundled_prices, bundled_providers};
     use serde_json::{Value, json};
 
     const MODES: [PriceMode; 5] =

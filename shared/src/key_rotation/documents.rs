@@ -4,7 +4,7 @@
 use crate::config::credentials::{self, MARK, SealedText, secrets};
 use crate::key_rotation::report::{self, SealedCounts};
 use crate::key_rotation::rotation;
-use crate::seal::{SealError, SealedDocument, Sealer};
+use crate::secrets::seal::{SealError, SealedDocument, Sealer};
 use serde_json::Value;
 use tokio_postgres::Client;
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 
 use crate::key_rotation::documents;
 use crate::key_rotation::rotation::value;
-use crate::seal::{DOCUMENTS, SEALED, SealError, Sealer};
+use crate::secrets::seal::{DOCUMENTS, SEALED, SealError, Sealer};
 use std::collections::BTreeMap;
 use std::fmt;
 use tokio_postgres::Client;

@@ -3,8 +3,8 @@
 //! half, and goes on with the next run.
 
 use crate::key_rotation::documents;
-use crate::seal::data_key::DataKey;
-use crate::seal::{DOCUMENTS, SEALED, SealError, Sealed, SealedColumn, Sealer, SealingKey};
+use crate::secrets::seal::data_key::DataKey;
+use crate::secrets::seal::{DOCUMENTS, SEALED, SealError, Sealed, SealedColumn, Sealer, SealingKey};
 use std::time::Duration;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;

@@ -1,8 +1,8 @@
 //! An API key as the proxy and the caller check need it. The key itself is never stored.
 
+use super::id::{ApiKeyId, OrganisationId, UserId, WorkspaceId};
 use super::limits::ObjectLimits;
 use super::status::AccessStatus;
-use crate::id::{ApiKeyId, OrganisationId, UserId, WorkspaceId};
 use crate::identity::KeyKind;
 use crate::identity::api_key::KeyHash;
 use chrono::{DateTime, Utc};

@@ -1,7 +1,7 @@
 //! A purge of kept answers: those that were stored before it and carry its mark count no more, wherever they are kept.
 //! Nothing is deleted by it, so a purge costs one row and holds on every replica as soon as the row is there.
 
-use crate::id::{OrganisationId, WorkspaceId};
+use super::id::{OrganisationId, WorkspaceId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

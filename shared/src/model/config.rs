@@ -1,7 +1,7 @@
 //! A saved config as the proxy needs it: what the current version says, and how requests name it.
 
+use super::id::{ConfigId, OrganisationId, WorkspaceId};
 use super::status::Status;
-use crate::id::{ConfigId, OrganisationId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;

@@ -1,8 +1,8 @@
 //! A gateway deployment as its proxies need it.
 
 use super::Workspace;
+use super::id::{OrganisationId, WorkspaceId};
 use super::status::Status;
-use crate::id::{OrganisationId, WorkspaceId};
 use crate::identity::api_key::KeyHash;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;

@@ -5,8 +5,8 @@ mod actions;
 
 pub use actions::{ActionFault, Feedback, GuardrailActions};
 
+use super::id::{GuardrailId, OrganisationId, WorkspaceId};
 use super::status::Status;
-use crate::id::{GuardrailId, OrganisationId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;

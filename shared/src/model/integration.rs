@@ -1,9 +1,9 @@
 //! An integration as the proxy needs it: the account of a provider, its credentials sealed.
 
+use super::id::{IntegrationId, OrganisationId, WorkspaceId};
 use super::limits::ObjectLimits;
 use super::status::Status;
-use crate::id::{IntegrationId, OrganisationId, WorkspaceId};
-use crate::seal::{Sealed, SealedPlace, Secret};
+use crate::secrets::seal::{Sealed, SealedPlace, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;

@@ -1,10 +1,10 @@
 //! MCP servers as the proxy needs them: which server an address means, what stands behind it, who may use it, what of it
 //! is switched off, and the tokens for it, sealed.
 
+use super::id::{OrganisationId, UserId, WorkspaceId};
 use super::status::Status;
-use crate::id::{OrganisationId, UserId, WorkspaceId};
 use crate::mcp::Kind;
-use crate::seal::{Sealed, SealedPlace};
+use crate::secrets::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};

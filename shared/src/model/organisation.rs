@@ -2,7 +2,7 @@
 //! requests choose.
 
 use super::guardrail::GuardrailDefaults;
-use crate::id::OrganisationId;
+use super::id::OrganisationId;
 use crate::identity::jwt::{KeySource, TokenRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

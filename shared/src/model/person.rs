@@ -1,7 +1,7 @@
 //! A person of an organisation as the data plane needs them: whether tokens that name them still count. Addresses are
 //! kept as digests, because nothing here has to read one.
 
-use crate::id::{OrganisationId, UserId};
+use super::id::{OrganisationId, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;

@@ -1,7 +1,7 @@
 //! A vendor behind guardrail checks, as the proxy needs it: with its organisation's credentials still sealed.
 
-use crate::id::OrganisationId;
-use crate::seal::{Sealed, SealedPlace, Secret};
+use super::id::OrganisationId;
+use crate::secrets::seal::{Sealed, SealedPlace, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_postgres::Row;

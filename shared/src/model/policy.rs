@@ -9,9 +9,9 @@ pub use crate::settings::limits::UnknownPrice;
 pub use rule::{Condition, ConditionValues, Facts, GroupBy, PolicyKey, PolicyTarget, Rule, names_model};
 pub use text::{push_id, push_value_key, value_key};
 
+use super::id::{OrganisationId, PolicyId, WorkspaceId};
 use super::status::Status;
 use crate::amount::Amount;
-use crate::id::{OrganisationId, PolicyId, WorkspaceId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

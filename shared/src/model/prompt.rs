@@ -1,9 +1,9 @@
 //! Prompts and partials as the proxy needs them to run one: which version is served by default, which ones have labels,
 //! and what a version says.
 
+use super::id::{OrganisationId, WorkspaceId};
 use super::status::Status;
 use crate::db::table::row::{self, RowError};
-use crate::id::{OrganisationId, WorkspaceId};
 use crate::prompt::DeclaredVariable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

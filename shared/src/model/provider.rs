@@ -1,9 +1,9 @@
 //! A provider as the proxy needs it: a workspace's handle on an integration, `@slug` in requests.
 
+use super::id::{IntegrationId, OrganisationId, ProviderId, WorkspaceId};
 use super::limits::ObjectLimits;
 use super::status::AccessStatus;
-use crate::id::{IntegrationId, OrganisationId, ProviderId, WorkspaceId};
-use crate::seal::{Sealed, SealedPlace};
+use crate::secrets::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

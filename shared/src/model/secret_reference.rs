@@ -1,8 +1,8 @@
 //! A reference to a secret in an outside manager, as the proxy needs it: with its credentials still sealed.
 
-use crate::id::{OrganisationId, WorkspaceId};
+use super::id::{OrganisationId, WorkspaceId};
 use crate::outbound::Origin;
-use crate::seal::{Sealed, SealedPlace, Secret};
+use crate::secrets::seal::{Sealed, SealedPlace, Secret};
 use crate::secrets::{BadAccess, ManagerKind, Reference, allowed_hosts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

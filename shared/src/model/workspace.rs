@@ -1,9 +1,9 @@
 //! A workspace as the proxy needs it.
 
 use super::guardrail::{GuardrailDefaults, WorkspaceGuardrails};
+use super::id::{OrganisationId, WorkspaceId};
 use super::limits::ObjectLimits;
 use super::status::Status;
-use crate::id::{OrganisationId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 pub mod pieces;
 
 use super::RenderError;
-use crate::template::{Components, Escape, Partials, RenderBudget, Template, TemplateError, render_within};
+use super::template::{Components, Escape, Partials, RenderBudget, Template, TemplateError, render_within};
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone)]

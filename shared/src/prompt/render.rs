@@ -2,8 +2,8 @@
 //! its model and tools, what the template became, and last what the call itself says.
 
 use super::PromptBody;
+use super::template::{Components, Partials, RenderBudget, Template, TemplateError};
 use super::variables::{self, DeclaredVariable, VariableFault};
-use crate::template::{Components, Partials, RenderBudget, Template, TemplateError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! AWS Secrets Manager: what is asked of it, and how to read what it answers. Nothing here sends or signs.
 
+use super::cloud::{Request, Response};
+use super::seal::Secret;
 use super::{FetchError, plain, refused};
-use crate::cloud::{Request, Response};
-use crate::seal::Secret;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Azure Key Vault: where vaults are, who hands out tokens for them, and the secret itself.
 
+use super::cloud::{AZURE_LOGIN, Request, Response, escape};
+use super::seal::Secret;
 use super::{FetchError, plain, refused, text};
-use crate::cloud::{AZURE_LOGIN, Request, Response, escape};
-use crate::seal::Secret;
 
 /// Where key vaults live, who hands out tokens there, and for whom.
 static CLOUDS: &[(&str, &str)] = &[

@@ -6,11 +6,11 @@ mod from_azure;
 mod from_vault;
 
 use super::FetchError;
+use super::cloud::{CloudLogin, Endpoints, Http, LoginToken, OwnIdentity};
 use super::login::{Login, Logins};
 use super::reference::{ManagerAccess, Reference};
+use super::seal::Secret;
 use super::value::FetchedSecret;
-use crate::cloud::{CloudLogin, Endpoints, Http, LoginToken, OwnIdentity};
-use crate::seal::Secret;
 use std::time::Instant;
 
 pub struct Fetcher {

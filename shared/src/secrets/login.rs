@@ -1,7 +1,7 @@
 //! What a login gave us, kept until shortly before it ends, so that not every fetch logs in.
 
-use crate::cloud::AwsKeys;
-use crate::seal::Secret;
+use super::cloud::AwsKeys;
+use super::seal::Secret;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

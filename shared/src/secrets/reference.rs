@@ -1,8 +1,8 @@
 //! Which secret, in which manager, and how we prove who we are to it. The fields of each manager and mode are a table,
 //! by which the control plane checks, masks and seals and the proxy reads.
 
+use super::seal::Secret;
 use crate::nearest::nearest;
-use crate::seal::Secret;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;

@@ -5,8 +5,8 @@
 use super::FetchError;
 use super::fetch::Fetcher;
 use super::reference::Reference;
+use super::seal::Secret;
 use super::value::{FetchedSecret, pick};
-use crate::seal::Secret;
 use crate::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

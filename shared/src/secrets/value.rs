@@ -1,7 +1,7 @@
 //! What of a fetched secret is meant: all of it, or one of its entries.
 
 use super::FetchError;
-use crate::seal::Secret;
+use super::seal::Secret;
 use serde_json::Value;
 
 /// A secret as its manager holds it.

@@ -1,8 +1,8 @@
 //! HashiCorp Vault (and what speaks its interface): logins, and secrets of the key-value engines of both versions.
 
+use super::cloud::{LoginToken, Request, Response, escape};
+use super::seal::Secret;
 use super::{FetchError, refused, text};
-use crate::cloud::{LoginToken, Request, Response, escape};
-use crate::seal::Secret;
 use serde_json::{Value, json};
 use std::time::Duration;
 

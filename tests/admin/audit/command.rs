@@ -93,7 +93,7 @@ async fn a_trail_that_cannot_be_read_is_told_from_one_that_was_edited() {
 async fn commands_that_change_something_leave_a_record() {
     let folder = tempfile::tempdir().unwrap();
     let keyring = folder.path().join("keyring");
-    std::fs::write(&keyring, shared::seal::Keyring::generate("one").unwrap()).unwrap();
+    std::fs::write(&keyring, shared::secrets::seal::Keyring::generate("one").unwrap()).unwrap();
     let file = format!("--gateway-master-key-file={}", keyring.display());
     let machine = Machine { service: Service::start_with(&[&file]).await, folder };
     crate::integrations::account(&machine.service.administrator(), "sealed").await;

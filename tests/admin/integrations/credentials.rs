@@ -4,7 +4,7 @@ use super::{account, create, refused};
 use crate::service::Service;
 use serde_json::{Value, json};
 use shared::model::{Credentials, Integration};
-use shared::seal::{Keyring, Sealed};
+use shared::secrets::seal::{Keyring, Sealed};
 
 /// What is stored under a slug, opened with the service's own key.
 async fn opened(service: &Service, keyring: &str, slug: &str) -> Value {

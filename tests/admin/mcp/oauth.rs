@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::model::KeyKind;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use std::collections::HashMap;
 use url::Url;
 use uuid::Uuid;

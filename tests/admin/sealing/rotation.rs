@@ -6,7 +6,7 @@ use crate::integrations::account;
 use crate::service::Service;
 use serde_json::json;
 use shared::key_rotation::{report, rotation};
-use shared::seal::{Keyring, MasterKeys, SEALED, Sealer};
+use shared::secrets::seal::{Keyring, MasterKeys, SEALED, Sealer};
 use std::path::Path;
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use shared::prompt::{
     self, PartialSet, PromptBody, PromptParts, RenderRequest, RequestSkeleton, WrittenCall, WrittenField,
 };
-use shared::template::{Escape, Partials, RenderBudget, Template, render};
+use shared::prompt::template::{Escape, Partials, RenderBudget, Template, render};
 
 /// The template itself, and one of its values as a template: circles, and tags from strangers.
 struct Both {

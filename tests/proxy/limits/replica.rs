@@ -10,8 +10,8 @@ use proxy::limits::{
     Counter, Limit, LimitAsk, LimitKind, LimitMeters, LimitRefusal, Limits, Reservation, Scope, Spent, Unit,
 };
 use proxy::snapshot::Snapshot;
+use shared::cost::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::log_store::LogStore;
-use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::settings::{self, AllSettings};
 use std::path::Path;
 use std::sync::Arc;

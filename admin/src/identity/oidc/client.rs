@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::identity::jwt::{KeyRing, KeySource, Unverified, key_ring};
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 
 use super::bodies::{StoredBodies, delete_objects, erase_from_pack};
 use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, rejected, rest_of_feedback, salt};
-use crate::cache_purges;
+use crate::crud::cache_purges;
 use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
 use shared::db::request_logs::erasure;

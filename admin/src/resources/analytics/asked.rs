@@ -3,12 +3,12 @@
 //! in one snapshot (`several`).
 
 use super::saved_filters;
-use crate::analytics::csv;
 use crate::app::App;
-use crate::backpressure::db_queue::DbConnection;
-use crate::backpressure::log_queries::LogQueryPermit;
+use crate::http::backpressure::db_queue::DbConnection;
+use crate::http::backpressure::log_queries::LogQueryPermit;
 use crate::http::{ApiError, Query};
 use crate::identity::Call;
+use crate::log_data::analytics::csv;
 use crate::log_data::period::Period;
 use crate::log_data::{CallsAsked, LogQuestion, LogView, snapshot};
 use axum::Json;

@@ -1,13 +1,14 @@
 //! Budgets of keys, workspaces, providers, integrations and policies: what was used, how fast, and when they end.
 
 use super::docs;
-use crate::analytics::budgets::{self, Budgets, KINDS};
-use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::Call;
 use crate::log_data::LogView;
+use crate::log_data::analytics::budgets;
+use crate::log_data::analytics::budgets::{Budgets, KINDS};
+use crate::log_data::analytics::csv;
 use crate::openapi::{Doc, choices, schema};
 use axum::Json;
 use axum::extract::State;

@@ -1,6 +1,6 @@
 //! What the descriptions of these operations have in common.
 
-use crate::analytics::csv;
+use crate::log_data::analytics::csv;
 use crate::log_data::{COST_UNIT, filters};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};

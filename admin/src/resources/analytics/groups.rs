@@ -3,11 +3,11 @@
 use super::asked::{Asked, Question, answered_alone};
 use super::docs;
 use super::names::{self, ObjectName};
-use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, FLAGS, FieldFault, PageSizes, Query, Time};
 use crate::identity::Call;
+use crate::log_data::analytics::csv;
 use crate::log_data::dimension::{self, Dimension};
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{

@@ -2,11 +2,11 @@
 
 use super::asked::{Asked, Question, answered_alone};
 use super::docs;
-use crate::analytics::csv;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
+use crate::log_data::analytics::csv;
 use crate::log_data::measure::{self as m, Measure};
 use crate::log_data::{
     COST_UNIT, CallsAsked, ERROR_CODES, GroupBy, GroupQuestion, Groups, LogData, LogQuestion, LogView, Order, OrderBy,

@@ -8,7 +8,7 @@ use crate::http::ApiError;
 use crate::identity::call::{PublicCall, RequestOrigin};
 use crate::identity::oidc::{OidcProvider, claims};
 use crate::identity::tenancy;
-use crate::login::{attempts, sessions};
+use crate::resources::login::{attempts, sessions};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;

@@ -7,8 +7,9 @@ use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::call::RequestOrigin;
 use crate::identity::cookies::Cookie;
-use crate::login::LoginProvider;
-use crate::login::attempts::{self, Attempt};
+use crate::resources::login::LoginProvider;
+use crate::resources::login::attempts;
+use crate::resources::login::attempts::Attempt;
 use uuid::Uuid;
 
 /// Where an answer came to, and which login it says it is of.

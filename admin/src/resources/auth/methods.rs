@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::http::{ApiError, text};
 use crate::identity::call::PublicCall;
 use crate::identity::oidc::OidcProvider;
-use crate::login::{LoginProvider, domains};
+use crate::resources::login::{LoginProvider, domains};
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::crud::{Action, Answer, Change};
 use crate::http::{ApiError, text};
 use crate::identity::Call;
-use crate::login::owner_links;
+use crate::resources::login::owner_links;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;

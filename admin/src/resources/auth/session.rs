@@ -8,13 +8,14 @@ use crate::identity::cookies::{CallerSession, Cookie};
 use crate::identity::oidc::OidcProvider;
 use crate::identity::session::{self, SessionPerson};
 use crate::identity::{Call, tenancy};
-use crate::login::sessions::{self, SessionOrigin};
+use crate::resources::login::sessions;
+use crate::resources::login::sessions::SessionOrigin;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::Value;
 use shared::config::credentials::{self, SealedText, SecretField, destinations, plain, secrets};
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 

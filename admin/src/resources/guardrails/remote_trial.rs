@@ -4,8 +4,8 @@
 use super::check_table::{self, describe_verdict, is_enabled};
 use super::trial_subject::TrialSubject;
 use crate::app::App;
-use crate::backpressure::turns::Turns;
 use crate::http::ApiError;
+use crate::http::backpressure::turns::Turns;
 use crate::identity::Call;
 use crate::outbound::{Outbound, PostError};
 use axum::http::HeaderMap;

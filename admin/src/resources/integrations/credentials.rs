@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shared::db::table::Columns;
 use shared::identity::api_key::KeyHash;
 use shared::model::Credentials;
-use shared::seal::{Sealed, SealedPlace};
+use shared::secrets::seal::{Sealed, SealedPlace};
 
 /// Key and settings as they are used: nothing masked, nothing missing.
 #[derive(Default)]

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::db::table::{Columns, OnDelete, SelectList, Table, Tenancy};
 use shared::model::IntegrationModel;
-use shared::seal::Sealed;
+use shared::secrets::seal::Sealed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use tokio_postgres::{GenericClient, Row};

@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::{Value, json};
 use shared::mcp::{Capability, Kind, ServerInfo};
 use shared::model::Credentials;
-use shared::seal::{Sealed, Secret};
+use shared::secrets::seal::{Sealed, Secret};
 use std::time::Instant;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;

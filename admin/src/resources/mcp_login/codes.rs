@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use shared::identity::api_key;
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row, Transaction};
 use uuid::Uuid;

@@ -15,7 +15,7 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::json;
 use shared::identity::api_key::mask;
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use uuid::Uuid;
 
 #[derive(Deserialize)]

@@ -3,8 +3,8 @@
 use super::render::blocking;
 use crate::app::App;
 use crate::http::ApiError;
+use shared::prompt::template::Components;
 use shared::prompt::{PartialSet, RenderError, VersionName, split_reference};
-use shared::template::Components;
 use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::Status;
+use shared::prompt::template::Template;
 use shared::prompt::{VersionName, split_reference};
 use shared::routes::Scopes;
-use shared::template::Template;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

@@ -8,7 +8,7 @@ use crate::http::{ApiError, Time};
 use crate::saml::SamlSettings;
 use crate::saml::key::ServiceKey;
 use serde_json::Value;
-use shared::seal::{Sealed, SealedPlace, Secret};
+use shared::secrets::seal::{Sealed, SealedPlace, Secret};
 use shared::telemetry::LogLimit;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::crud::{self, Action, Change};
 use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
-use crate::login::domains;
+use crate::resources::login::domains;
 use crate::resources::users::leave;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;

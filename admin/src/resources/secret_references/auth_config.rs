@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use shared::identity::api_key::mask;
 use shared::model::whole;
 use shared::outbound::Origin;
-use shared::seal::Sealed;
+use shared::secrets::seal::Sealed;
 use shared::secrets::{BadAccess, ManagerAccess, ManagerKind, fields};
 use uuid::Uuid;
 

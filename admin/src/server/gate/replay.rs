@@ -6,7 +6,7 @@ use crate::audit::{self, AuditRecord};
 use crate::http::ApiError;
 use crate::identity::call::RequestOrigin;
 use crate::identity::caller::ReplayedSession;
-use crate::login::sessions;
+use crate::resources::login::sessions;
 use std::sync::Arc;
 
 const WHY: &str =

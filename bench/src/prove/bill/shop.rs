@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use shared::bootstrap;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -13,7 +13,7 @@ use chrono::NaiveDate;
 use shared::bootstrap;
 use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::seal::Keyring;
+use shared::secrets::seal::Keyring;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

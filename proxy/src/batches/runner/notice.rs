@@ -16,7 +16,7 @@ use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
 use openssl::sign::Signer;
 use serde_json::json;
-use shared::cloud::{Http as _, Request};
+use shared::secrets::cloud::{Http as _, Request};
 use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;

@@ -3,7 +3,7 @@
 use super::*;
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use shared::model::{CachePurge, Workspace, purge_tag};
 
 const ORGANISATION: Uuid = Uuid::from_u128(1);

@@ -5,7 +5,8 @@
 use crate::cache::entry::CacheKey;
 use crate::cache::remote::MAX_SIZE;
 use crate::snapshot::Snapshot;
-use shared::seal::{self, Sealer};
+use shared::secrets::seal;
+use shared::secrets::seal::Sealer;
 use std::cell::RefCell;
 use std::sync::Arc;
 use uuid::Uuid;

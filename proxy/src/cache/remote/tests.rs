@@ -5,8 +5,8 @@ use super::*;
 use crate::runtime::tenant_share::Tenant;
 use crate::snapshot::Catalog;
 use prometheus::Registry;
-use shared::seal::data_key::DataKey;
-use shared::seal::{Keyring, MasterKeys};
+use shared::secrets::seal::data_key::DataKey;
+use shared::secrets::seal::{Keyring, MasterKeys};
 use shared::settings;
 
 const HOME: Uuid = Uuid::from_u128(1);

@@ -122,7 +122,7 @@ fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::prices::ModelFacts;
+    use shared::cost::prices::ModelFacts;
 
     fn models(count: usize) -> Vec<Model> {
         let model = |number: usize| Model {

@@ -7,7 +7,7 @@ use crate::snapshot::Catalog;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use shared::config::{Strictness, parse_config};
-use shared::id::{OrganisationId, WorkspaceId};
+use shared::model::id::{OrganisationId, WorkspaceId};
 use shared::model::{AccessStatus, Integration, IntegrationWorkspace, Provider, Status};
 use shared::settings::config_limits::ConfigLimits;
 use uuid::Uuid;

@@ -10,9 +10,9 @@ use crate::runtime::heavy::heavy;
 use crate::snapshot::{ReadyVersion, Snapshot};
 use bytes::Bytes;
 use serde_json::{Map, Value};
+use shared::prompt::template::RenderBudget;
 use shared::prompt::{PartialSet, RenderError, RenderRequest, render_within};
 use shared::providers::Family;
-use shared::template::RenderBudget;
 use std::sync::Arc;
 
 /// Larger bodies are read elsewhere.

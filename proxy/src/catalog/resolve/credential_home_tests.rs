@@ -25,7 +25,7 @@ use saved::SAVED;
 use serde_json::json;
 use shared::identity::api_key::KeyHash;
 use shared::model::{self, AccessStatus, ApiKey, Credentials, Integration, KeyKind, Status, Workspace};
-use shared::seal::{Keyring, MasterKeys};
+use shared::secrets::seal::{Keyring, MasterKeys};
 use std::net::IpAddr;
 use uuid::Uuid;
 

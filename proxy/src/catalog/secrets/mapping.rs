@@ -7,9 +7,9 @@ use crate::request::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use serde::Deserialize;
 use serde_json::Value;
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use shared::model::{Credentials, Integration, McpIntegration, SecretReference, Workspace};
-use shared::seal::Secret;
+use shared::secrets::seal::Secret;
 use shared::telemetry::{Brief, LogLimit};
 use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
@@ -156,7 +156,7 @@ impl Mapped {
 mod tests {
     use super::*;
     use serde_json::json;
-    use shared::seal::Sealed;
+    use shared::secrets::seal::Sealed;
 
     fn mapped(target: &str, format: Format, value: Option<&str>) -> Mapped {
         let reference = SecretReference {

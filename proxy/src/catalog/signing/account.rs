@@ -9,9 +9,9 @@ mod snowflake;
 
 use super::token_request::TokenRequest;
 use http::{HeaderName, HeaderValue, header};
-use shared::cloud::AwsKeys;
 use shared::providers::AccountFields;
-use shared::seal::Secret;
+use shared::secrets::cloud::AwsKeys;
+use shared::secrets::seal::Secret;
 use std::fmt;
 
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Why a request could not be given its credential, and what its client is told. Nothing of a credential is in it.
 
 use crate::request::refusal::Refusal;
-use shared::cloud::LoginError;
+use shared::secrets::cloud::LoginError;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {

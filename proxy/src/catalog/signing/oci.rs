@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, header};
 use openssl::base64::encode_block;
 use openssl::pkey::{PKey, Private};
 use sha2::{Digest as _, Sha256};
-use shared::cloud::rs256;
+use shared::secrets::cloud::rs256;
 
 /// What is signed of a request. It must be sent just so.
 #[derive(Clone, Copy)]

@@ -39,7 +39,7 @@ pub fn check(credential: &AccountCredential, origin: &Origin) -> Result<(), Sign
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::cloud::AzureIdentity;
+    use shared::secrets::cloud::AzureIdentity;
 
     #[test]
     fn a_token_of_ours_is_shown_to_its_cloud_alone() {

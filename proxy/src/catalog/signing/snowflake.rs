@@ -5,8 +5,8 @@ use openssl::base64::encode_block;
 use openssl::pkey::{PKey, Private};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use shared::cloud::{LoginError, rs256};
-use shared::seal::Secret;
+use shared::secrets::cloud::{LoginError, rs256};
+use shared::secrets::seal::Secret;
 use std::time::Duration;
 
 /// The longest that Snowflake allows.

@@ -10,8 +10,8 @@ use openssl::rsa::Rsa;
 use openssl::sign::Verifier;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use shared::cloud::LoginError;
 use shared::providers::AccountFields;
+use shared::secrets::cloud::LoginError;
 
 fn settings(url: &str, limit_ms: u64) -> settings::ProviderLogin {
     settings::ProviderLogin {

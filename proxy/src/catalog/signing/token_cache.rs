@@ -13,7 +13,7 @@ use super::token_request::{GrantedToken, TokenRequest};
 use futures::FutureExt as _;
 use http::HeaderValue;
 use parking_lot::Mutex;
-use shared::cloud::{CloudLogin, LoginError};
+use shared::secrets::cloud::{CloudLogin, LoginError};
 use shared::telemetry::{Brief, LogLimit};
 use state::{FetchOutcome, Fetching, TokenLookup, TokenState};
 use std::collections::HashMap;

@@ -7,8 +7,8 @@ use chrono::Utc;
 use http::HeaderValue;
 use openssl::pkey::{PKey, Private};
 use sha2::{Digest as _, Sha256};
-use shared::cloud::{AZURE_LOGIN, AwsKeys, AzureIdentity, CloudLogin, LoginToken, ServiceAccount, rs256};
-use shared::seal::Secret;
+use shared::secrets::cloud::{AZURE_LOGIN, AwsKeys, AzureIdentity, CloudLogin, LoginToken, ServiceAccount, rs256};
+use shared::secrets::seal::Secret;
 use std::fmt;
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use crate::wire::sse::{Splitter, with_blank_line};
 use bytes::Bytes;
 use chrono::NaiveDate;
 use http::{HeaderMap, HeaderValue, header};
-use shared::id::IntegrationId;
+use shared::model::id::IntegrationId;
 use shared::providers::ProviderEntry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

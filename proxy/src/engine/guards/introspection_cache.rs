@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use shared::guardrails::remote::{RemoteAnswer, RemoteCall};
-use shared::id::OrganisationId;
+use shared::model::id::OrganisationId;
 use std::collections::HashMap;
 use std::time::Instant;
 

@@ -19,10 +19,10 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::guardrails::remote::{Answers, MAX_ANSWER, MAX_WAIT, Question, RemoteAnswer, RemoteCall, RemoteFailure};
-use shared::id::{OrganisationId, WorkspaceId};
 use shared::identity::jwt::{KeyRing, KeySource, Rejection};
 use shared::model::Plugin;
-use shared::seal::Sealer;
+use shared::model::id::{OrganisationId, WorkspaceId};
+use shared::secrets::seal::Sealer;
 use shared::telemetry::LogLimit;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -281,7 +281,7 @@ mod tests {
     use crate::runtime::settings::Settings;
     use clap::Parser as _;
     use serde_json::json;
-    use shared::seal::MasterKeys;
+    use shared::secrets::seal::MasterKeys;
     use std::time::Duration;
 
     fn calls(all: usize) -> RemoteCalls {

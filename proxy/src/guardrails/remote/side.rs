@@ -16,7 +16,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{Answers, MAX_CHECKS, MAX_WAIT, Question, RemoteContext, RemoteFailure, scrubbed};
 use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
-use shared::id::{OrganisationId, WorkspaceId};
+use shared::model::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use shared::headers::header_prefix::Aliases;
-use shared::id::{OrganisationId, WorkspaceId};
 use shared::log_store::shortened;
+use shared::model::id::{OrganisationId, WorkspaceId};
 use std::borrow::Cow;
 use uuid::Uuid;
 

@@ -4,7 +4,7 @@
 
 use super::{CacheStatus, Mode};
 use crate::limits::charge::Charges;
-use shared::id::Id;
+use shared::model::id::Id;
 use uuid::Uuid;
 
 const NIL: u8 = 0xc0;

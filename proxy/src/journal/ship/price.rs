@@ -4,11 +4,11 @@
 use crate::journal::record::Record;
 use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
+use shared::cost::prices::Sources;
+use shared::cost::prices::sources::Document;
 use shared::cost::{Entry, OwnPrices, PriceMode, ReportedUsage, UnreadablePrices, Usage, bill, unit_prices};
 use shared::db::request_logs::is_storable;
 use shared::mcp;
-use shared::prices::Sources;
-use shared::prices::sources::Document;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;

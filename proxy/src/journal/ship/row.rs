@@ -11,8 +11,8 @@ use crate::request::text_bounds::{self, cut, cut_bytes};
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
-use shared::id::{ApiKeyId, Id};
 use shared::log_store::body_path;
+use shared::model::id::{ApiKeyId, Id};
 use std::borrow::Cow;
 use uuid::Uuid;
 

@@ -7,10 +7,10 @@ use super::provider_choices::ProviderChoices;
 use crate::limits::{Limit, LimitKind, Spent, Unit};
 use crate::snapshot::Snapshot;
 use chrono::{NaiveDate, Utc};
+use shared::cost::prices::sources::Document;
+use shared::cost::prices::{ListedPrice, Matched, Sources};
 use shared::cost::{Entry, OwnPrices, PriceMode, PricingConfig, Terms, Usage, nano_cents};
-use shared::id::IntegrationId;
-use shared::prices::sources::Document;
-use shared::prices::{ListedPrice, Matched, Sources};
+use shared::model::id::IntegrationId;
 use std::sync::Arc;
 use std::time::Duration;
 

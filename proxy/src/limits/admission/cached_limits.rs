@@ -5,7 +5,7 @@ use super::{ApplicableLimit, LimitedRequest, Switches, limits_of_request};
 use crate::snapshot::{Policies, Snapshot};
 use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
-use shared::id::ApiKeyId;
+use shared::model::id::ApiKeyId;
 use shared::model::policy::PolicyTarget;
 use shared::model::{ApiKey, Workspace};
 use shared::providers::Family;

@@ -6,7 +6,7 @@ use crate::request::limit_headers::LimitHit;
 use super::{Amounts, ApplicableLimit};
 use crate::limits::{LimitKind, LimitRefusal, Micros, RateStatus, Unit, Why, Window};
 use crate::request::refusal::Refusal;
-use shared::id::PolicyId;
+use shared::model::id::PolicyId;
 use shared::model::{Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
 use std::fmt;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use super::cache_lifetime::longest_asked;
 use super::expected::{Expected, SentBody};
 use super::service_tiers::AskedTiers;
 use http::{HeaderName, HeaderValue};
+use shared::cost::prices::{ListedPrice, Matched};
 use shared::cost::{CacheLifetime, CallBounds, PriceMode, Terms, dearest, prices_tier};
-use shared::prices::{ListedPrice, Matched};
 
 #[derive(Debug, Clone, Default)]
 pub struct ProviderChoices {
@@ -55,7 +55,7 @@ mod tests {
     use crate::request::body::Fields;
     use serde_json::json;
     use shared::cost::PricingConfig;
-    use shared::prices::PriceList;
+    use shared::cost::prices::PriceList;
     use shared::providers::Family;
 
     /// One cent for a token that is read and ten for one that is written, more in dearer tiers.

@@ -5,7 +5,7 @@
 //! streams of one do not keep another out. What is left over goes by start-time fair queueing: each workspace has a
 //! virtual time that a call moves on by 1/priority, and the earliest is served. Both are weighted by priority.
 
-use shared::id::WorkspaceId;
+use shared::model::id::WorkspaceId;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 

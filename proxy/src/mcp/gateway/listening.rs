@@ -9,7 +9,7 @@ use crate::identity::identify::Principal;
 use crate::mcp::{INVOKE, McpTarget, person};
 use crate::request::headers::GatewayHeaders;
 use http::HeaderMap;
-use shared::id::UserId;
+use shared::model::id::UserId;
 use std::future::pending;
 use std::time::Duration;
 use tokio::sync::watch;

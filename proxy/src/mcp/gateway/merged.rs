@@ -23,8 +23,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use parking_lot::Mutex;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value, json};
-use shared::id::UserId;
 use shared::mcp::Kind;
+use shared::model::id::UserId;
 use std::pin::pin;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The followed tables of MCP servers: by what their rows are found, and which of them requests still need.
 
 use crate::snapshot::collection::Tracked;
-use shared::id::{OrganisationId, UserId, WorkspaceId};
+use shared::model::id::{OrganisationId, UserId, WorkspaceId};
 use shared::model::{
     McpCapability, McpClient, McpConnection, McpGrant, McpIntegration, McpServer, McpServerCapability, McpUserAccess,
     Status,

@@ -5,7 +5,7 @@ use super::super::remote::RemoteContext;
 use super::super::subject::{Hook, Shape, Subject};
 use super::super::text::Scope;
 use super::acuvity;
-use crate::cloud::escape;
+use crate::secrets::cloud::escape;
 use serde_json::{Map, Value, json};
 
 pub struct Places<'p> {

@@ -4,9 +4,10 @@ use super::super::remote::RemoteCall;
 use super::super::verdict::Verdict;
 use super::places::{Places, text_of};
 use super::wire::Auth;
-use crate::cloud::AwsKeys;
-use crate::cloud::sigv4::{self, RequestToSign, SignedBody, SigningScope};
-use crate::seal::Secret;
+use crate::secrets::cloud::AwsKeys;
+use crate::secrets::cloud::sigv4;
+use crate::secrets::cloud::sigv4::{RequestToSign, SignedBody, SigningScope};
+use crate::secrets::seal::Secret;
 use chrono::DateTime;
 
 pub fn authorise(call: &mut RemoteCall, auth: Auth, places: &Places<'_>) -> Result<(), Box<Verdict>> {

@@ -2,7 +2,7 @@
 //! into a gap is written as the inside of a JSON text, so that nothing has to be read or escaped again.
 
 use super::{BodyTemplate, Kind, Node, PromptBody};
-use crate::template::{PlainPart, Template, printed};
+use crate::prompt::template::{PlainPart, Template, printed};
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,11 +1,12 @@
 //! A secret from AWS: with keys that were given, or with those that our own identity has or takes on.
 
 use super::Fetcher;
-use crate::cloud::AwsKeys;
-use crate::cloud::sigv4::{self, SigningScope};
-use crate::seal::Secret;
+use crate::secrets::cloud::AwsKeys;
+use crate::secrets::cloud::sigv4;
+use crate::secrets::cloud::sigv4::SigningScope;
 use crate::secrets::login::Login;
 use crate::secrets::reference::{ManagerAccess, Reference};
+use crate::secrets::seal::Secret;
 use crate::secrets::{FetchError, aws};
 use chrono::Utc;
 use std::time::Instant;

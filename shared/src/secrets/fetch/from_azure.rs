@@ -1,10 +1,10 @@
 //! A secret from Azure, with a token of the reference's own client or of our own identity.
 
 use super::Fetcher;
-use crate::cloud::AzureIdentity;
-use crate::seal::Secret;
+use crate::secrets::cloud::AzureIdentity;
 use crate::secrets::login::Login;
 use crate::secrets::reference::{ManagerAccess, Reference};
+use crate::secrets::seal::Secret;
 use crate::secrets::{FetchError, azure};
 use chrono::Utc;
 use std::time::Instant;

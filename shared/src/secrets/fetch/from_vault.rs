@@ -1,9 +1,9 @@
 //! A secret from Vault, with a token that was given or that a login brought.
 
 use super::Fetcher;
-use crate::seal::Secret;
 use crate::secrets::login::Login;
 use crate::secrets::reference::{ManagerAccess, Reference};
+use crate::secrets::seal::Secret;
 use crate::secrets::{FetchError, vault};
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! Each way to authenticate, walked against a manager that answers as the real ones do (bodies as recorded from them).
 
 use super::*;
-use crate::cloud::{Request, Response, Sending};
 use crate::secrets::ManagerKind;
+use crate::secrets::cloud::{Request, Response, Sending};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! When a value is fresh, stale or gone, and that many who ask at once ask once.
 
 use super::*;
-use crate::cloud::{Http, Request, Response, Sending};
+use crate::secrets::cloud::{Http, Request, Response, Sending};
 use crate::secrets::{Endpoints, ManagerKind, OwnIdentity};
 use serde_json::json;
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@ use crate::http::{ApiError, Field, text};
 use crate::identity::oidc::provider::{GENERAL_SECRET, LISTED_SECRETS, listed_secret};
 use serde_json::{Map, Value};
 use shared::identity::api_key;
-use shared::seal::{Sealed, SealedPlace, Secret};
+use shared::secrets::seal::{Sealed, SealedPlace, Secret};
 
 const MASK: &str = "masked_client_secret";
 

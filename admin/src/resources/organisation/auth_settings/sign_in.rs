@@ -1,6 +1,6 @@
 //! Sign-in by OIDC, and the mail domains whose people may sign in.
 
-pub use crate::login::domain_proofs::is_domain;
+pub use crate::resources::login::domain_proofs::is_domain;
 
 use crate::http::{ApiError, Field, text};
 use serde::Deserialize;

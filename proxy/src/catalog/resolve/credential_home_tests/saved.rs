@@ -5,8 +5,8 @@ use crate::net::dial::Scheme;
 use crate::snapshot::saved_config::SavedConfig;
 use serde_json::{Value, json};
 use shared::config::credentials;
-use shared::seal::Sealer;
-use shared::seal::data_key::DataKey;
+use shared::secrets::seal::Sealer;
+use shared::secrets::seal::data_key::DataKey;
 use uuid::Uuid;
 
 /// A saved config with one credential. Its slug is its number in `SAVED`.

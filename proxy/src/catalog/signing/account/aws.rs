@@ -4,7 +4,7 @@
 use super::{Account, AccountCredential, BadAccount};
 use crate::catalog::signing::token_request::TokenRequest;
 use http::HeaderName;
-use shared::cloud::AwsKeys;
+use shared::secrets::cloud::AwsKeys;
 
 impl Account<'_> {
     /// `key_header` carries an API key.

@@ -3,7 +3,7 @@
 use super::{Account, AccountCredential, BadAccount, header_value};
 use crate::catalog::signing::token_request::TokenRequest;
 use http::{HeaderName, header};
-use shared::cloud::AzureIdentity;
+use shared::secrets::cloud::AzureIdentity;
 
 /// What Azure's models belong to.
 const SCOPE: &str = "https://cognitiveservices.azure.com/.default";

@@ -3,7 +3,7 @@
 use super::{Account, AccountCredential, BadAccount, MAX_SECRET};
 use crate::catalog::signing::token_request::TokenRequest;
 use http::header;
-use shared::cloud::ServiceAccount;
+use shared::secrets::cloud::ServiceAccount;
 use std::borrow::Cow;
 
 const FILE: &str = "vertex_service_account_json";

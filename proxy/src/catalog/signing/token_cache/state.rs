@@ -111,7 +111,7 @@ impl TokenState {
 mod tests {
     use super::*;
     use http::HeaderValue;
-    use shared::cloud::LoginError;
+    use shared::secrets::cloud::LoginError;
 
     fn granted(lasts_s: u64) -> Result<(GrantedToken, Duration), SigningError> {
         Ok((GrantedToken::Bearer(HeaderValue::from_static("Bearer t")), Duration::from_secs(lasts_s)))

@@ -2,7 +2,7 @@
 
 use super::*;
 use futures::future::join_all;
-use shared::cloud::{AzureIdentity, Endpoints, Http, OwnIdentity, Request, Response, Sending};
+use shared::secrets::cloud::{AzureIdentity, Endpoints, Http, OwnIdentity, Request, Response, Sending};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Semaphore;
 
