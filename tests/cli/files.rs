@@ -249,3 +249,22 @@ async fn a_saved_plan_holds_no_secret_and_neither_does_the_lock() {
     let shown = user.json(&["get", "integration", "openai"]).await;
     assert_eq!(shown["masked_key"], json!("sk*****789"));
 }
+
+#[tokio::test]
+async fn a_key_of_a_workspace_exports_and_changes_what_is_its_own() {
+    let stack = Stack::start().await;
+    let user = User::new(&stack.base_url, &stack.home.workspace_key);
+    user.ok(&["create", "config", "main", "-F", r#"config={"provider":"@p"}"#]).await;
+    user.ok(&["export", "-f", "tree"]).await;
+    let files = contents(&user.path("tree"));
+    assert!(files.contains_key("default/config.yaml"), "{:?}", files.keys());
+    let text = files["default/config.yaml"].replace("\"@p\"", "\"@q\"");
+    std::fs::create_dir(user.path("mine")).unwrap();
+    std::fs::write(user.path("mine/config.yaml"), text).unwrap();
+    user.ok(&["apply", "-f", "mine"]).await;
+    assert_eq!(user.json(&["get", "config", "main"]).await["data"]["config"]["provider"], "@q");
+    let secret = "kind: secret-reference\nname: v\nspec: { name: V, manager_type: hashicorp_vault, secret_path: p, auth_config: { vault_auth_type: token, vault_addr: https://vault.test, vault_token: t } }\n";
+    std::fs::write(user.path("mine/secret.yaml"), secret).unwrap();
+    let refused = user.run(&["apply", "-f", "mine"]).await;
+    assert_eq!(refused.code, 5, "{}", refused.all());
+}

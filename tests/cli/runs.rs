@@ -106,6 +106,33 @@ async fn nothing_is_deleted_that_is_not_ours_or_not_asked_for() {
     assert_eq!(user.run(&["plan", "-f", "tree"]).await.code, 0);
 }
 
+/// A key's defaults are completed by the server: what a file does not say of them is nobody's change.
+#[tokio::test]
+async fn parts_of_a_field_that_others_set_are_neither_drift_nor_conflict() {
+    let stack = Stack::start().await;
+    let (user, _) = prepared(&stack).await;
+    let key = "kind: api-key\nworkspace: default\nname: app\nspec: { scopes: [completions.write], defaults: { metadata: { team: search } } }\n";
+    std::fs::write(user.path("tree/key.yaml"), key).unwrap();
+    user.ok(&["apply", "-f", "tree", "--secrets-out", "keys"]).await;
+    let id = user.json(&["get", "api-key", "app"]).await["id"].as_str().unwrap().to_owned();
+    let set = |defaults: &'static str| {
+        let (user, path) = (&user, format!("/api-keys/{id}"));
+        async move { user.ok(&["api", "PUT", &path, "-F", &format!("defaults={defaults}")]).await }
+    };
+    set(r#"{"metadata":{"team":"search"},"cost_in_answers":false}"#).await;
+    assert_eq!(user.run(&["drift", "-f", "tree"]).await.code, 0);
+    assert_eq!(user.run(&["plan", "-f", "tree"]).await.code, 0);
+    let defaults = async || user.json(&["get", "api-key", "app"]).await["defaults"].clone();
+    assert_eq!(defaults().await["cost_in_answers"], json!(false));
+    std::fs::write(user.path("tree/key.yaml"), key.replace("search", "found")).unwrap();
+    user.ok(&["apply", "-f", "tree"]).await;
+    assert_eq!(defaults().await["metadata"], json!({ "team": "found" }));
+    assert_eq!(defaults().await["cost_in_answers"], json!(false), "a part that is not ours stays");
+    set(r#"{"metadata":{"team":"other"}}"#).await;
+    assert!(user.run(&["drift", "-f", "tree"]).await.stdout.starts_with("api-key/default/app\tdefaults.metadata\t"));
+    assert_eq!(user.run(&["apply", "-f", "tree"]).await.code, 6);
+}
+
 /// The program is killed after each of its first writes in turn; running it again always comes to the same end.
 #[tokio::test]
 async fn a_run_that_was_killed_at_any_write_is_finished_by_the_next() {

@@ -18,7 +18,7 @@ pub mod yaml;
 
 pub use address::Address;
 pub use documents::Tree;
-pub use lock::{Applied, Lock, hash as field_hash};
+pub use lock::{Applied, Lock};
 
 /// A unified difference for people.
 pub fn text_diff(before: &str, after: &str) -> String {

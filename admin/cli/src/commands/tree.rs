@@ -254,11 +254,7 @@ pub async fn drift(session: &Session, arguments: &Drift) -> Result<Exit, Failure
             rows.push(drifted(session, object, "gone", &object.applied_at).await);
             continue;
         };
-        let differs = |(field, base): (&String, &String)| {
-            let there = found.fields.get(field).unwrap_or(&Value::Null);
-            (crate::tree::field_hash(field, there) != *base).then(|| field.clone())
-        };
-        let fields: Vec<String> = object.fields.iter().filter_map(differs).collect();
+        let fields = object.changed_fields(&found.fields);
         if !fields.is_empty() {
             rows.push(drifted(session, object, &fields.join(","), &found.changed_at).await);
         }

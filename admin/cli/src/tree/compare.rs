@@ -23,7 +23,7 @@ pub struct FieldChange {
 }
 
 /// Fields whose missing parts stay as they are: the API completes or merges them.
-const MERGED: &[&str] = &["settings", "security_settings", "defaults"];
+pub const MERGED: &[&str] = &["settings", "security_settings", "defaults"];
 
 /// `file` and `live` are templates; masks in `live` show where secrets are.
 pub fn differences(kind: &Kind, file: &Map<String, Value>, live: &Map<String, Value>) -> Vec<FieldChange> {

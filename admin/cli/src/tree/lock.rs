@@ -2,6 +2,7 @@
 //! change in the console is told from a change in the files. It holds hashes, and nothing of secret fields.
 
 use super::address::Address;
+use super::compare::MERGED;
 use super::documents::LOCK_FILE;
 use super::live::normal;
 use crate::kinds::SECRET_FIELDS;
@@ -104,12 +105,41 @@ impl Lock {
 }
 
 fn hashes(fields: &Map<String, Value>) -> BTreeMap<String, String> {
-    let open = fields.iter().filter(|(field, _)| !SECRET_FIELDS.contains(&field.as_str()));
-    open.map(|(field, value)| (field.clone(), hash(field, value))).collect()
+    let mut hashes = BTreeMap::new();
+    // Whether a default provider is wanted is shown nowhere afterwards.
+    let is_open = |field: &str| !SECRET_FIELDS.contains(&field) && field != "create_default_provider";
+    for (field, value) in fields.iter().filter(|(field, _)| is_open(field)) {
+        match value {
+            // Parts that the file does not say are not ours.
+            Value::Object(parts) if MERGED.contains(&field.as_str()) => {
+                hashes.extend(parts.iter().map(|(part, value)| (format!("{field}.{part}"), hash(part, value))));
+            }
+            value => {
+                hashes.insert(field.clone(), hash(field, value));
+            }
+        }
+    }
+    hashes
+}
+
+impl Applied {
+    /// The fields, or parts of them, that are not as they were applied.
+    pub fn changed_fields(&self, live: &Map<String, Value>) -> Vec<&str> {
+        let is_changed = |(path, base): &(&String, &String)| {
+            let (field, part) = path.split_once('.').map_or((path.as_str(), None), |(field, part)| (field, Some(part)));
+            let there = live.get(field).unwrap_or(&Value::Null);
+            match part {
+                // What is left out in `live` has its default, which nobody can tell from one that was applied.
+                Some(part) => there.get(part).is_some_and(|there| hash(part, there) != **base),
+                None => hash(field, there) != **base,
+            }
+        };
+        self.fields.iter().filter(is_changed).map(|(path, _)| path.as_str()).collect()
+    }
 }
 
 /// Of what a value means, whatever the order of its fields.
-pub fn hash(field: &str, value: &Value) -> String {
+fn hash(field: &str, value: &Value) -> String {
     let digest = Sha256::digest(sorted(&normal(field, value)).to_string());
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

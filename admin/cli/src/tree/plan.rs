@@ -3,9 +3,9 @@
 
 use super::address::Address;
 pub use super::compare::Change;
-use super::compare::differences;
+use super::compare::{MERGED, differences};
 use super::documents::{Object, Tree};
-use super::lock::{Applied, Lock, hash};
+use super::lock::{Applied, Lock};
 use super::state::{Live, State};
 use super::template;
 use crate::kinds::{Kind, SECRET_FIELDS};
@@ -191,13 +191,13 @@ fn compare(
             step.note = format!("{} cannot be changed: delete the object and make it again", difference.field);
             continue;
         }
-        let (file, there) = (&meant[&difference.field], live.fields.get(&difference.field).unwrap_or(&Value::Null));
-        if is_foreign_change(applied, &difference.field, there) && !options.take_over {
+        let file = completed(&difference.field, &meant[&difference.field], live.fields.get(&difference.field));
+        if is_foreign_change(applied, &difference.field, &live.fields) && !options.take_over {
             step.action = Action::Conflict;
             step.note = format!("changed since it was applied, at {}", live.changed_at);
         }
         step.changes.extend(difference.changes);
-        step.body.insert(difference.field, file.clone());
+        step.body.insert(difference.field, file);
     }
     if options.write_secrets {
         for (field, value) in
@@ -210,10 +210,22 @@ fn compare(
     step
 }
 
+/// A change replaces a whole field, so the parts that are not ours are sent as they are.
+fn completed(field: &str, file: &Value, live: Option<&Value>) -> Value {
+    match (file, live) {
+        (Value::Object(file), Some(Value::Object(live))) if MERGED.contains(&field) => {
+            let mut parts = live.clone();
+            parts.extend(file.clone());
+            Value::Object(parts)
+        }
+        _ => file.clone(),
+    }
+}
+
 /// Whether what is there is not what was applied: then somebody else wrote it.
-fn is_foreign_change(applied: Option<&Applied>, field: &str, live: &Value) -> bool {
-    let base = applied.and_then(|applied| applied.fields.get(field));
-    base.is_some_and(|base| *base != hash(field, live))
+fn is_foreign_change(applied: Option<&Applied>, field: &str, live: &Map<String, Value>) -> bool {
+    let changed = applied.map(|applied| applied.changed_fields(live)).unwrap_or_default();
+    changed.iter().any(|path| path.split('.').next() == Some(field))
 }
 
 fn has_variable(value: &Value) -> bool {

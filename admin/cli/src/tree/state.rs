@@ -6,7 +6,7 @@ use super::address::Address;
 use super::live::with_masks;
 use super::template::{self, Part};
 use crate::http::{Call, segment};
-use crate::kinds::{self, Identity, Kind, Listing};
+use crate::kinds::{self, Home, Identity, Kind, Listing};
 use crate::outcome::Failure;
 use crate::session::Session;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -66,7 +66,11 @@ impl<'a> State<'a> {
             );
         }
         let ids: BTreeSet<String> = found.iter().map(|row| text(row, "id")).collect();
-        for kind in kinds.into_iter().filter(|kind| kind.name != "workspace") {
+        // A workspace's key sees nothing that is the organisation's alone.
+        let is_of_workspace = own["workspace_id"].is_string();
+        let is_seen =
+            |kind: &&'static Kind| kind.name != "workspace" && !(is_of_workspace && kind.home == Home::Organisation);
+        for kind in kinds.into_iter().filter(is_seen) {
             state.list(kind, &ids).await?;
         }
         Ok(state)
