@@ -240,10 +240,12 @@ async fn a_saved_plan_holds_no_secret_and_neither_does_the_lock() {
     std::fs::remove_file(user.path("keys")).unwrap();
     let again = user.run(&["apply", "-f", "tree/plan.json", "--secrets-out", "keys"]).await;
     assert_eq!(again.code, 6, "the plan is older than the state: {}", again.all());
+    let saved = std::fs::read_to_string(user.path("tree/plan.json")).unwrap();
+    assert!(saved.contains("${env:OPENAI_KEY}"));
     std::fs::remove_file(user.path("tree/plan.json")).unwrap();
     assert_eq!(user.run(&["plan", "-f", "tree"]).await.code, 0);
     let mut texts: Vec<String> = contents(&user.path("tree")).into_values().collect();
-    texts.extend([planned.all(), applied.all(), again.all()]);
+    texts.extend([saved, planned.all(), applied.all(), again.all()]);
     assert_no_secret(texts);
     // It did arrive where it belongs: what masks show of it are its ends.
     let shown = user.json(&["get", "integration", "openai"]).await;
