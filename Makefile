@@ -66,7 +66,7 @@ lint: setup ## formatting, clippy without warnings, who may depend on whom, and 
 
 docs-cli: setup-test ## write docs/cli.md anew from what --help says
 	@cargo build --locked --workspace $(BINS)
-	@CLI_DOCS=--write $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace --test cli docs::the_page
+	@PAGES=write $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace --test cli docs::the_page
 
 fmt: ## format everything
 	@cargo fmt --all

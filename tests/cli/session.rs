@@ -25,6 +25,7 @@ async fn a_key_is_tried_saved_privately_and_forgotten() {
     // The environment wins, and a saved key never goes to another address.
     let stranger = user.run(&["whoami", "--url", "http://127.0.0.1:1"]).await;
     assert_eq!(stranger.code, 4, "{}", stranger.stderr);
+    user.ok(&["whoami", "--url", &stack.base_url]).await;
     user.ok(&["context", "rm", "here"]).await;
     assert_eq!(user.run(&["whoami"]).await.code, 4);
     assert!(!std::fs::read_to_string(&file).unwrap().contains(&stack.home.admin_key));

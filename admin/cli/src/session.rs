@@ -24,11 +24,11 @@ impl Session {
             _ => saved(global.context.as_deref())?,
         };
         // A stored key goes only to the address that it was stored with.
-        if global.url.is_some()
-            && key.is_none()
-            && saved.as_ref().is_none_or(|saved| Some(&saved.url) != global.url.as_ref())
-        {
-            return Err(Failure::SignIn("no key for this address: set PORTCULLIS_API_KEY".into()));
+        if let (Some(url), None) = (&global.url, &key) {
+            let url = origin(url)?;
+            if saved.as_ref().is_none_or(|saved| saved.url != url) {
+                return Err(Failure::SignIn("no key for this address: set PORTCULLIS_API_KEY".into()));
+            }
         }
         let url = global.url.clone().or_else(|| saved.as_ref().map(|saved| saved.url.clone()));
         let key = key.or_else(|| saved.as_ref().map(|saved| saved.key.clone()));

@@ -89,3 +89,60 @@ pub fn addresses(state: &State<'_>, kinds: &[&'static Kind], workspace: Option<&
         .cloned()
         .partition(|address| !state.is_ambiguous(address) && !address.name.contains('}'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::{Home, KINDS};
+    use crate::tree::compare::differences;
+    use crate::tree::documents::Tree;
+    use crate::tree::live::with_masks;
+    use crate::tree::template::{escaped, map_texts};
+    use proptest::prelude::*;
+
+    fn values() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![any::<String>(), "[ -~\n]{0,12}", "(\\$)?\\$\\{(env|file|config|x):[a-z]{0,3}\\}"];
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            text.clone().prop_map(Value::from)
+        ];
+        leaf.prop_recursive(3, 12, 3, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::btree_map(text.clone(), inner, 0..3)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn what_is_exported_of_any_kind_says_what_is_there(
+            at in 0..KINDS.len(), name in "[a-zA-Z0-9 _.:#-]{1,12}", given in prop::collection::vec(values(), 16),
+        ) {
+            let kind = &KINDS[at];
+            // A mask instead of a secret, as the API shows it.
+            let shown = |field: &str, value: Value| if SECRET_FIELDS.contains(&field) { json!({ "open": "x", "masked_token": "ab*****yz" }) } else { value };
+            let body: Map<String, Value> = kind.fields.iter().zip(given)
+                .map(|(field, value)| (kind.shown_name(field).to_owned(), shown(field, value)))
+                .collect();
+            let mut fields: Map<String, Value> = with_masks(kind, &body).into_iter()
+                .map(|(field, value)| (field, map_texts(&value, &mut |text| Ok::<_, ()>(escaped(text))).unwrap()))
+                .collect();
+            fields.insert("name".to_owned(), escaped(&name).into());
+            let workspace = (kind.home != Home::Organisation).then(|| "w".to_owned());
+            let address = Address { kind: kind.name, workspace, name };
+            let live = Live { etag: String::new(), fields, changed_at: String::new() };
+
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("object.yaml"), yaml::text(&document(&address, &live))).unwrap();
+            let tree = Tree::read(folder.path()).unwrap();
+            let faults: Vec<_> = tree.faults.iter().map(|fault| &fault.message).filter(|fault| !fault.contains("needs the field")).collect();
+            prop_assert!(faults.is_empty(), "{:?}", faults);
+            let found = differences(kind, &tree.objects[&address].fields, &live.fields);
+            prop_assert!(found.is_empty(), "{:?}", found);
+        }
+    }
+}
