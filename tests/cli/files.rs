@@ -188,6 +188,7 @@ async fn what_is_exported_and_applied_elsewhere_is_exported_the_same() {
     let planned = user.run(&["plan", "-f", "tree"]).await;
     assert_eq!(planned.code, 2, "{}", planned.all());
     assert!(planned.stdout.contains("18 to add, 0 to change, 0 to delete"), "{}", planned.stdout);
+    assert_eq!(user.run(&["apply", "-f", "tree", "--as-curl", "--secrets-out", "keys"]).await.code, 1);
     let refused = user.run(&["apply", "-f", "tree"]).await;
     assert!(refused.code == 1 && refused.stderr.contains("--secrets-out"), "{}", refused.all());
     let applied = user.run(&["apply", "-f", "tree", "--secrets-out", "keys"]).await;

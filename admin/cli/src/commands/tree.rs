@@ -150,6 +150,9 @@ pub async fn plan(session: &Session, arguments: &PlanCommand) -> Result<Exit, Fa
 }
 
 pub async fn apply(session: &Session, arguments: &Apply) -> Result<Exit, Failure> {
+    if session.client.is_shown() {
+        return Err(Failure::new("apply makes many calls: portcullis plan -o json shows what they send"));
+    }
     let (plan, folder, mut lock) = if is_plan(&arguments.files) {
         let text = at_path(&arguments.files, std::fs::read_to_string(&arguments.files))?;
         let folder = arguments.files.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
