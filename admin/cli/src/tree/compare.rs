@@ -67,8 +67,7 @@ fn only_named(there: &Value, meant: &Value) -> Value {
         (Value::Object(there), Value::Object(meant)) => {
             let named =
                 there.iter().filter_map(|(name, value)| Some((name.clone(), only_named(value, meant.get(name)?))));
-            let named: Map<_, _> = named.collect();
-            if named.is_empty() { Value::Null } else { Value::Object(named) }
+            Value::Object(named.collect())
         }
         _ => there.clone(),
     }
@@ -123,6 +122,16 @@ mod tests {
         assert_eq!(
             paths("integration", json!({ "configurations": { "region": "us", "secret": "s" } }), live),
             ["configurations.region"]
+        );
+    }
+
+    #[test]
+    fn parts_that_the_file_does_not_say_are_not_compared_and_empty_ones_are_equal() {
+        let live = json!({ "defaults": { "metadata": {}, "config_id": "main" } });
+        assert!(paths("api-key", json!({ "defaults": { "metadata": {} } }), live.clone()).is_empty());
+        assert_eq!(
+            paths("api-key", json!({ "defaults": { "metadata": { "a": "b" } } }), live),
+            ["defaults.metadata.a"]
         );
     }
 
