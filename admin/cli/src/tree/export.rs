@@ -117,7 +117,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn what_is_exported_of_any_kind_says_what_is_there(
             at in 0..KINDS.len(), name in "[a-zA-Z0-9 _.:#-]{1,12}", given in prop::collection::vec(values(), 16),

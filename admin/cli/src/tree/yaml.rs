@@ -206,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(500))]
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn what_is_written_is_read_again(value in values()) {
             let text = yaml::text(&json!({ "value": value }));
