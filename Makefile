@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The programs of a running stack.
-BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-provider
+BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-provider --bin portcullis
 # As it is shipped and measured.
 DIST := --profile dist --features proxy/jemalloc
 # More arguments for the test runner: make test ARGS='-E "test(snapshot)"'
@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile upgrade patterns webhooks batches bill
 
-.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
+.PHONY: help run build dist docs-cli test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -24,10 +24,10 @@ run: setup build ## start Postgres, admin, proxy and a mock provider; Ctrl-C sto
 
 build:
 	@[ -x $(TARGET)/desk/gateway-proxy ] || echo "The first build takes some minutes; cargo shows how far it is." >&2
-	@cargo build --locked --profile desk -p proxy -p admin -p bench $(BINS)
+	@cargo build --locked --profile desk -p proxy -p admin -p bench -p portcullis $(BINS)
 
-dist: setup ## the two programs as people install them, in target/dist
-	@cargo build --locked $(DIST) -p proxy -p admin --bin gateway-proxy --bin gateway-admin
+dist: setup ## the three programs as people install them, in target/dist
+	@cargo build --locked $(DIST) -p proxy -p admin -p portcullis --bin gateway-proxy --bin gateway-admin --bin portcullis
 
 test: setup-test ## every suite of tests to its end, against a Postgres of its own, with a summary of what passed, failed and took how long
 	@.ci/suites $(ARGS)
@@ -63,6 +63,10 @@ lint: setup ## formatting, clippy without warnings, who may depend on whom, and 
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@.ci/directions
 	@.ci/dependencies
+
+docs-cli: setup-test ## write docs/cli.md anew from what --help says
+	@cargo build --locked --workspace $(BINS)
+	@PAGES=write $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace --test cli docs::the_page
 
 fmt: ## format everything
 	@cargo fmt --all

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rust_source import closing, files_of, paths, use_trees
 
-CRATES = ["shared", "proxy", "admin", "bench"]
+CRATES = ["shared", "proxy", "admin", "admin/cli", "bench"]
 KNOWN = Path(".ci/known_tangles.json")
 # Of one type: files with an `impl` of it, and those of them that are not in its own folder.
 MAX_FILES, MAX_OUTSIDE = 8, 4

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rust_source import files_of
 
-CRATES = ["shared", "proxy", "admin", "bench"]
+CRATES = ["shared", "proxy", "admin", "admin/cli", "bench"]
 # Parts of names, and what constants do not begin with: every bound is `MAX_…` or `MIN_…`.
 WORDS = {"told", "kept", "said", "errand", "beside", "farewell", "untold", "thing"}
 CONSTANTS = {"MOST", "LONGEST", "LARGEST", "DEEPEST", "SHORTEST", "SMALLEST", "LEAST", "FEWEST"}

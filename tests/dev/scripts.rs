@@ -54,7 +54,7 @@ fn who_may_not_install_is_told_the_exact_line() {
     assert!(!machine.path().join("asked").exists());
 }
 
-/// A tree with three crates, changed by one file.
+/// A tree with four crates, changed by one file.
 fn tree_with(path: &str, content: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let write = |path: &str, content: &str| {
@@ -65,6 +65,7 @@ fn tree_with(path: &str, content: &str) -> TempDir {
     write("shared/Cargo.toml", "[dependencies]\nserde.workspace = true\n");
     write("proxy/Cargo.toml", "[dependencies]\nshared.workspace = true\n[dev-dependencies]\nbench.workspace = true\n");
     write("admin/Cargo.toml", "[dependencies]\nshared.workspace = true\n");
+    write("admin/cli/Cargo.toml", "[dependencies]\nclap.workspace = true\n");
     write("proxy/src/gateway.rs", "use pingora_proxy::Session;\n");
     write("proxy/src/limits.rs", "// A Session of pingora_proxy::Session is none of our business.\n");
     write("proxy/src/refusal.rs", "use crate::limits::Hit;\n#[cfg(test)]\nmod tests { use crate::engine::Engine; }\n");
@@ -86,6 +87,7 @@ fn each_wrong_direction_is_found_and_a_right_tree_passes() {
         ("proxy/src/limits/windows.rs", "use pingora_http::ResponseHeader;\n", "limits/windows.rs"),
         ("proxy/src/routing.rs", "use crate::engine::prepare;\n", "routing.rs"),
         ("proxy/src/engine/prepare.rs", "fn f(_: &mut Session) {}\n", "engine/prepare.rs"),
+        ("admin/cli/Cargo.toml", "[dependencies]\nshared.workspace = true\n", "admin/cli depends on shared"),
         ("proxy/src/limits/windows.rs", "use super::super::refusal::Refusal;\n", "limits → refusal → limits"),
         ("shared/src/db.rs", "mod inner { fn f() { crate::a::b(); } }\n", ""),
         ("proxy/src/limits/lease.rs", "fn f() -> crate::net::Dial { crate::net::dial() }\n", ""),
