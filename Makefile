@@ -14,22 +14,28 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile upgrade patterns webhooks batches bill
 
-.PHONY: help run build dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
+.PHONY: help run build console console-watch dist test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-run: setup build ## start Postgres, admin, proxy and a mock provider; Ctrl-C stops them
+run: setup console build ## start Postgres, admin, proxy and a mock provider; Ctrl-C stops them
 	@exec $(TARGET)/desk/gateway-dev run
 
 build:
 	@[ -x $(TARGET)/desk/gateway-proxy ] || echo "The first build takes some minutes; cargo shows how far it is." >&2
 	@cargo build --locked --profile desk -p proxy -p admin -p bench $(BINS)
 
-dist: setup ## the two programs as people install them, in target/dist
+console: ## bundle the console into admin/console/dist, where the program takes it from; nothing to do when it is new enough
+	@admin/console/build
+
+console-watch: ## the same again at each change of its sources
+	@admin/console/build --watch
+
+dist: setup console ## the two programs as people install them, in target/dist
 	@cargo build --locked $(DIST) -p proxy -p admin --bin gateway-proxy --bin gateway-admin
 
-test: setup-test ## every suite of tests to its end, against a Postgres of its own, with a summary of what passed, failed and took how long
+test: setup-test console ## every suite of tests to its end, against a Postgres of its own, with a summary of what passed, failed and took how long
 	@.ci/suites $(ARGS)
 
 test-repeat: setup-test ## tests again and again beside busy cores and a busy disk, to find races: N=10 TESTS='test(limits::)'

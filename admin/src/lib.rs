@@ -27,6 +27,7 @@
 //! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
 //! | `analytics` | when budgets end, and figures as sheets |
 //! | `resources` | the operations, one file or folder for each resource |
+//! | `console` | the page with which people use all of this, and its files |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
 //! | `server` | the running service: router, gate, observation, connections, health |
 //! | `cli` | the program `gateway-admin` and the commands of its operator |
@@ -37,6 +38,7 @@ pub mod audit;
 pub mod backpressure;
 pub mod cache_purges;
 pub mod cli;
+pub mod console;
 pub mod crud;
 pub mod http;
 pub mod identity;
