@@ -52,7 +52,7 @@ export async function signIn(page, email = OWNER) {
   await page.goto(loginLink(email));
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(`${ORIGIN}/console`);
-  await page.getByRole("navigation", { name: /Main|Hauptmenü/ }).waitFor();
+  await page.getByRole("heading", { level: 1 }).waitFor();
 }
 
 /** Every violation that axe finds, of any impact. */

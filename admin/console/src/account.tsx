@@ -71,9 +71,7 @@ export function Account() {
   return (
     <div class="account" ref={box}>
       <button type="button" class="button bare" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-        <span class="one-line" style={{ maxInlineSize: "120px" }}>
-          {nameOf(user)}
-        </span>
+        <span class="one-line">{nameOf(user)}</span>
         <span aria-hidden="true">▾</span>
       </button>
       {isOpen.value && (

@@ -6,7 +6,7 @@ import { actsForAll, loadSession, may, session, workspace } from "./api/session"
 import { forget } from "./api/loaded";
 import { Account } from "./account";
 import { t } from "./i18n";
-import { Empty, Failed, Lines } from "./kit/states";
+import { Denied, Empty, Failed, Lines } from "./kit/states";
 import { Mark } from "./kit/mark";
 import { Notices } from "./kit/surfaces";
 import { isPaletteOpen, Palette } from "./nav/palette";
@@ -122,6 +122,15 @@ function Menu({ isOpen }: { isOpen: boolean }) {
 function Content() {
   const first = place.value.path.split("/")[0]!;
   const Found = MENU.flat().find(({ path }) => path === first)?.screen ?? OTHERS[first];
+  // No such workspace, or none of theirs.
+  if (!session.value!.acting) {
+    return (
+      <>
+        <h1>{t().state.notFound}</h1>
+        <Denied />
+      </>
+    );
+  }
   if (Found) return <Found key={first} />;
   return (
     <>

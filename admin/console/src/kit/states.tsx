@@ -26,6 +26,9 @@ export function Empty({ title, children, action }: { title: string; children?: C
   );
 }
 
+/** The page behind it is not theirs here; the interface was not even asked. */
+export const Denied = () => <Empty title={t().state.denied}>{t().state.deniedWhy}</Empty>;
+
 /** What failed, in the interface's own words, with the id by which the operator finds it. */
 export function Failed({ fault, again }: { fault: Fault; again?: () => void }) {
   const texts = t().state;

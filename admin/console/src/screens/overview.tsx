@@ -9,7 +9,7 @@ import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
 import { Bars } from "../kit/chart";
 import { PeriodChoice } from "../kit/period";
-import { Part } from "../kit/states";
+import { Denied, Part } from "../kit/states";
 import { cents, clock, duration, percent, short, visible } from "../kit/words";
 import { period, periodKey } from "../nav/period";
 import { screen, setParams } from "../nav/query";
@@ -98,9 +98,13 @@ export default function Overview() {
         <AsText method="POST" path="/analytics/query" body={{ period: period(), compare: "previous", questions: QUESTIONS }} />
         {state.at && <span class="quiet">{t().state.asOf(clock(state.at))}</span>}
       </div>
-      <Part state={state} again={loaded.reload} lines={12}>
-        {(found) => (found.requests.summary.total === 0 ? <FirstRun again={loaded.reload} /> : <All figures={found} />)}
-      </Part>
+      {may("analytics.view") ? (
+        <Part state={state} again={loaded.reload} lines={12}>
+          {(found) => (found.requests.summary.total === 0 ? <FirstRun again={loaded.reload} /> : <All figures={found} />)}
+        </Part>
+      ) : (
+        <Denied />
+      )}
     </>
   );
 }

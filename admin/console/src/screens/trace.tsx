@@ -102,8 +102,12 @@ function Calls({ page, open }: { page: Page; open: string }) {
                 <td>
                   <Status status={row.response_status_code} />
                 </td>
-                <td>{visible(row.ai_model || "–")}</td>
-                <td class="quiet">{visible(shortPath(row.request_url))}</td>
+                <td>
+                  <span class="one-line">{visible(row.ai_model || "–")}</span>
+                </td>
+                <td class="quiet">
+                  <span class="one-line">{visible(shortPath(row.request_url))}</span>
+                </td>
                 <td>
                   <span class="trace-bar">
                     <i class={row.is_success ? "" : "bad"} style={{ insetInlineStart: `${((begins[index]! - first) / whole) * 98}%`, inlineSize: `${((row.response_time ?? 0) / whole) * 98}%` }} />

@@ -23,7 +23,7 @@ export interface Budget {
 }
 
 /** Few calls say little, and some failures belong to every provider. */
-const MIN_CALLS = 10;
+const MIN_CALLS = 5;
 const MAX_FAILED = 10;
 
 export function Attention({ providers, budgets }: { providers: ProviderRow[]; budgets: Budget[] }) {
