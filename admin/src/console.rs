@@ -8,6 +8,14 @@ mod page;
 use axum::Router;
 use axum::routing::get;
 
+/// Where an invitation is accepted.
+pub const INVITATION: &str = "/console/invite";
+
+/// Whether this program was compiled with the console in it.
+pub fn is_built() -> bool {
+    assets::FILES.iter().any(|(name, _)| *name == assets::INDEX)
+}
+
 /// The files are named by hashes of what they hold; any other address is a screen, which the page itself reads.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()

@@ -115,7 +115,9 @@ export default function Login() {
         </div>
         {!found && (
           <p class="quiet">
-            {texts.first} <code>gateway-admin login-link --email …</code>
+            {texts.first}
+            <br />
+            <code>gateway-admin login-link --email …</code>
           </p>
         )}
       </main>

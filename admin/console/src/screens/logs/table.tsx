@@ -47,7 +47,7 @@ export function LogTable({ rows, open }: { rows: LogRow[]; open: string }) {
             <th scope="col">{texts.status}</th>
             <th scope="col">{texts.model}</th>
             <th scope="col">{texts.provider}</th>
-            <th scope="col">{texts.path}</th>
+            <th scope="col" class="if-wide">{texts.path}</th>
             <th scope="col">{texts.key}</th>
             <th scope="col">{texts.person}</th>
             <th scope="col" class="number">{texts.tokens}</th>
@@ -75,7 +75,7 @@ export function LogTable({ rows, open }: { rows: LogRow[]; open: string }) {
                 <td>
                   <span class="one-line">{visible(row.virtual_key ?? row.ai_org ?? "–")}</span>
                 </td>
-                <td>
+                <td class="if-wide">
                   <span class="one-line quiet">{visible(shortPath(row.request_url))}</span>
                 </td>
                 <td>
