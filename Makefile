@@ -14,22 +14,28 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile upgrade patterns webhooks batches bill
 
-.PHONY: help run build dist docs-cli test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-deny setup-bench setup-upgrade setup-embedder setup-agents
+.PHONY: help run build console console-watch dist docs-cli test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents test-console console-shots prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-browser setup-deny setup-bench setup-upgrade setup-embedder setup-agents
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-run: setup build ## start Postgres, admin, proxy and a mock provider; Ctrl-C stops them
+run: setup console build ## start Postgres, admin, proxy and a mock provider; Ctrl-C stops them
 	@exec $(TARGET)/desk/gateway-dev run
 
 build:
 	@[ -x $(TARGET)/desk/gateway-proxy ] || echo "The first build takes some minutes; cargo shows how far it is." >&2
 	@cargo build --locked --profile desk -p proxy -p admin -p bench -p portcullis $(BINS)
 
-dist: setup ## the three programs as people install them, in target/dist
+console: ## bundle the console into admin/console/dist, where the program takes it from; nothing to do when it is new enough
+	@admin/console/build
+
+console-watch: ## the same again at each change of its sources
+	@admin/console/build --watch
+
+dist: setup console ## the three programs as people install them, in target/dist
 	@cargo build --locked $(DIST) -p proxy -p admin -p portcullis --bin gateway-proxy --bin gateway-admin --bin portcullis
 
-test: setup-test ## every suite of tests to its end, against a Postgres of its own, with a summary of what passed, failed and took how long
+test: setup-test setup-browser console ## every suite of tests to its end, against a Postgres of its own, with a summary of what passed, failed and took how long
 	@.ci/suites $(ARGS)
 
 test-repeat: setup-test ## tests again and again beside busy cores and a busy disk, to find races: N=10 TESTS='test(limits::)'
@@ -54,6 +60,14 @@ test-mcp-conformance: setup-test ## only MCP's own conformance suite: what passe
 test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/openapi/run
+
+test-console: setup-test setup-browser console ## only the console, in a headless Chromium against a stack of its own
+	@cargo build --locked --workspace $(BINS)
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/console/run
+
+console-shots: setup-test setup-browser console ## the pictures of docs/console.md, of a stack of its own
+	@cargo build --locked --workspace $(BINS)
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/console/run shots
 
 test-deploy: setup-test ## only what conf/deploy holds: the chart rendered, its objects by their schemas, compose, units
 	@exec tests/deploy/run
@@ -80,6 +94,9 @@ setup: ## install what building and running need, or say what to type
 
 setup-test: setup-embedder
 	@.ci/setup run test
+
+setup-browser:
+	@.ci/setup docs
 
 setup-deny: ## build cargo-deny, which judges dependencies in `make lint` and `make test` where it is there
 	@.ci/setup run deny

@@ -21,6 +21,7 @@
 //! | `logs` | logs of calls: bodies, add, price, erase, export, explain |
 //! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
 //! | `resources` | the operations, one file or folder for each resource; how people sign in (`login`) |
+//! | `console` | the page with which people use all of this, and its files |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
 //! | `server` | the running service: router, gate, observation, connections, health |
 //! | `cli` | the program `gateway-admin` and the commands of its operator |
@@ -28,6 +29,7 @@
 pub mod app;
 pub mod audit;
 pub mod cli;
+pub mod console;
 pub mod crud;
 pub mod http;
 pub mod identity;

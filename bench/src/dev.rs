@@ -10,5 +10,6 @@ mod banner;
 mod children;
 mod folder;
 mod keys;
+mod sign_in;
 
 pub use settings::Settings;

@@ -1,5 +1,5 @@
 //! `gateway-admin prices import`: a price list from a file or from the service that the settings name, what it changes, and the
-//! folder that it is stored in. What a list means is decided in `shared::prices::import`. Every organisation pays by these prices, so
+//! folder that it is stored in. What a list means is decided in `shared::cost::prices::import`. Every organisation pays by these prices, so
 //! each has the import in its audit trail.
 
 use crate::app::settings::Settings;

@@ -1,5 +1,5 @@
 //! Analytics: graphs over time, groups, when budgets end, and filters that people keep. What is counted are the logs that
-//! the caller may see; how they are counted stands in `crate::analytics`.
+//! the caller may see; how they are counted stands in `crate::log_data::analytics`.
 
 mod asked;
 mod budgets;

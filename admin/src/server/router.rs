@@ -2,6 +2,7 @@
 //! correct the path.
 
 use crate::app::App;
+use crate::console;
 use crate::openapi::docs_page;
 use crate::resources;
 use crate::server::gate::gate;
@@ -29,6 +30,7 @@ pub fn router(app: App) -> Router {
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
         .route("/docs", docs_page::route(&app.public_url))
+        .merge(console::router())
         .route("/invites/accept", get(invite_page::show))
         .route("/auth/link", get(link_page::show))
         .route("/mcp-oauth/start", get(mcp_oauth_pages::start).post(mcp_oauth_pages::agree))

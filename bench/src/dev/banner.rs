@@ -12,6 +12,8 @@ pub struct Stack {
     /// Unknown when somebody else bootstrapped the database.
     pub admin_key: Option<String>,
     pub workspace_key: String,
+    /// Where the console opens, signed in; once.
+    pub sign_in: Option<String>,
     /// With its password, so for the private file alone.
     pub database_url: String,
 }
@@ -49,6 +51,7 @@ impl Stack {
         format!(
             "\n\
              Portcullis is ready.\n\n\
+             \x20 console        {console}\n\
              \x20 base URL       {base}\n\
              \x20 owner key      {admin_key}\n\
              \x20 workspace key  {workspace_key}\n\
@@ -58,6 +61,7 @@ impl Stack {
              A completion:\n\n{plain}\n\n\
              The same as a stream:\n\n{stream}\n\n\
              Ctrl-C stops everything; the data stays.\n",
+            console = self.console(),
             base = self.base_url(),
             workspace_key = self.workspace_key,
             mock = self.mock_url(),
@@ -65,6 +69,13 @@ impl Stack {
             plain = self.curl("-sS", ""),
             stream = self.curl("-sSN", r#","stream":true"#),
         )
+    }
+
+    fn console(&self) -> String {
+        match &self.sign_in {
+            Some(link) => format!("{link} (once, within ten minutes)"),
+            None => format!("http://localhost:{}/console", self.proxy_port),
+        }
     }
 
     fn curl(&self, flags: &str, more: &str) -> String {
@@ -116,6 +127,7 @@ mod tests {
             mock_port: 4,
             admin_key: Some("pk_admin".into()),
             workspace_key: "pk_workspace".into(),
+            sign_in: Some("http://localhost:1/auth/link#token=t".into()),
             database_url: "postgres://g:p@127.0.0.1:5/gateway".into(),
         }
     }
@@ -127,6 +139,14 @@ mod tests {
         assert_eq!(lines, expected);
         let foreign = Stack { admin_key: None, ..stack() };
         assert!(!foreign.env_file().contains("GATEWAY_ADMIN_KEY"));
+    }
+
+    #[test]
+    fn the_console_opens_by_its_link_which_no_script_is_given() {
+        assert!(stack().welcome(".run/env").contains("http://localhost:1/auth/link#token=t"));
+        assert!(!stack().env_file().contains("token"));
+        let without = Stack { sign_in: None, ..stack() };
+        assert!(without.welcome(".run/env").contains("http://localhost:1/console\n"));
     }
 
     #[test]

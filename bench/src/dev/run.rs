@@ -5,7 +5,7 @@
 use super::banner::Stack;
 use super::children::{Program, say};
 use super::folder::RunFolder;
-use super::{Settings, keys};
+use super::{Settings, keys, sign_in};
 use crate::ports::{self, Reservation};
 use crate::postgres::{Options, Purpose, Server};
 use anyhow::{Context as _, bail};
@@ -121,6 +121,12 @@ async fn serve(
         }
     };
     let admin_key = keys::is_known(&client, &stored_keys.admin).await?.then(|| stored_keys.admin.clone());
+    // Nothing else waits for it: a stack without a link runs as well.
+    let sign_in = sign_in::link(&client, &sibling_program("gateway-admin")?, &environment).await;
+    let sign_in = sign_in.unwrap_or_else(|error| {
+        say(&format!("there is no link to the console: {error:#}"));
+        None
+    });
     drop(client);
 
     programs.push(Program::start("proxy", &sibling_program("gateway-proxy")?, &[], &environment, folder)?);
@@ -135,6 +141,7 @@ async fn serve(
         mock_port,
         admin_key,
         workspace_key,
+        sign_in,
         database_url: url.to_owned(),
     };
     folder.write_private("env", &stack.env_file())?;

@@ -130,6 +130,10 @@ impl Endpoint {
 
 pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     let Some(rest) = under_v1(path).or_else(|| is_outside_v1(path).then_some(path)) else {
+        // Before MCP servers: the screen `/console/mcp` is none.
+        if matches!(*method, Method::GET | Method::HEAD) && is_at_or_below(path, "/console") {
+            return Route::ControlPlane;
+        }
         if let Some(route) = mcp(method, path) {
             return route;
         }
@@ -324,6 +328,12 @@ mod tests {
             ("GET", "/.well-known/mcp-keys/x", Route::McpKeys("x")),
             ("POST", "/.well-known/mcp-keys/x", Route::MethodNotAllowed),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
+            ("GET", "/console", Route::ControlPlane),
+            ("HEAD", "/console/assets/app.js", Route::ControlPlane),
+            ("GET", "/console/mcp", Route::ControlPlane),
+            ("POST", "/console/mcp", Route::Mcp(Some("console"))),
+            ("POST", "/console", Route::NotFound),
+            ("GET", "/consoles", Route::NotFound),
             ("POST", "/mcp-oauth/start", Route::ControlPlane),
             ("GET", "/mcp-oauth/callback", Route::ControlPlane),
             ("POST", "/mcp-oauth/callback", Route::NotFound),

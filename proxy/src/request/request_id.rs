@@ -1,4 +1,4 @@
-//! Request ids, which are log ids (`shared::log_id`). Random bits come from this thread's generator, because the
+//! Request ids, which are log ids (`shared::model::log_id`). Random bits come from this thread's generator, because the
 //! library's own `now_v7` keeps its counter behind one lock for the whole process.
 
 use rand::RngExt as _;

@@ -65,7 +65,7 @@ pub fn docs() -> [Doc; 14] {
                 schema::shown("StartedSession", "session")
                     .need("user_id", schema::uuid().says("The person."))
                     .need("organisation_id", organisation())
-                    .need("return_to", schema::any_text().eg("/v1/auth/session").says("Where to go on.")),
+                    .need("return_to", schema::any_text().eg("/console").says("Where to go on.")),
             )
             .also(403)
             .also(429),

@@ -109,7 +109,7 @@ pub async fn redeem(State(app): State<App>, PublicCall(origin): PublicCall) -> R
         "id": session.id,
         "user_id": person.user_id,
         "organisation_id": person.organisation_id,
-        "return_to": place::HOME,
+        "return_to": place::CONSOLE,
     });
     Ok(([(header::SET_COOKIE, session.cookie)], Json(shown)).into_response())
 }

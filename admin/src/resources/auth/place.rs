@@ -9,7 +9,9 @@ use chrono::Utc;
 use std::net::{IpAddr, Ipv6Addr};
 use uuid::Uuid;
 
-/// Who is signed in, until there is a console to go to.
+/// Where a browser that followed a link goes: people, so the console.
+pub const CONSOLE: &str = "/console";
+/// Where a login ends that named no place: who is signed in, as programs read it.
 pub const HOME: &str = "/v1/auth/session";
 const MAX_ADDRESS: usize = 2048;
 const TOO_OFTEN: &str = "Too many attempts to sign in from this address";

@@ -1,0 +1,65 @@
+// Who is signed in, where they act, and what they may do there: all of it as the interface tells it.
+import { computed, signal } from "@preact/signals";
+import { acting, get } from "./call";
+import { param } from "../nav/query";
+
+export interface Workspace {
+  id: string;
+  slug: string;
+  name: string;
+  role: string;
+}
+
+export interface Session {
+  id: string;
+  provider: string;
+  user: { id: string; email: string; first_name: string | null; last_name: string | null; role: string };
+  organisation: { id: string; name: string };
+  csrf_token: string;
+  expires_at: string;
+  workspaces: Workspace[];
+  acting: { workspace_id: string | null; scopes: string[] } | null;
+}
+
+export const session = signal<Session | null>(null);
+
+/** Owners and admins may act for the whole organisation. */
+export const actsForAll = computed(() => ["owner", "admin"].includes(session.value?.user.role ?? ""));
+
+/** `*`, or the slug of a workspace: what the address names, else the widest that the person has. */
+export const workspace = computed(() => {
+  const named = param("ws");
+  if (named) return named;
+  return actsForAll.value ? "*" : (session.value?.workspaces[0]?.slug ?? "");
+});
+
+acting.workspace = () => workspace.value;
+
+/** Asked again for each workspace, since rights differ by it. Where nobody named one, the role says which it is. */
+export async function loadSession(): Promise<Session> {
+  const named = param("ws");
+  await ask(named);
+  return workspace.value === named ? session.value! : ask(workspace.value);
+}
+
+async function ask(where: string): Promise<Session> {
+  const told = await get<Session>("/auth/session", undefined, { workspace: where });
+  acting.csrf = told.csrf_token;
+  session.value = told;
+  return told;
+}
+
+/** Whether the person has one of these scopes here. Only for what is shown: the interface decides. */
+export function may(...scopes: string[]): boolean {
+  const held = session.value?.acting?.scopes ?? [];
+  return scopes.some((scope) => held.includes(scope));
+}
+
+export const nameOf = (user: Session["user"]) => [user.first_name, user.last_name].filter(Boolean).join(" ") || user.email;
+
+/** The name of a workspace by its id, as far as the person knows it. */
+export function workspaceName(id: string | null | undefined): string {
+  if (!id) return "";
+  const known = session.value?.workspaces.find((one) => one.id === id || one.slug === id);
+  return known?.name ?? id;
+}

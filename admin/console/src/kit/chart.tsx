@@ -1,0 +1,101 @@
+// Bars over time, stacked, and the small line of a tile. Drawn as SVG: a library for charts would weigh more than all screens
+// together. Sums begin at zero; every chart says its content in a sentence and can be read as a table.
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { clock, day, short } from "./words";
+
+export interface Slot {
+  at: Date;
+  /** One number for each series. */
+  values: number[];
+}
+
+interface BarsProps {
+  label: string;
+  slots: Slot[];
+  series: { name: string; colour: string }[];
+  height?: number;
+  /** Called with the times between which somebody dragged or clicked. */
+  choose?: (from: Date, to: Date) => void;
+}
+
+const WIDTH = 1000;
+const BOTTOM = 16;
+
+export function Bars({ label, slots, series, height = 150, choose }: BarsProps) {
+  const hovered = useSignal<number | null>(null);
+  const dragged = useSignal<number | null>(null);
+  const box = useRef<SVGSVGElement>(null);
+  if (slots.length === 0) return null;
+  const sums = slots.map((slot) => slot.values.reduce((sum, value) => sum + value, 0));
+  const most = Math.max(1, ...sums);
+  const step = WIDTH / slots.length;
+  const inner = height - BOTTOM;
+  const length = slots.length > 1 ? slots[1]!.at.getTime() - slots[0]!.at.getTime() : 60_000;
+  const slotAt = (event: PointerEvent) => {
+    const frame = box.current!.getBoundingClientRect();
+    return Math.min(slots.length - 1, Math.max(0, Math.floor(((event.clientX - frame.left) / frame.width) * slots.length)));
+  };
+  const finish = (event: PointerEvent) => {
+    const [first, second] = [dragged.value, slotAt(event)];
+    dragged.value = null;
+    if (first === null || !choose) return;
+    const [from, to] = [Math.min(first, second), Math.max(first, second)];
+    choose(slots[from]!.at, new Date(slots[to]!.at.getTime() + length));
+  };
+  const peak = sums.indexOf(Math.max(...sums));
+  const sentence = `${label}: ${short(sums.reduce((a, b) => a + b, 0))}. Max ${short(sums[peak]!)}, ${clock(slots[peak]!.at, { seconds: false })}.`;
+  const named = length >= 86400e3 ? day : (at: Date) => clock(at, { seconds: false });
+  const marks = [0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * slots.length));
+  const shown = hovered.value === null ? null : slots[hovered.value]!;
+  return (
+    <figure>
+      <svg
+        ref={box} class="chart" viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" style={{ blockSize: `${height}px`, cursor: choose ? "crosshair" : undefined }}
+        role="img" aria-label={sentence}
+        onPointerMove={(event) => (hovered.value = slotAt(event))}
+        onPointerLeave={() => (hovered.value = dragged.value = null)}
+        onPointerDown={(event) => (dragged.value = slotAt(event))}
+        onPointerUp={finish}
+      >
+        {[0, 0.5, 1].map((part) => (
+          <line key={part} class="grid" x1="0" x2={WIDTH} y1={inner * part + 0.5} y2={inner * part + 0.5} vector-effect="non-scaling-stroke" />
+        ))}
+        {dragged.value !== null && hovered.value !== null && (
+          <rect x={Math.min(dragged.value, hovered.value) * step} width={(Math.abs(dragged.value - hovered.value) + 1) * step} y="0" height={inner} fill="var(--chosen)" />
+        )}
+        {slots.map((slot, index) => {
+          let top = inner;
+          return slot.values.map((value, part) => {
+            const size = (value / most) * inner;
+            top -= size;
+            return size > 0 && <rect key={`${index}/${part}`} x={index * step + step * 0.08} width={step * 0.84} y={top} height={Math.max(size, 1)} fill={series[part]!.colour} opacity={hovered.value === null || hovered.value === index ? 1 : 0.65} />;
+          });
+        })}
+      </svg>
+      <div class="row wide quiet number" style={{ fontSize: "11px" }} aria-hidden="true">
+        {shown ? (
+          <span>
+            {named(shown.at)} · {series.map((one, part) => `${one.name} ${short(shown.values[part] ?? 0)}`).filter((_, part) => shown.values[part]! > 0 || series.length === 1).join(" · ")}
+          </span>
+        ) : (
+          marks.map((index) => <span key={index}>{named(slots[index]!.at)}</span>)
+        )}
+        <span>max {short(most)}</span>
+      </div>
+    </figure>
+  );
+}
+
+/** A line of a tile, without axes; the tile says its number. */
+export function Spark({ values }: { values: number[] }) {
+  if (values.length < 2) return null;
+  const most = Math.max(...values, 1e-9);
+  const points = values.map((value, index) => `${(index / (values.length - 1)) * 100},${29 - (value / most) * 27}`);
+  return (
+    <svg class="chart" viewBox="0 0 100 30" preserveAspectRatio="none" aria-hidden="true">
+      <polygon points={`0,29 ${points.join(" ")} 100,29`} fill="var(--accent)" opacity="0.14" />
+      <polyline points={points.join(" ")} fill="none" stroke="var(--accent)" stroke-width="1.4" vector-effect="non-scaling-stroke" stroke-linejoin="round" />
+    </svg>
+  );
+}

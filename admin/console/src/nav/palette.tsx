@@ -1,0 +1,75 @@
+// Ctrl K: a screen by its name, or anything by its id. What is pasted is never sent anywhere but to where it leads.
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { may } from "../api/session";
+import { t } from "../i18n";
+import { screen } from "./query";
+import { go } from "./router";
+import { MENU } from "./screens";
+
+export const isPaletteOpen = signal(false);
+
+interface Choice {
+  text: string;
+  href: string;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+function choices(text: string): Choice[] {
+  const wanted = text.trim();
+  const screens = MENU.flat()
+    .filter(({ scopes }) => scopes.length === 0 || may(...scopes))
+    .map((entry) => ({ text: t().menu[entry.text], href: screen(entry.path) }));
+  const named = screens.filter((one) => one.text.toLowerCase().includes(wanted.toLowerCase()));
+  if (!wanted || !may("logs.list")) return named;
+  const ids: Choice[] = UUID.test(wanted) ? [{ text: `${t().palette.openLog} ${wanted}`, href: screen(`logs/${wanted}`) }] : [];
+  const isId = wanted.length >= 4 && !/\s/.test(wanted) && named.length === 0;
+  if (isId || ids.length > 0) ids.push({ text: `${t().palette.openTrace} ${wanted}`, href: screen(`traces/${encodeURIComponent(wanted)}`) });
+  return [...ids, ...named];
+}
+
+export function Palette() {
+  const text = useSignal("");
+  const at = useSignal(0);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const found = choices(text.value);
+  const open = (choice: Choice | undefined) => {
+    if (!choice) return;
+    dialog.current?.close();
+    go(choice.href);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") at.value = Math.min(found.length - 1, at.value + 1);
+    else if (event.key === "ArrowUp") at.value = Math.max(0, at.value - 1);
+    else if (event.key === "Enter") open(found[at.value]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog ref={dialog} class="palette" aria-label={t().palette.title} onClose={() => (isPaletteOpen.value = false)}>
+      <input
+        type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found.length > 0 ? `palette-${at.value}` : undefined}
+        aria-label={t().palette.hint} placeholder={t().palette.hint} autocomplete="off" spellcheck={false}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+          at.value = 0;
+        }}
+        onKeyDown={onKey}
+      />
+      <ul id="palette-list" role="listbox" aria-label={t().palette.title}>
+        {found.map((choice, index) => (
+          <li key={choice.href} id={`palette-${index}`} role="option" aria-selected={index === at.value} onClick={() => open(choice)}>
+            {choice.text}
+          </li>
+        ))}
+        {found.length === 0 && (
+          <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
+            {t().palette.nothing}
+          </li>
+        )}
+      </ul>
+    </dialog>
+  );
+}

@@ -1,0 +1,42 @@
+// The screens of the menu: their place in it, and the scopes without which they are not offered. All of them are one file,
+// because together they weigh less than one more request costs; an editor will be a file of its own.
+import type { ComponentType } from "preact";
+import Budgets from "../screens/budgets";
+import Keys from "../screens/keys";
+import Logs from "../screens/logs";
+import Me from "../screens/me";
+import Overview from "../screens/overview";
+import Providers from "../screens/providers";
+import Trace from "../screens/trace";
+
+export interface MenuEntry {
+  path: string;
+  text: "overview" | "logs" | "budgets" | "keys" | "providers" | "me";
+  /** One of them is enough. */
+  scopes: string[];
+  icon: string;
+  screen: ComponentType;
+}
+
+export const MENU: MenuEntry[][] = [
+  [
+    { path: "", text: "overview", scopes: [], icon: "M2 9h3l2-6 3 11 2-5h2", screen: Overview },
+    { path: "logs", text: "logs", scopes: ["logs.list"], icon: "M2 3.5h12M2 8h12M2 12.5h8", screen: Logs },
+    { path: "budgets", text: "budgets", scopes: ["analytics.view"], icon: "M8 2v12M11 4.5H6.8a2 2 0 0 0 0 4h2.4a2 2 0 0 1 0 4H5", screen: Budgets },
+  ],
+  [
+    {
+      path: "keys", text: "keys", icon: "M9.5 6.5a3.5 3.5 0 1 1-1-2.5 3.5 3.5 0 0 1 1 2.5zm0 0L14 11v2.5h-2.5L10 12",
+      scopes: ["own_api_keys.list", "workspace_service_api_keys.list", "workspace_user_api_keys.list", "organisation_service_api_keys.list"],
+      screen: Keys,
+    },
+    {
+      path: "providers", text: "providers", icon: "M3 3h10v4H3zM3 9h10v4H3zM5.5 5h.01M5.5 11h.01",
+      scopes: ["providers.list", "organisation_integrations.list", "workspace_integrations.list"], screen: Providers,
+    },
+  ],
+  [{ path: "me", text: "me", scopes: [], icon: "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14a5.5 5.5 0 0 1 11 0", screen: Me }],
+];
+
+/** Screens that the menu does not name, by the first part of their path. */
+export const OTHERS: Record<string, ComponentType> = { traces: Trace };

@@ -1,0 +1,85 @@
+// The sum behind a cost: tokens by kind, times the price of each, as the price list had them when the call was made.
+import { t } from "../../i18n";
+import { cents, count, visible } from "../../kit/words";
+import type { Metrics } from "../log";
+
+interface Line {
+  name: string;
+  tokens: number;
+  /** Cents of one token. */
+  price: number | null;
+}
+
+export function lines(m: Metrics): Line[] {
+  const texts = t().log;
+  const priceOf = (name: string) => (m.unit_prices?.[name] === undefined ? null : Number(m.unit_prices[name]));
+  const [read, written] = [m.cache_read_tokens ?? 0, m.cache_write_tokens ?? 0];
+  const [input, output] = [priceOf("request_token"), priceOf("response_token")];
+  return [
+    { name: texts.input, tokens: Math.max(0, (m.req_units ?? 0) - read - written), price: input },
+    { name: texts.cacheRead, tokens: read, price: priceOf("cache_read_input_token") ?? input },
+    { name: texts.cacheWrite, tokens: written, price: priceOf("cache_write_input_token") ?? input },
+    { name: texts.output, tokens: m.res_units ?? 0, price: output },
+  ].filter(({ tokens }, index) => tokens > 0 || index === 0 || index === 3);
+}
+
+export function Usage({ metrics }: { metrics: Metrics }) {
+  const texts = t().log;
+  const rows = lines(metrics);
+  const sum = rows.reduce((all, { tokens, price }) => all + tokens * (price ?? 0), 0);
+  // What is charged by other units than tokens, and what tiers change.
+  const rest = metrics.unit_prices ? (metrics.cost ?? 0) - sum : 0;
+  return (
+    <>
+      <div class="scroll">
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">{texts.kind}</th>
+              <th scope="col" class="number">{texts.amount}</th>
+              <th scope="col" class="number">{texts.unit}</th>
+              <th scope="col" class="number">{texts.sum}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, tokens, price }) => (
+              <tr key={name}>
+                <td>{name}</td>
+                <td class="number">{count(tokens)}</td>
+                <td class="number">{price === null ? "–" : cents(price * 1e6)}</td>
+                <td class="number">{price === null ? "–" : cents(price * tokens)}</td>
+              </tr>
+            ))}
+            {Math.abs(rest) > 1e-9 && (
+              <tr>
+                <td>{texts.other}</td>
+                <td />
+                <td />
+                <td class="number">{cents(rest)}</td>
+              </tr>
+            )}
+            <tr>
+              <td>
+                <strong>{texts.total}</strong>
+              </td>
+              <td class="number">{count((metrics.req_units ?? 0) + (metrics.res_units ?? 0))}</td>
+              <td />
+              <td class="number">
+                <strong>{cents(metrics.cost)}</strong>
+              </td>
+            </tr>
+          </tbody>
+        </table>
+      </div>
+      {(metrics.reasoning_tokens ?? 0) > 0 && (
+        <p class="quiet">
+          {texts.reasoning}: {count(metrics.reasoning_tokens!)}
+        </p>
+      )}
+      <p class="quiet">
+        {metrics.usage_estimated && `${texts.estimated} `}
+        {metrics.unit_prices ? texts.prices(visible(metrics.price_model ?? ""), visible(metrics.price_version ?? "")) : texts.unpriced}
+      </p>
+    </>
+  );
+}

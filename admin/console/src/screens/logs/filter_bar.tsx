@@ -1,0 +1,57 @@
+// Filters as text: those that hold, each with a button that removes it, and a field for more.
+import { useSignal } from "@preact/signals";
+import { t } from "../../i18n";
+import { visible } from "../../kit/words";
+import { asText, FILTERS, nameInAddress, parse, type Filter } from "../../nav/filters";
+import { setParams } from "../../nav/query";
+
+export const removed = (filter: Filter) => ({ [nameInAddress(filter)]: null, after: null });
+
+export function FilterBar({ filters }: { filters: Filter[] }) {
+  const texts = t().logs;
+  const text = useSignal("");
+  const unknown = useSignal<string | null>(null);
+  const add = () => {
+    const read = parse(text.value);
+    unknown.value = read.unknown;
+    if (read.unknown || read.filters.length === 0) return;
+    setParams(Object.fromEntries(read.filters.map((filter) => [nameInAddress(filter), filter.value])));
+    text.value = "";
+  };
+  return (
+    <div class="filter-bar">
+      {filters.length > 0 && (
+        <div class="chips" role="list" aria-label={texts.filters}>
+          {filters.map((filter) => (
+            <span key={asText(filter)} class="chip" role="listitem">
+              {visible(asText(filter))}
+              <button type="button" class="button bare small" aria-label={texts.remove(asText(filter))} onClick={() => setParams(removed(filter))}>
+                ✕
+              </button>
+            </span>
+          ))}
+        </div>
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          add();
+        }}
+      >
+        <input
+          type="text" aria-label={texts.search} placeholder={texts.searchHint} autocomplete="off" spellcheck={false} value={text.value}
+          aria-invalid={unknown.value ? true : undefined} aria-describedby={unknown.value ? "filter-unknown" : undefined}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+            unknown.value = null;
+          }}
+        />
+        {unknown.value && (
+          <p id="filter-unknown" class="field">
+            <span class="wrong" role="alert">{texts.unknown(unknown.value, Object.keys(FILTERS).join(", "))}</span>
+          </p>
+        )}
+      </form>
+    </div>
+  );
+}

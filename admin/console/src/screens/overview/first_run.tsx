@@ -1,0 +1,93 @@
+// From nothing to the first logged answer: a provider, a key, a call that is waited for. Each step ticks itself; the secret of
+// the key lives in this part alone and goes with it.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get } from "../../api/call";
+import { useLoaded } from "../../api/loaded";
+import { may, workspace } from "../../api/session";
+import { t } from "../../i18n";
+import { Copy } from "../../kit/basics";
+import { screen } from "../../nav/query";
+import { NewKey, type MadeKey } from "../keys/new_key";
+import { NewProvider } from "../providers/new_provider";
+import type { ComponentChildren } from "preact";
+
+const LOOK_MS = 1000;
+
+export function FirstRun({ again }: { again: () => void }) {
+  const texts = t().first;
+  const added = useSignal<string | null>(null);
+  const key = useSignal<MadeKey | null>(null);
+  const first = useSignal<string | null>(null);
+  const providers = useLoaded(may("providers.list") ? `first providers ${workspace.value}` : null, () => get<{ data: { slug: string }[] }>("/providers", { page_size: 1 }));
+  const slug = added.value ?? providers.state.value.data?.data[0]?.slug ?? null;
+  useEffect(() => {
+    // Watched only while this is in front; the first log ends it.
+    const timer = setInterval(() => {
+      if (document.hidden || first.value || !slug) return;
+      get<{ data: { id: string }[] }>("/logs", { page_size: 1 }).then(
+        ({ data }) => (first.value = data[0]?.id ?? null),
+        () => undefined,
+      );
+    }, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [slug]);
+  return (
+    <section class="panel">
+      <header>
+        <h2>{texts.title}</h2>
+      </header>
+      <ol class="first">
+        <Step number={1} isDone={!!slug} title={texts.provider} why={texts.providerWhy}>
+          {!slug && <NewProvider done={(made) => (added.value = made)} />}
+          {slug && <code>@{slug}</code>}
+        </Step>
+        <Step number={2} isDone={!!key.value} title={texts.key} why={texts.keyWhy}>
+          <NewKey done={(made) => (key.value = made)} />
+        </Step>
+        <Step number={3} isDone={!!first.value} title={texts.call} why={texts.callWhy}>
+          {slug && key.value ? (
+            <>
+              <pre class="block">{curl(key.value.key, slug)}</pre>
+              <Copy text={curl(key.value.key, slug)} />
+            </>
+          ) : (
+            <p class="quiet">{texts.need}</p>
+          )}
+          <p role="status">{first.value ? texts.done : slug && key.value ? texts.waiting : ""}</p>
+          {first.value && (
+            <div class="row">
+              <a class="button main" href={screen(`logs/${first.value}`)}>
+                {texts.look}
+              </a>
+              <button type="button" class="button" onClick={again}>
+                {t().menu.overview}
+              </button>
+            </div>
+          )}
+        </Step>
+      </ol>
+    </section>
+  );
+}
+
+function Step({ number, isDone, title, why, children }: { number: number; isDone: boolean; title: string; why: string; children: ComponentChildren }) {
+  return (
+    <li>
+      <span class={`mark ${isDone ? "done" : ""}`} aria-hidden="true">
+        {isDone ? "✓" : number}
+      </span>
+      <div class="form">
+        <div>
+          <h3>{title}</h3>
+          <p class="quiet">{why}</p>
+        </div>
+        {children}
+      </div>
+    </li>
+  );
+}
+
+const curl = (key: string, slug: string) => `curl ${location.origin}/v1/chat/completions \\
+  -H 'x-gateway-api-key: ${key}' -H 'content-type: application/json' \\
+  -d '{"model":"@${slug}/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'`;

@@ -1,0 +1,67 @@
+// A browser with somebody signed in, and what every test watches: clicks, complaints, requests to elsewhere.
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const { CHROMIUM, DATABASE_URL, GATEWAY_ADMIN, GATEWAY_BASE_URL } = process.env;
+
+/** The gateway's own address as people type it: sessions are for that one alone. */
+export const ORIGIN = `http://localhost:${new URL(GATEWAY_BASE_URL).port}`;
+export const OWNER = "owner@localhost";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export const launch = () =>
+  chromium.launch({
+    executablePath: CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+
+/** A one-time link, as the operator's command prints it. */
+export function loginLink(email = OWNER) {
+  const printed = execFileSync(GATEWAY_ADMIN, ["login-link", "--email", email], { env: { ...process.env, DATABASE_URL, PUBLIC_URL: ORIGIN }, encoding: "utf8" });
+  return printed.match(/http\S+#token=\S+/)[0];
+}
+
+/** A page of a browser of its own. `complaints` is empty at the end of every test. */
+export async function visit(browser, options = {}) {
+  const context = await browser.newContext({ locale: "en-GB", viewport: { width: 1440, height: 900 }, permissions: ["clipboard-read", "clipboard-write"], ...options });
+  const page = await context.newPage();
+  const complaints = [];
+  const clicks = { number: 0 };
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("dialog", (dialog) => complaints.push(`a dialog of the browser: ${dialog.message()}`));
+  page.on("console", (message) => {
+    // A refusal is written by the browser too; what the page did with it is looked at where it is expected.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== ORIGIN && url.protocol !== "data:") complaints.push(`a request to ${url.origin}`);
+  });
+  await page.exposeFunction("countClick", () => (clicks.number += 1));
+  await page.addInitScript(() => {
+    addEventListener("click", (event) => event.isTrusted && event.detail > 0 && window.countClick(), true);
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+  });
+  return { context, page, complaints, clicks };
+}
+
+export async function signIn(page, email = OWNER) {
+  await page.goto(loginLink(email));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(`${ORIGIN}/console`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+}
+
+/** Every violation that axe finds, of any impact. */
+export async function violations(page) {
+  // The policy of the page forbids foreign scripts; this one comes by the debugger's own way.
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).slice(0, 3).join(" | ")}`);
+}
+
+/** Whether the page can be moved sideways. */
+export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);

@@ -1,0 +1,125 @@
+// What needs no browser: filters in their three forms, periods, messages of foreign bodies, and whether colours can be read.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+
+const CONSOLE = new URL("../../admin/console/", import.meta.url);
+const { buildSync } = createRequire(new URL("package.json", CONSOLE))("esbuild");
+
+/** A module of the console, bundled for here. */
+async function load(path) {
+  globalThis.navigator ??= { languages: ["en"] };
+  globalThis.location ??= { pathname: "/console", search: "", origin: "http://localhost" };
+  const { outputFiles } = buildSync({
+    entryPoints: [new URL(`src/${path}`, CONSOLE).pathname], bundle: true, write: false, format: "esm", jsx: "automatic", jsxImportSource: "preact",
+  });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+}
+
+test("filters are read as they are written, and asked as the interface takes them", async () => {
+  const { parse, toQuery, asText, fromAddress, nameInAddress } = await load("nav/filters.ts");
+  for (const [text, query] of [
+    ["status:5xx model:gpt-4o user:ada", { status_class: "5xx", ai_model: "gpt-4o", metadata: '{"_user":"ada"}' }],
+    ["-provider:mock -status:200,429", { "-virtual_keys": "mock", "-status_code": "200,429" }],
+    ["took>2s cost>1c", { response_time_min: 2000, cost_min: 1 }],
+    ["took<500ms cost<0.5$", { response_time_max: 500, cost_max: 50 }],
+    ['user:"Ada Lovelace"', { metadata: '{"_user":"Ada Lovelace"}' }],
+    ["status:failed", { is_success: false }],
+    ["-status:failed", { is_success: true }],
+  ]) {
+    const { filters, unknown } = parse(text);
+    assert.equal(unknown, null, text);
+    assert.deepEqual(toQuery(filters), query, text);
+    assert.deepEqual(parse(filters.map(asText).join(" ")).filters, filters, text);
+    const search = new URLSearchParams(filters.map((filter) => [nameInAddress(filter), filter.value]));
+    assert.deepEqual(fromAddress(new URLSearchParams(search.toString())), filters, text);
+  }
+  for (const text of ["modle:x", "status:banana", "took>2d", "-user:ada", "hello", "constructor:x"]) assert.notEqual(parse(text).unknown, null, text);
+});
+
+test("a thousand random filters come back from the address as they went", async () => {
+  const { FILTERS, fromAddress, nameInAddress, parse, asText } = await load("nav/filters.ts");
+  const names = Object.keys(FILTERS).filter((name) => !["status", "took", "cost"].includes(name));
+  let seed = 42;
+  const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
+  const letters = "abcXYZ019 ._-/:@äß漢=&?#+%<>";
+  for (let run = 0; run < 1000; run += 1) {
+    const value = Array.from({ length: 1 + random(12) }, () => letters[random(letters.length)]).join("").trim() || "x";
+    const filter = { name: names[random(names.length)], value, isExcluded: false };
+    const address = new URLSearchParams({ [nameInAddress(filter)]: value }).toString();
+    assert.deepEqual(fromAddress(new URLSearchParams(address)), [filter]);
+    if (!/^[<>]/.test(value)) assert.deepEqual(parse(asText(filter)).filters, [filter], asText(filter));
+  }
+});
+
+test("periods of an address are times, and nonsense is none", async () => {
+  const { moment } = await load("nav/period.ts");
+  const now = new Date("2026-03-10T12:00:00Z");
+  for (const [text, expected] of [["-15m", "2026-03-10T11:45:00.000Z"], ["-7d", "2026-03-03T12:00:00.000Z"], ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000Z"]]) {
+    assert.equal(moment(text, now).toISOString(), expected);
+  }
+  for (const text of ["", "-5x", "yesterday", "-99999d", "--1h"]) assert.equal(moment(text, now), null, text);
+});
+
+test("money and time have as many digits as matter", async () => {
+  const { dollars, duration, visible } = await load("kit/words.ts");
+  assert.deepEqual([0, 812.4, 0.0032, 0.000021, 1234567].map(dollars), ["$0.00", "$812.40", "$0.0032", "$0.000021", "$1,234,567.00"]);
+  assert.deepEqual([null, 0, 0.4, 620, 1240, 61_000, 90_000].map(duration), ["–", "0 ms", "<1 ms", "620 ms", "1.24 s", "1 min", "1.5 min"]);
+  assert.equal(visible("a\u202eb\u0000c\nd"), "a⟨U+202E⟩b␀c\nd");
+});
+
+test("messages are found in bodies of every vendor, and what is no message breaks nothing", async () => {
+  const { requested, replied } = await load("screens/log/conversation.tsx");
+  const roles = (pieces) => pieces.map(({ role }) => role);
+  assert.deepEqual(roles(requested({ system: "s", messages: [{ role: "user", content: [{ type: "text", text: "x" }] }] })), ["system", "user"]);
+  assert.deepEqual(roles(requested({ contents: [{ role: "user", parts: [{ text: "x" }] }] })), ["user"]);
+  assert.deepEqual(requested({ input: "x" }), [{ role: "user", parts: [{ text: "x" }] }]);
+  assert.deepEqual(replied({ choices: [{ message: { role: "assistant", content: null, tool_calls: [{ function: { name: "f", arguments: '{"a":1}' } }] } }] }), [{ role: "assistant", parts: [{ tool: "f", data: { a: 1 } }] }]);
+  assert.deepEqual(roles(replied({ error: { message: "no" } })), ["error"]);
+  for (const body of [null, undefined, 1, "x", [], {}, { messages: [null, 1, { content: 5 }] }, { choices: [null, { message: 3 }] }, { output: [null] }]) {
+    requested(body);
+    replied(body);
+  }
+});
+
+test("spans in a circle end, and children lie below their parents", async () => {
+  const { depths } = await load("screens/trace.tsx");
+  const spans = (pairs) => pairs.map(([span_id, parent_span_id]) => ({ span_id, parent_span_id }));
+  assert.deepEqual(depths(spans([["a", null], ["b", "a"], ["c", "b"], ["d", "elsewhere"]])), [0, 1, 2, 0]);
+  assert.ok(depths(spans([["a", "b"], ["b", "a"]])).every((depth) => depth <= 12));
+});
+
+/** sRGB of an OKLCH colour, by the formulas of CSS Color 4. */
+function rgb([lightness, chroma, hue]) {
+  const [a, b] = [chroma * Math.cos((hue * Math.PI) / 180), chroma * Math.sin((hue * Math.PI) / 180)];
+  const [l, m, s] = [lightness + 0.3963377774 * a + 0.2158037573 * b, lightness - 0.1055613458 * a - 0.0638541728 * b, lightness - 0.0894841775 * a - 1.291485548 * b].map((one) => one ** 3);
+  return [4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s, -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s].map((one) => Math.min(1, Math.max(0, one)));
+}
+
+const luminance = (colour) => rgb(colour).reduce((sum, value, index) => sum + value * [0.2126, 0.7152, 0.0722][index], 0);
+const contrast = (one, other) => {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+};
+
+test("texts and lines stand out from what they stand on, in both themes", async () => {
+  const css = await readFile(new URL("src/style/tokens.css", CONSOLE), "utf8");
+  const pairs = [...css.matchAll(/--([a-z-]+): light-dark\(oklch\(([\d. ]+)\), oklch\(([\d. ]+)\)\)/g)];
+  const themes = [2, 3].map((index) => Object.fromEntries(pairs.map((found) => [found[1], found[index].split(" ").map(Number)])));
+  for (const tokens of themes) {
+    for (const [text, backs] of [
+      ["text", ["page", "panel", "raised", "chosen"]], ["soft", ["page", "panel", "raised"]], ["accent", ["page", "panel", "raised", "chosen"]],
+      ["ok", ["ok-back", "panel"]], ["warn", ["warn-back", "panel"]], ["bad", ["bad-back", "panel"]], ["on-accent", ["accent"]],
+    ]) {
+      for (const back of backs) assert.ok(contrast(tokens[text], tokens[back]) >= 4.5, `${text} on ${back}: ${contrast(tokens[text], tokens[back]).toFixed(2)}`);
+    }
+    for (const back of ["page", "panel"]) assert.ok(contrast(tokens.control, tokens[back]) >= 3, `control on ${back}`);
+  }
+});
+
+test("every language has every text, and screens have none of their own", async () => {
+  const walk = (value, path = "") => (typeof value === "object" && !Array.isArray(value) ? Object.entries(value).flatMap(([key, one]) => walk(one, `${path}.${key}`)) : [path]);
+  const [{ en }, { de }] = [await load("i18n/en.ts"), await load("i18n/de.ts")];
+  assert.deepEqual(walk(de), walk(en));
+});
