@@ -211,6 +211,16 @@ test("the sign-in leads nowhere but below the console", async () => {
   await context.close();
 });
 
+test("who must sign in again stays at the sign-in", async () => {
+  const { page, context } = await visit(browser);
+  await signIn(page);
+  await page.goto(`${ORIGIN}/console/login?again=1&to=%2Fconsole%2Fkeys`);
+  await page.getByLabel("Work e-mail").waitFor();
+  await page.waitForLoadState("networkidle");
+  assert.equal(new URL(page.url()).pathname, "/console/login");
+  await context.close();
+});
+
 test("an address without a way in is told the operator's command", async () => {
   const { page, context, complaints } = await visit(browser);
   await page.goto(`${ORIGIN}/console/login`);

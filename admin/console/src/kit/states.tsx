@@ -45,7 +45,7 @@ export function Failed({ fault, again }: { fault: Fault; again?: () => void }) {
           </button>
         )}
         {fault.type === "reauthenticate" && (
-          <a class="button small" href={`/console/login?to=${encodeURIComponent(location.pathname + location.search)}`}>
+          <a class="button small" href={`/console/login?again=1&to=${encodeURIComponent(location.pathname + location.search)}`}>
             {texts.signInAgain}
           </a>
         )}

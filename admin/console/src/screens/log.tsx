@@ -55,7 +55,7 @@ export function LogPage({ id }: { id: string }) {
           {t().menu.logs}
         </a>
       </div>
-      <LogView id={id} />
+      <LogView key={id} id={id} />
     </>
   );
 }
