@@ -14,6 +14,7 @@ import { param, screen, setParams } from "./nav/query";
 import { place } from "./nav/router";
 import { MENU, OTHERS } from "./nav/screens";
 import { listenToKeys } from "./nav/keys";
+import { listenToTouch } from "./nav/presence";
 
 export default function Shell() {
   const fault = useSignal<Fault | null>(null);
@@ -33,6 +34,7 @@ export default function Shell() {
     load();
   }, [where]);
   useEffect(() => listenToKeys(), []);
+  useEffect(() => listenToTouch(), []);
   useEffect(() => {
     isMenuOpen.value = false;
   }, [place.value.path]);

@@ -30,7 +30,7 @@ interface Provider {
   created_at: string;
 }
 
-const mayCreate = () => may("workspace_integrations.create", "organisation_integrations.create");
+export const mayConnect = () => may("workspace_integrations.create", "organisation_integrations.create");
 
 export default function Providers() {
   const texts = t().providers;
@@ -51,7 +51,7 @@ export default function Providers() {
         <h1>{texts.title}</h1>
         <PeriodChoice />
         <AsText path="/providers" query={{ page_size: 100 }} />
-        {mayCreate() && (
+        {mayConnect() && (
           <a class="button main" href={withParams({ new: "1", provider: null })}>
             {texts.create}
           </a>
@@ -61,7 +61,7 @@ export default function Providers() {
         <Part state={list.state.value} again={list.reload}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title={texts.empty} action={mayCreate() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
+              <Empty title={texts.empty} action={mayConnect() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
             ) : (
