@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault, isSignedOut } from "./api/call";
-import { actsForAll, loadSession, may, session, workspace } from "./api/session";
+import { actsForAll, loadSession, lookAgain, may, session, workspace } from "./api/session";
 import { forget } from "./api/loaded";
 import { Account } from "./account";
 import { t } from "./i18n";
@@ -24,7 +24,7 @@ export default function Shell() {
   const load = () => {
     fault.value = null;
     loadSession().then(
-      () => (loadedFor.value = where),
+      (isLatest) => isLatest && (loadedFor.value = where),
       (error: unknown) => (fault.value = error instanceof Fault ? error : new Fault(-1, String(error), "", "", "", [], null)),
     );
   };
@@ -33,6 +33,11 @@ export default function Shell() {
     forget();
     load();
   }, [where]);
+  useEffect(() => {
+    const look = () => !document.hidden && void lookAgain().catch(() => undefined);
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
   useEffect(() => listenToKeys(), []);
   useEffect(() => listenToTouch(), []);
   useEffect(() => {

@@ -12,7 +12,7 @@ export const de: Texts = {
     workspace: "Arbeitsbereich",
     palette: "Suchen oder eine Id einfügen",
     theme: "Farben", light: "Hell", dark: "Dunkel", system: "Wie das System", language: "Sprache",
-    signOut: "Abmelden", open: "Menü", account: "Konto",
+    signOut: "Abmelden", notSignedOut: "Sie sind noch angemeldet: das Abmelden ist gescheitert. Versuchen Sie es noch einmal.", open: "Menü", account: "Konto",
   },
   state: {
     again: "Noch einmal", copy: "Kopieren", copied: "Kopiert", close: "Schließen", cancel: "Abbrechen", save: "Speichern", more: "Mehr", loading: "Lädt",

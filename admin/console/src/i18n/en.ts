@@ -10,7 +10,7 @@ export const en = {
     workspace: "Workspace",
     palette: "Search or paste an id",
     theme: "Theme", light: "Light", dark: "Dark", system: "As the system", language: "Language",
-    signOut: "Sign out", open: "Menu", account: "Account",
+    signOut: "Sign out", notSignedOut: "You are still signed in: signing out failed. Try again.", open: "Menu", account: "Account",
   },
   state: {
     again: "Try again", copy: "Copy", copied: "Copied", close: "Close", cancel: "Cancel", save: "Save", more: "More", loading: "Loading",
