@@ -170,9 +170,11 @@ test("from nothing to the first logged answer in eight clicks", () => asOwner(as
   await page.getByLabel("Name", { exact: true }).last().fill("first");
   await page.getByRole("button", { name: "Make the key" }).click();
   await page.getByText("The gateway accepts it").waitFor();
+  const secret = await page.locator(".secret code").textContent();
   const command = await page.locator(".first pre.block").textContent();
+  assert.ok(command.includes("$GATEWAY_KEY") && !command.includes(secret));
   const [, url] = /curl (\S+)/.exec(command);
-  const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json", "x-gateway-api-key": /api-key: ([^']+)/.exec(command)[1] }, body: /-d '(.+)'/.exec(command)[1] });
+  const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json", "x-gateway-api-key": secret }, body: /-d '(.+)'/.exec(command)[1] });
   assert.equal(answer.status, 200, await answer.text());
   await page.getByText("The first call has arrived.").waitFor();
   assert.ok(Date.now() - begin < 60_000);

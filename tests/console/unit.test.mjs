@@ -62,6 +62,12 @@ test("periods of an address are times, and nonsense is none", async () => {
   for (const text of ["", "-5x", "yesterday", "-99999d", "--1h"]) assert.equal(moment(text, now), null, text);
 });
 
+test("what looks like a secret is no id", async () => {
+  const { isLikeSecret } = await load("nav/palette.tsx");
+  for (const text of ["sk-proj-abc", "pk_3fA9zQ7L", "pk-lf-1", "Bearer abc", "bearer x", "eyJhbGciOi"]) assert.ok(isLikeSecret(text), text);
+  for (const text of ["0199b3c1-0000-7000-8000-000000000000", "checkout-1", "task-1", "spk_1"]) assert.ok(!isLikeSecret(text), text);
+});
+
 test("money and time have as many digits as matter", async () => {
   const { dollars, duration, visible } = await load("kit/words.ts");
   assert.deepEqual([0, 812.4, 0.0032, 0.000021, 1234567].map(dollars), ["$0.00", "$812.40", "$0.0032", "$0.000021", "$1,234,567.00"]);

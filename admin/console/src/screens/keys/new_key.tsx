@@ -148,7 +148,10 @@ export function Secret({ made, isCalling }: { made: MadeKey; isCalling: boolean 
     };
   }, []);
   useEffect(() => {
-    if (isCalling) void attempt(made.key).then((result) => (tried.value = result));
+    if (!isCalling) return;
+    const end = new AbortController();
+    void attempt(made.key, end.signal).then((result) => (tried.value = result));
+    return () => end.abort();
   }, []);
   if (isGone.value) return <p class="quiet">{texts.gone}</p>;
   return (
@@ -168,9 +171,9 @@ export function Secret({ made, isCalling }: { made: MadeKey; isCalling: boolean 
 const TRYING_MS = 30_000;
 
 /** Asks for the models until the proxy knows the key; without the cookie, as an application would. */
-async function attempt(key: string): Promise<number | "no"> {
+async function attempt(key: string, stop: AbortSignal): Promise<number | "no"> {
   const begin = performance.now();
-  while (performance.now() - begin < TRYING_MS) {
+  while (!stop.aborted && performance.now() - begin < TRYING_MS) {
     const answer = await fetch("/v1/models", { headers: { "x-gateway-api-key": key }, credentials: "omit" }).catch(() => null);
     if (answer?.ok) return performance.now() - begin;
     await new Promise((resolve) => setTimeout(resolve, 250));

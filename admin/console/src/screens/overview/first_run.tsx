@@ -57,8 +57,8 @@ export function FirstRun({ leave }: { leave: () => void }) {
         <Step number={3} isDone={!!first.value} title={texts.call} why={texts.callWhy}>
           {slug && key.value ? (
             <>
-              <pre class="block">{curl(key.value.key, slug)}</pre>
-              <Copy text={curl(key.value.key, slug)} />
+              <pre class="block">{curl("$GATEWAY_KEY", slug)}</pre>
+              <Copy text={curl(key.value.key, slug)} label={texts.copy} />
             </>
           ) : (
             <p class="quiet">{texts.need}</p>
@@ -98,5 +98,5 @@ function Step({ number, isDone, title, why, children }: { number: number; isDone
 }
 
 const curl = (key: string, slug: string) => `curl ${location.origin}/v1/chat/completions \\
-  -H 'x-gateway-api-key: ${key}' -H 'content-type: application/json' \\
+  -H "x-gateway-api-key: ${key}" -H 'content-type: application/json' \\
   -d '{"model":"@${slug}/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'`;
