@@ -83,10 +83,23 @@ test("messages are found in bodies of every vendor, and what is no message break
   assert.deepEqual(requested({ input: "x" }), [{ role: "user", parts: [{ text: "x" }] }]);
   assert.deepEqual(replied({ choices: [{ message: { role: "assistant", content: null, tool_calls: [{ function: { name: "f", arguments: '{"a":1}' } }] } }] }), [{ role: "assistant", parts: [{ tool: "f", data: { a: 1 } }] }]);
   assert.deepEqual(roles(replied({ error: { message: "no" } })), ["error"]);
-  for (const body of [null, undefined, 1, "x", [], {}, { messages: [null, 1, { content: 5 }] }, { choices: [null, { message: 3 }] }, { output: [null] }]) {
+  for (const body of [null, undefined, 1, "x", [], {}, { messages: [null, 1, { content: 5 }] }, { choices: [null, { message: 3 }] }, { output: [null] }, { messages: [{ role: { toString: 1 }, content: [{ name: { toString: 1 }, input: 1 }], tool_calls: [{ function: { name: { toString: 1 } } }] }] }]) {
     requested(body);
     replied(body);
   }
+});
+
+test("prices have the names of the price list, and one that is not known is not nothing", async () => {
+  const { lines } = await load("screens/log/usage.tsx");
+  const shown = (metrics) => lines(metrics).map(({ tokens, price }) => [tokens, price]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, unit_prices: { request_token: "0.5", response_token: null } }), [[10, 0.5], [5, null]]);
+  const text = { request_text_token: "1", response_text_token: "2" };
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, cache_read_tokens: 4, unit_prices: text }), [[6, 1], [4, 1], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, cache_read_tokens: 4, unit_prices: { ...text, cached_text_input_token: "0.1" } }), [[6, 1], [4, 0.1], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, cache_write_tokens: 4, unit_prices: { ...text, cache_write_1h: null } }), [[6, 1], [4, null], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, reasoning_tokens: 3, unit_prices: { ...text, reasoning_token: "7" } }), [[10, 1], [2, 2], [3, 7]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, reasoning_tokens: 3, unit_prices: text }), [[10, 1], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, unit_prices: null }), [[10, null], [5, null]]);
 });
 
 test("spans in a circle end, and children lie below their parents", async () => {

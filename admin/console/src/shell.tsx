@@ -6,6 +6,7 @@ import { actsForAll, loadSession, lookAgain, may, session, workspace } from "./a
 import { forget } from "./api/loaded";
 import { Account } from "./account";
 import { t } from "./i18n";
+import { Boundary } from "./kit/boundary";
 import { Denied, Empty, Failed, Lines } from "./kit/states";
 import { Mark } from "./kit/mark";
 import { Notices } from "./kit/surfaces";
@@ -47,7 +48,7 @@ export default function Shell() {
   if (!session.value || isSignedOut.value) return <Lines />;
   return (
     <div class="shell">
-      <a class="skip" href="#content">
+      <a class="skip" href="#content" onClick={skip}>
         {t().menu.skip}
       </a>
       <header class="top">
@@ -69,12 +70,24 @@ export default function Shell() {
       </header>
       <Menu isOpen={isMenuOpen.value} />
       <main id="content" class="content" tabIndex={-1}>
-        {loadedFor.value === where ? <Content /> : <Lines />}
+        {loadedFor.value === where ? (
+          <Boundary key={place.value.path}>
+            <Content />
+          </Boundary>
+        ) : (
+          <Lines />
+        )}
       </main>
       {isPaletteOpen.value && <Palette />}
       <Notices />
     </div>
   );
+}
+
+/** The focus moves and the address stays, which has only what is seen. */
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
 }
 
 const Alone = ({ fault, again }: { fault: Fault; again: () => void }) => (

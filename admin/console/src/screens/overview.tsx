@@ -43,7 +43,8 @@ interface Figures {
   rescued: { summary: { retry: number; fallback: number } };
   cache: { summary: { saved_cost: number; hits: number }; previous?: { summary: { saved_cost: number } } };
   providers: ProviderRow[];
-  budgets: Budget[];
+  /** Null where they could not be read. */
+  budgets: Budget[] | null;
 }
 
 const QUESTIONS = [
@@ -60,10 +61,10 @@ const REFRESH_MS = 30_000;
 
 async function figures(): Promise<Figures> {
   const { from, to } = period();
-  const budgets = get<{ data: Budget[] }>("/analytics/budgets", { page_size: 5 }).catch(() => ({ data: [] }));
+  const budgets = get<{ data: Budget[] }>("/analytics/budgets", { page_size: 5 }).catch(() => null);
   const { answers } = await post("/analytics/query", { period: { from, to }, compare: "previous", questions: QUESTIONS });
   const [requests, errors, latency, cost, rescued, cache, providers] = answers;
-  return { requests, errors, latency, cost, rescued, cache, providers: providers.data, budgets: (await budgets).data };
+  return { requests, errors, latency, cost, rescued, cache, providers: providers.data, budgets: (await budgets)?.data ?? null };
 }
 
 export default function Overview() {

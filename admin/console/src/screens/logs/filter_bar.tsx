@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { t } from "../../i18n";
 import { visible } from "../../kit/words";
-import { asText, FILTERS, nameInAddress, parse, type Filter } from "../../nav/filters";
+import { asText, FILTERS, isValid, nameInAddress, parse, type Filter } from "../../nav/filters";
 import { setParams } from "../../nav/query";
 
 export const removed = (filter: Filter) => ({ [nameInAddress(filter)]: null, after: null });
@@ -23,7 +23,13 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
       {filters.length > 0 && (
         <div class="chips" role="list" aria-label={texts.filters}>
           {filters.map((filter) => (
-            <span key={asText(filter)} class="chip" role="listitem">
+            <span key={asText(filter)} class="chip" role="listitem" title={isValid(filter) ? undefined : texts.invalid}>
+              {!isValid(filter) && (
+                <span class="wrong">
+                  <span aria-hidden="true">▲</span>
+                  <span class="hidden-visually">{texts.invalid}: </span>
+                </span>
+              )}
               {visible(asText(filter))}
               <button type="button" class="button bare small" aria-label={texts.remove(asText(filter))} onClick={() => setParams(removed(filter))}>
                 ✕
