@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, loginLink, ORIGIN, signIn, visit } from "./console.mjs";
-import { ask, calls, catalogue, logged, until } from "./seed.mjs";
+import { ask, calls, catalogue, until } from "./seed.mjs";
 
 const suffix = `-${Date.now().toString(36)}`;
 let browser, seeded;
@@ -11,7 +11,6 @@ before(async () => {
   browser = await launch();
   seeded = await catalogue(suffix);
   await calls(seeded, 60);
-  await logged(60);
 });
 
 after(async () => { await browser?.close(); });

@@ -68,6 +68,70 @@ test("what looks like a secret is no id", async () => {
   for (const text of ["0199b3c1-0000-7000-8000-000000000000", "checkout-1", "task-1", "spk_1"]) assert.ok(!isLikeSecret(text), text);
 });
 
+/** Answers the fetches of one test, and what was asked. */
+function answering(t, answer) {
+  const asked = [];
+  t.mock.method(globalThis, "fetch", async (address, { method, headers }) => {
+    asked.push({ address, method, headers });
+    return answer(asked.length);
+  });
+  return asked;
+}
+
+test("a change whose token is from before is sent once more, and nothing else is", async (t) => {
+  const { acting, call } = await load("api/call.ts");
+  const refused = () => Response.json({ message: "no" }, { status: 403 });
+  let isNew = true;
+  acting.csrf = "old";
+  acting.hasNewToken = async () => {
+    acting.csrf = "new";
+    return isNew;
+  };
+  const asked = answering(t, (number) => (number === 1 ? refused() : Response.json({ is: "done" })));
+  assert.deepEqual(await call("POST", "/x"), { is: "done" });
+  assert.deepEqual(asked.map(({ headers }) => headers["x-gateway-csrf-token"]), ["old", "new"]);
+  for (const [method, known, times] of [["POST", false, 1], ["POST", true, 2], ["GET", true, 1]]) {
+    isNew = known;
+    t.mock.restoreAll();
+    const asked = answering(t, refused);
+    await assert.rejects(call(method, "/x"), { status: 403 });
+    assert.equal(asked.length, times, `${method} ${known}`);
+  }
+});
+
+test("a question keeps the workspace where it was asked while it waits for its turn", async (t) => {
+  const { acting, get } = await load("api/call.ts");
+  let where = "one";
+  acting.workspace = () => where;
+  const asked = answering(t, () => Response.json({}));
+  const answers = [1, 2, 3].map(() => get("/logs"));
+  where = "two";
+  await Promise.all(answers);
+  assert.deepEqual(asked.map(({ headers }) => headers["x-gateway-workspace"]), ["one", "one", "one"]);
+});
+
+test("a stream goes on behind the last event, and stops at once", async (t) => {
+  const { follow } = await load("api/events.ts");
+  let cancelled;
+  const isCancelled = new Promise((resolve) => (cancelled = resolve));
+  const body = new ReadableStream({
+    start: (stream) => stream.enqueue(new TextEncoder().encode("id: 7-1\nevent: log\ndata: {}\n\n: still here\n\n")),
+    cancel: () => cancelled(true),
+  });
+  const asked = answering(t, () => new Response(body));
+  const end = new AbortController();
+  const events = [];
+  const onEvent = (event) => {
+    events.push(event);
+    // Nothing more comes: only a stop can end this.
+    setTimeout(() => end.abort());
+  };
+  await follow("/logs/tail", {}, { lastId: "6-1", stop: end.signal, onOpen: () => events.push("open"), onEvent });
+  assert.deepEqual(events, ["open", { id: "7-1", type: "log", data: "{}" }]);
+  assert.equal(asked[0].headers["last-event-id"], "6-1");
+  assert.ok(await isCancelled);
+});
+
 test("money and time have as many digits as matter", async () => {
   const { dollars, duration, visible } = await load("kit/words.ts");
   assert.deepEqual([0, 812.4, 0.0032, 0.000021, 1234567].map(dollars), ["$0.00", "$812.40", "$0.0032", "$0.000021", "$1,234,567.00"]);
