@@ -99,7 +99,7 @@ export const de: Texts = {
     older: "Ältere",
     filters: "Filter", search: "Filtern", searchHint: "status:5xx model:gpt-4o user:ada",
     unknown: (word, known) => `„${word}“ ist kein Filter. Es gibt: ${known}`,
-    invalid: "Diesen Wert gibt es in diesem Filter nicht; er zählt nicht",
+    invalid: (filter) => `${filter} ist kein Wert dieses Filters und zählt nicht`,
     remove: (filter) => `Filter ${filter} entfernen`,
     nothing: "Kein Aufruf passt zu diesen Filtern",
     nothingWhy: "Entfernen Sie einen davon, oder wählen Sie eine längere Zeit.",

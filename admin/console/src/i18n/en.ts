@@ -97,7 +97,7 @@ export const en = {
     older: "Older",
     filters: "Filters", search: "Filter", searchHint: "status:5xx model:gpt-4o user:ada",
     unknown: (word: string, known: string) => `“${word}” is no filter. There are: ${known}`,
-    invalid: "This filter has no such value and does not count",
+    invalid: (filter: string) => `${filter} is no value of this filter, and does not count`,
     remove: (filter: string) => `Remove the filter ${filter}`,
     nothing: "No call matches these filters",
     nothingWhy: "Remove one of them, or look at a longer time.",

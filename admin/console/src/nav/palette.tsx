@@ -1,6 +1,6 @@
 // Ctrl K: a screen by its name, or anything by its id. What is pasted is never sent anywhere but to where it leads.
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { may } from "../api/session";
 import { t } from "../i18n";
 import { screen } from "./query";
@@ -36,7 +36,8 @@ export function Palette() {
   const text = useSignal("");
   const at = useSignal(0);
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key comes: who presses Ctrl K goes on typing at once.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const found = choices(text.value);
   const open = (choice: Choice | undefined) => {
     if (!choice) return;

@@ -23,13 +23,8 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
       {filters.length > 0 && (
         <div class="chips" role="list" aria-label={texts.filters}>
           {filters.map((filter) => (
-            <span key={asText(filter)} class="chip" role="listitem" title={isValid(filter) ? undefined : texts.invalid}>
-              {!isValid(filter) && (
-                <span class="wrong">
-                  <span aria-hidden="true">▲</span>
-                  <span class="hidden-visually">{texts.invalid}: </span>
-                </span>
-              )}
+            <span key={asText(filter)} class="chip" role="listitem">
+              {!isValid(filter) && <span aria-hidden="true">▲</span>}
               {visible(asText(filter))}
               <button type="button" class="button bare small" aria-label={texts.remove(asText(filter))} onClick={() => setParams(removed(filter))}>
                 ✕
@@ -38,6 +33,11 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
           ))}
         </div>
       )}
+      {filters.filter((filter) => !isValid(filter)).map((filter) => (
+        <p key={asText(filter)} class="field">
+          <span class="wrong" role="alert">{texts.invalid(visible(asText(filter)))}</span>
+        </p>
+      ))}
       <form
         onSubmit={(event) => {
           event.preventDefault();
