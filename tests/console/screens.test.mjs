@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isTooWide, launch, ORIGIN, signIn, violations, visit } from "./console.mjs";
-import { ask, calls, catalogue, logged, until } from "./seed.mjs";
+import { ask, calls, catalogue, until } from "./seed.mjs";
 
 const suffix = `-s${Date.now().toString(36)}`;
 const WIDE = { width: 1440, height: 900 };
@@ -14,7 +14,6 @@ before(async () => {
   browser = await launch();
   const seeded = await catalogue(suffix);
   await calls(seeded, 30);
-  await logged(30);
   const log = (await ask("GET", "/logs?page_size=1&is_success=false")).json.data[0].id;
   const { json: empty } = await ask("POST", "/workspaces", { name: `empty${suffix}` });
   const nowhere = `ws=${(await ask("GET", `/workspaces/${empty.id ?? empty.slug}`)).json.slug}`;
@@ -115,6 +114,27 @@ test("what strangers write is text on every screen", async () => {
   await context.close();
 });
 
+test("the skip link leads to the content, and the address stays", async () => {
+  const { page, context } = await visit(browser);
+  await signIn(page);
+  await page.locator(".skip").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+  assert.equal(page.url(), `${ORIGIN}/console`);
+  await context.close();
+});
+
+test("a part that fails takes only itself away", async () => {
+  const { page, context } = await visit(browser);
+  await signIn(page);
+  await page.route("**/v1/analytics/budgets?**", (route) => route.fulfill({ json: { data: [{ id: 1 }], total: 1 } }));
+  await page.goto(`${ORIGIN}/console/budgets`);
+  await page.getByText("This part could not be shown").waitFor();
+  await page.getByRole("link", { name: "Logs" }).click();
+  await page.getByRole("heading", { name: "Logs", level: 1 }).waitFor();
+  await context.close();
+});
+
 test("an interface that is away is said where it is missed, and coming back needs no reload", async () => {
   const { page, context } = await visit(browser);
   await signIn(page);
@@ -126,11 +146,14 @@ test("an interface that is away is said where it is missed, and coming back need
   await page.unroute("**/v1/providers?**");
   await page.getByRole("button", { name: "Try again" }).click();
   await page.locator("tbody tr").first().waitFor();
-  for (const [status, text] of [[429, "Others of your organisation are searching too"], [503, "too much to look through"], [403, "You may not see this"]]) {
-    await page.route("**/v1/logs?**", (route) => route.fulfill({ status, json: { message: "so it is", error: { type: "x" }, request_id: "r-1" } }));
+  for (const [status, message, text] of [
+    [429, "so it is", "Too much is asked at once"], [503, "so it is", "cannot answer this now"], [403, "so it is", "You may not see this"],
+    [503, "The database did not finish (DATABASE_STATEMENT_TIMEOUT_MS)", "too much to look through"],
+  ]) {
+    await page.route("**/v1/logs?**", (route) => route.fulfill({ status, json: { message, error: { type: "x" }, request_id: "r-1" } }));
     await page.goto(`${ORIGIN}/console/logs`);
     await page.getByText(text).waitFor();
-    await page.getByText("so it is").waitFor();
+    await page.getByText(message).waitFor();
     await page.unroute("**/v1/logs?**");
   }
   await context.close();

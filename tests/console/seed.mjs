@@ -58,8 +58,9 @@ export async function catalogue(suffix = "") {
   return { workspace, config: config.slug, rescue: rescue.slug, keys, suffix };
 }
 
-/** Calls of all sorts: good ones of several models and people, streams, tools, a fallback, and failures. */
+/** Calls of all sorts: good ones of several models and people, streams, tools, a fallback, and failures. All are logged at the end. */
 export async function calls({ keys, suffix, rescue }, count) {
+  const before = await logs();
   const models = ["gpt-4o-mini", "gpt-4o", "gpt-4.1", "gpt-4.1-mini"];
   const people = ["ada", "grace", "alan"];
   const questions = ["Where is my order 4711?", "Summarise this ticket in two sentences.", "Which shoes are waterproof?", "Translate the answer to German."];
@@ -90,6 +91,7 @@ export async function calls({ keys, suffix, rescue }, count) {
   for (let index = 0; index < count; index += 8) {
     await Promise.all(Array.from({ length: Math.min(8, count - index) }, (_, offset) => one(index + offset)));
   }
+  await until(`${count} more logs`, async () => (await logs()) >= before + count);
 }
 
 /** Waits until a condition holds, and says what it waited for if it never does. */
@@ -103,14 +105,11 @@ export async function until(what, condition, seconds = 30) {
   }
 }
 
-/** What was called is in the logs. */
-export async function logged(least) {
-  return until(`${least} logs`, async () => (await ask("GET", "/logs?page_size=1")).json.total >= least);
-}
+/** How many logs there are. */
+const logs = async () => (await ask("GET", "/logs?page_size=1")).json.total;
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
   const seeded = await catalogue(process.argv[2] ?? "");
   await calls(seeded, Number(process.argv[3] ?? 300));
-  await logged(200);
   console.log(JSON.stringify(Object.fromEntries(Object.entries(seeded.keys).map(([name, { id }]) => [name, id]))), GATEWAY_WORKSPACE_KEY ? "" : "no workspace key");
 }

@@ -1,7 +1,7 @@
 // The pictures of docs/console.md: `make console-shots`. The same calls as in the tests, in a window of one size.
 import { mkdir } from "node:fs/promises";
 import { launch, ORIGIN, signIn, visit } from "./console.mjs";
-import { ask, calls, catalogue, logged, until } from "./seed.mjs";
+import { ask, calls, catalogue, until } from "./seed.mjs";
 
 const FOLDER = new URL("../../docs/console/", import.meta.url).pathname;
 const PERIOD = "from=-15m";
@@ -10,7 +10,6 @@ await mkdir(FOLDER, { recursive: true });
 const seeded = await catalogue();
 // Some minutes of calls, so that there is a course of things to see.
 for (let round = 0; round < 4; round += 1) await calls(seeded, 45);
-await logged(150);
 const rescued = await until("a rescued call", async () => {
   const { json } = await ask("GET", "/logs?page_size=50&status_code=200&ai_model=gpt-4o");
   return json.data.find(({ last_used_option_index }) => last_used_option_index === "config.targets[1]")?.id;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, loginLink, ORIGIN, signIn, visit } from "./console.mjs";
-import { ask, calls, catalogue, logged, until } from "./seed.mjs";
+import { ask, calls, catalogue, until } from "./seed.mjs";
 
 const suffix = `-${Date.now().toString(36)}`;
 let browser, seeded;
@@ -11,7 +11,6 @@ before(async () => {
   browser = await launch();
   seeded = await catalogue(suffix);
   await calls(seeded, 60);
-  await logged(60);
 });
 
 after(async () => { await browser?.close(); });
@@ -170,9 +169,11 @@ test("from nothing to the first logged answer in eight clicks", () => asOwner(as
   await page.getByLabel("Name", { exact: true }).last().fill("first");
   await page.getByRole("button", { name: "Make the key" }).click();
   await page.getByText("The gateway accepts it").waitFor();
+  const secret = await page.locator(".secret code").textContent();
   const command = await page.locator(".first pre.block").textContent();
+  assert.ok(command.includes("$GATEWAY_KEY") && !command.includes(secret));
   const [, url] = /curl (\S+)/.exec(command);
-  const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json", "x-gateway-api-key": /api-key: ([^']+)/.exec(command)[1] }, body: /-d '(.+)'/.exec(command)[1] });
+  const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json", "x-gateway-api-key": secret }, body: /-d '(.+)'/.exec(command)[1] });
   assert.equal(answer.status, 200, await answer.text());
   await page.getByText("The first call has arrived.").waitFor();
   assert.ok(Date.now() - begin < 60_000);
@@ -208,6 +209,16 @@ test("the sign-in leads nowhere but below the console", async () => {
     await page.goto(`${ORIGIN}/console/login?to=${encodeURIComponent(to)}`);
     await page.waitForURL(`${ORIGIN}/console`);
   }
+  await context.close();
+});
+
+test("who must sign in again stays at the sign-in", async () => {
+  const { page, context } = await visit(browser);
+  await signIn(page);
+  await page.goto(`${ORIGIN}/console/login?again=1&to=%2Fconsole%2Fkeys`);
+  await page.getByLabel("Work e-mail").waitFor();
+  await page.waitForLoadState("networkidle");
+  assert.equal(new URL(page.url()).pathname, "/console/login");
   await context.close();
 });
 

@@ -62,6 +62,76 @@ test("periods of an address are times, and nonsense is none", async () => {
   for (const text of ["", "-5x", "yesterday", "-99999d", "--1h"]) assert.equal(moment(text, now), null, text);
 });
 
+test("what looks like a secret is no id", async () => {
+  const { isLikeSecret } = await load("nav/palette.tsx");
+  for (const text of ["sk-proj-abc", "pk_3fA9zQ7L", "pk-lf-1", "Bearer abc", "bearer x", "eyJhbGciOi"]) assert.ok(isLikeSecret(text), text);
+  for (const text of ["0199b3c1-0000-7000-8000-000000000000", "checkout-1", "task-1", "spk_1"]) assert.ok(!isLikeSecret(text), text);
+});
+
+/** Answers the fetches of one test, and what was asked. */
+function answering(t, answer) {
+  const asked = [];
+  t.mock.method(globalThis, "fetch", async (address, { method, headers }) => {
+    asked.push({ address, method, headers });
+    return answer(asked.length);
+  });
+  return asked;
+}
+
+test("a change whose token is from before is sent once more, and nothing else is", async (t) => {
+  const { acting, call } = await load("api/call.ts");
+  const refused = () => Response.json({ message: "no" }, { status: 403 });
+  let isNew = true;
+  acting.csrf = "old";
+  acting.hasNewToken = async () => {
+    acting.csrf = "new";
+    return isNew;
+  };
+  const asked = answering(t, (number) => (number === 1 ? refused() : Response.json({ is: "done" })));
+  assert.deepEqual(await call("POST", "/x"), { is: "done" });
+  assert.deepEqual(asked.map(({ headers }) => headers["x-gateway-csrf-token"]), ["old", "new"]);
+  for (const [method, known, times] of [["POST", false, 1], ["POST", true, 2], ["GET", true, 1]]) {
+    isNew = known;
+    t.mock.restoreAll();
+    const asked = answering(t, refused);
+    await assert.rejects(call(method, "/x"), { status: 403 });
+    assert.equal(asked.length, times, `${method} ${known}`);
+  }
+});
+
+test("a question keeps the workspace where it was asked while it waits for its turn", async (t) => {
+  const { acting, get } = await load("api/call.ts");
+  let where = "one";
+  acting.workspace = () => where;
+  const asked = answering(t, () => Response.json({}));
+  const answers = [1, 2, 3].map(() => get("/logs"));
+  where = "two";
+  await Promise.all(answers);
+  assert.deepEqual(asked.map(({ headers }) => headers["x-gateway-workspace"]), ["one", "one", "one"]);
+});
+
+test("a stream goes on behind the last event, and stops at once", async (t) => {
+  const { follow } = await load("api/events.ts");
+  let cancelled;
+  const isCancelled = new Promise((resolve) => (cancelled = resolve));
+  const body = new ReadableStream({
+    start: (stream) => stream.enqueue(new TextEncoder().encode("id: 7-1\nevent: log\ndata: {}\n\n: still here\n\n")),
+    cancel: () => cancelled(true),
+  });
+  const asked = answering(t, () => new Response(body));
+  const end = new AbortController();
+  const events = [];
+  const onEvent = (event) => {
+    events.push(event);
+    // Nothing more comes: only a stop can end this.
+    setTimeout(() => end.abort());
+  };
+  await follow("/logs/tail", {}, { lastId: "6-1", stop: end.signal, onOpen: () => events.push("open"), onEvent });
+  assert.deepEqual(events, ["open", { id: "7-1", type: "log", data: "{}" }]);
+  assert.equal(asked[0].headers["last-event-id"], "6-1");
+  assert.ok(await isCancelled);
+});
+
 test("money and time have as many digits as matter", async () => {
   const { dollars, duration, visible } = await load("kit/words.ts");
   assert.deepEqual([0, 812.4, 0.0032, 0.000021, 1234567].map(dollars), ["$0.00", "$812.40", "$0.0032", "$0.000021", "$1,234,567.00"]);
@@ -77,10 +147,23 @@ test("messages are found in bodies of every vendor, and what is no message break
   assert.deepEqual(requested({ input: "x" }), [{ role: "user", parts: [{ text: "x" }] }]);
   assert.deepEqual(replied({ choices: [{ message: { role: "assistant", content: null, tool_calls: [{ function: { name: "f", arguments: '{"a":1}' } }] } }] }), [{ role: "assistant", parts: [{ tool: "f", data: { a: 1 } }] }]);
   assert.deepEqual(roles(replied({ error: { message: "no" } })), ["error"]);
-  for (const body of [null, undefined, 1, "x", [], {}, { messages: [null, 1, { content: 5 }] }, { choices: [null, { message: 3 }] }, { output: [null] }]) {
+  for (const body of [null, undefined, 1, "x", [], {}, { messages: [null, 1, { content: 5 }] }, { choices: [null, { message: 3 }] }, { output: [null] }, { messages: [{ role: { toString: 1 }, content: [{ name: { toString: 1 }, input: 1 }], tool_calls: [{ function: { name: { toString: 1 } } }] }] }]) {
     requested(body);
     replied(body);
   }
+});
+
+test("prices have the names of the price list, and one that is not known is not nothing", async () => {
+  const { lines } = await load("screens/log/usage.tsx");
+  const shown = (metrics) => lines(metrics).map(({ tokens, price }) => [tokens, price]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, unit_prices: { request_token: "0.5", response_token: null } }), [[10, 0.5], [5, null]]);
+  const text = { request_text_token: "1", response_text_token: "2" };
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, cache_read_tokens: 4, unit_prices: text }), [[6, 1], [4, 1], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, cache_read_tokens: 4, unit_prices: { ...text, cached_text_input_token: "0.1" } }), [[6, 1], [4, 0.1], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, cache_write_tokens: 4, unit_prices: { ...text, cache_write_1h: null } }), [[6, 1], [4, null], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, reasoning_tokens: 3, unit_prices: { ...text, reasoning_token: "7" } }), [[10, 1], [2, 2], [3, 7]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, reasoning_tokens: 3, unit_prices: text }), [[10, 1], [5, 2]]);
+  assert.deepEqual(shown({ req_units: 10, res_units: 5, unit_prices: null }), [[10, null], [5, null]]);
 });
 
 test("spans in a circle end, and children lie below their parents", async () => {

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { post } from "./api/call";
 import { nameOf, session } from "./api/session";
 import { choose, language, LANGUAGES, t, type Language } from "./i18n";
+import { notify } from "./kit/surfaces";
 import { screen } from "./nav/query";
 
 const THEMES = ["system", "light", "dark"] as const;
@@ -48,8 +49,12 @@ export function Looks() {
 
 /** Ends our session, and the identity provider's where it has one of its own. */
 export async function signOut(): Promise<void> {
-  const { logout_url } = await post<{ logout_url: string | null }>("/auth/logout");
-  location.assign(logout_url ?? "/console/login");
+  try {
+    const { logout_url } = await post<{ logout_url: string | null }>("/auth/logout");
+    location.assign(logout_url ?? "/console/login");
+  } catch {
+    notify(t().menu.notSignedOut);
+  }
 }
 
 export function Account() {

@@ -22,4 +22,8 @@ effect(() => {
   const to = location.pathname + location.search;
   go(`${ROOT}/login?over=1&to=${encodeURIComponent(to)}`, { replace: true });
 });
+// A page that the browser kept whole would show what it had, to whoever goes back to it.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload();
+});
 render(<App />, document.getElementById("app")!);

@@ -2,10 +2,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault, isSignedOut } from "./api/call";
-import { actsForAll, loadSession, may, session, workspace } from "./api/session";
+import { actsForAll, loadSession, lookAgain, may, session, workspace } from "./api/session";
 import { forget } from "./api/loaded";
 import { Account } from "./account";
 import { t } from "./i18n";
+import { Boundary } from "./kit/boundary";
 import { Denied, Empty, Failed, Lines } from "./kit/states";
 import { Mark } from "./kit/mark";
 import { Notices } from "./kit/surfaces";
@@ -14,6 +15,7 @@ import { param, screen, setParams } from "./nav/query";
 import { place } from "./nav/router";
 import { MENU, OTHERS } from "./nav/screens";
 import { listenToKeys } from "./nav/keys";
+import { listenToTouch } from "./nav/presence";
 
 export default function Shell() {
   const fault = useSignal<Fault | null>(null);
@@ -23,7 +25,7 @@ export default function Shell() {
   const load = () => {
     fault.value = null;
     loadSession().then(
-      () => (loadedFor.value = where),
+      (isLatest) => isLatest && (loadedFor.value = where),
       (error: unknown) => (fault.value = error instanceof Fault ? error : new Fault(-1, String(error), "", "", "", [], null)),
     );
   };
@@ -32,7 +34,13 @@ export default function Shell() {
     forget();
     load();
   }, [where]);
+  useEffect(() => {
+    const look = () => !document.hidden && void lookAgain().catch(() => undefined);
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
   useEffect(() => listenToKeys(), []);
+  useEffect(() => listenToTouch(), []);
   useEffect(() => {
     isMenuOpen.value = false;
   }, [place.value.path]);
@@ -40,7 +48,7 @@ export default function Shell() {
   if (!session.value || isSignedOut.value) return <Lines />;
   return (
     <div class="shell">
-      <a class="skip" href="#content">
+      <a class="skip" href="#content" onClick={skip}>
         {t().menu.skip}
       </a>
       <header class="top">
@@ -62,12 +70,24 @@ export default function Shell() {
       </header>
       <Menu isOpen={isMenuOpen.value} />
       <main id="content" class="content" tabIndex={-1}>
-        {loadedFor.value === where ? <Content /> : <Lines />}
+        {loadedFor.value === where ? (
+          <Boundary key={place.value.path}>
+            <Content />
+          </Boundary>
+        ) : (
+          <Lines />
+        )}
       </main>
       {isPaletteOpen.value && <Palette />}
       <Notices />
     </div>
   );
+}
+
+/** The focus moves and the address stays, which has only what is seen. */
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
 }
 
 const Alone = ({ fault, again }: { fault: Fault; again: () => void }) => (

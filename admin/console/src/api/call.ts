@@ -33,8 +33,8 @@ export class Fault extends Error {
   }
 }
 
-/** Set by `session.ts`: the token that changes repeat, and the workspace of the address. */
-export const acting = { csrf: "", workspace: () => "" as string };
+/** Set by `session.ts`: the token that changes repeat, the workspace of the address, and a look whether the token is another by now. */
+export const acting = { csrf: "", workspace: () => "" as string, hasNewToken: async () => false };
 
 /** True once the interface said that nobody is signed in. */
 export const isSignedOut = signal(false);
@@ -56,11 +56,13 @@ function finished(): void {
 
 const isSearch = (path: string) => path.startsWith("/logs") || path.startsWith("/analytics");
 
-export async function call<T = Json>(method: string, path: string, options: Options = {}): Promise<T> {
-  if (!isSearch(path)) return sent<T>(method, path, options);
+export async function call<T = Json>(method: string, path: string, given: Options = {}): Promise<T> {
+  // Where this is asked for is settled now: after a wait the address may name another workspace.
+  const options = { ...given, workspace: given.workspace ?? acting.workspace() };
+  if (!isSearch(path)) return repeated<T>(method, path, options);
   await turn();
   try {
-    return await sent<T>(method, path, options);
+    return await repeated<T>(method, path, options);
   } finally {
     finished();
   }
@@ -85,6 +87,17 @@ export function headersOf(method: string, options: Options): Record<string, stri
     ...(options.body === undefined ? {} : { "content-type": "application/json" }),
     ...options.headers,
   };
+}
+
+/** A change that is refused may have come with a token from before: it is sent once more with the token of now. */
+async function repeated<T>(method: string, path: string, options: Options): Promise<T> {
+  try {
+    return await sent<T>(method, path, options);
+  } catch (error) {
+    const isMendable = method !== "GET" && error instanceof Fault && error.status === 403;
+    if (!isMendable || !(await acting.hasNewToken().catch(() => false))) throw error;
+    return sent<T>(method, path, options);
+  }
 }
 
 async function sent<T>(method: string, path: string, options: Options): Promise<T> {

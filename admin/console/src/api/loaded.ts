@@ -19,9 +19,14 @@ export interface State<T> {
 
 const MAX_KEPT = 40;
 const kept = new Map<string, { data: unknown; at: Date }>();
+/** Counts what was forgotten: an answer to a question from before is not kept. */
+let epoch = 0;
 
 /** Forgets everything, for another person or after a change. */
-export const forget = () => kept.clear();
+export function forget(): void {
+  epoch += 1;
+  kept.clear();
+}
 
 function keep(key: string, data: unknown, at: Date): void {
   kept.delete(key);
@@ -35,19 +40,26 @@ export function useLoaded<T>(key: string | null, load: () => Promise<T>): Loaded
   const before = key === null ? undefined : (kept.get(key) as { data: T; at: Date } | undefined);
   const state = useSignal<State<T>>({ data: before?.data, at: before?.at, isLoading: key !== null });
   const number = useRef(0);
+  const keyOfData = useRef(before && key);
   const run = async () => {
     if (key === null) return;
     const mine = ++number.current;
+    const begun = epoch;
     const old = kept.get(key) as { data: T; at: Date } | undefined;
+    if (old) keyOfData.current = key;
     state.value = { data: old?.data ?? state.peek().data, at: old?.at ?? state.peek().at, isLoading: true };
     try {
       const [data, at] = [await load(), new Date()];
-      keep(key, data, at);
-      if (mine === number.current) state.value = { data, at, isLoading: false };
+      if (begun === epoch) keep(key, data, at);
+      if (mine !== number.current) return;
+      keyOfData.current = key;
+      state.value = { data, at, isLoading: false };
     } catch (error) {
       if (mine !== number.current) return;
       const fault = error instanceof Fault ? error : new Fault(-1, String(error), "", "", "", [], null);
-      state.value = { data: state.peek().data, at: state.peek().at, fault, isLoading: false };
+      // What another question was answered would stand there as the answer to this one.
+      const { data, at } = keyOfData.current === key ? state.peek() : {};
+      state.value = { data, at, fault, isLoading: false };
     }
   };
   useEffect(() => {

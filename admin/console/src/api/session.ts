@@ -35,19 +35,48 @@ export const workspace = computed(() => {
 
 acting.workspace = () => workspace.value;
 
-/** Asked again for each workspace, since rights differ by it. Where nobody named one, the role says which it is. */
-export async function loadSession(): Promise<Session> {
-  const named = param("ws");
-  await ask(named);
-  return workspace.value === named ? session.value! : ask(workspace.value);
+const read = (where: string) => get<Session>("/auth/session", undefined, { workspace: where });
+
+let loads = 0;
+
+/**
+ * Asked again for each workspace, since rights differ by it. Where nobody named one, the role says which it is.
+ * False when a later question has overtaken this one.
+ */
+export async function loadSession(): Promise<boolean> {
+  const mine = ++loads;
+  try {
+    for (let where = param("ws"); ; where = workspace.value) {
+      const told = await read(where);
+      if (mine !== loads) return false;
+      acting.csrf = told.csrf_token;
+      session.value = told;
+      if (workspace.value === where) return true;
+    }
+  } catch (error) {
+    if (mine !== loads) return false;
+    throw error;
+  }
 }
 
-async function ask(where: string): Promise<Session> {
-  const told = await get<Session>("/auth/session", undefined, { workspace: where });
+/**
+ * Looks whether who is signed in is still the person of this page: in another tab somebody may have signed out, or in as
+ * another. Then the page begins anew. True when only the token is another.
+ */
+export async function lookAgain(): Promise<boolean> {
+  const before = session.value;
+  if (!before) return false;
+  const told = await read(workspace.value);
+  if (told.id !== before.id || told.user.id !== before.user.id) {
+    location.reload();
+    return false;
+  }
+  const isNew = told.csrf_token !== acting.csrf;
   acting.csrf = told.csrf_token;
-  session.value = told;
-  return told;
+  return isNew;
 }
+
+acting.hasNewToken = lookAgain;
 
 /** Whether the person has one of these scopes here. Only for what is shown: the interface decides. */
 export function may(...scopes: string[]): boolean {

@@ -12,15 +12,16 @@ export const de: Texts = {
     workspace: "Arbeitsbereich",
     palette: "Suchen oder eine Id einfügen",
     theme: "Farben", light: "Hell", dark: "Dunkel", system: "Wie das System", language: "Sprache",
-    signOut: "Abmelden", open: "Menü", account: "Konto",
+    signOut: "Abmelden", notSignedOut: "Sie sind noch angemeldet: das Abmelden ist gescheitert. Versuchen Sie es noch einmal.", open: "Menü", account: "Konto",
   },
   state: {
-    again: "Noch einmal", copy: "Kopieren", copied: "Kopiert", close: "Schließen", cancel: "Abbrechen", save: "Speichern", more: "Mehr", loading: "Lädt",
+    again: "Noch einmal", copy: "Kopieren", copied: "Kopiert", notCopied: "Kopieren geht hier nicht", asTable: "Als Tabelle", broken: "Dieser Teil konnte nicht gezeigt werden", close: "Schließen", cancel: "Abbrechen", save: "Speichern", more: "Mehr", loading: "Lädt",
     asOf: (time) => `Stand ${time}`,
     failed: "Das konnte nicht geladen werden",
     unreachable: "Das Gateway antwortet nicht. Was Sie sehen, kann veraltet sein.",
     tooMuch: "In dieser Zeit gibt es zu viel zu durchsuchen. Wählen Sie eine kürzere.",
-    busy: (seconds) => `Auch andere Ihrer Organisation suchen gerade. Noch einmal in ${seconds} s.`,
+    busy: (seconds) => `Es wird zu viel auf einmal gefragt. Noch einmal in ${seconds} s.`,
+    unavailable: "Das Gateway kann das gerade nicht beantworten.",
     denied: "Das dürfen Sie nicht sehen",
     deniedWhy: "Ihre Rolle erlaubt es hier nicht. Inhaber und Administratoren der Organisation können das ändern.",
     request: "Anfrage",
@@ -75,7 +76,7 @@ export const de: Texts = {
     fails: (name, share) => `${name}: ${share} der Versuche scheitern`,
     budgetEnds: (name, when) => `Das Budget von ${name} endet so ${when}`,
     budgetUsed: (name) => `Das Budget von ${name} ist verbraucht`,
-    see: "Logs", seeBudget: "Budgets",
+    see: "Logs", seeBudget: "Budgets", noBudgets: "Die Budgets konnten nicht gelesen werden.",
   },
   first: {
     title: "Von hier zur ersten Antwort",
@@ -85,6 +86,7 @@ export const de: Texts = {
     waiting: "Wartet auf den ersten Aufruf…",
     done: "Der erste Aufruf ist da.",
     look: "Ansehen",
+    copy: "Mit dem Schlüssel kopieren",
     need: "Zuerst braucht es einen Schlüssel und einen Anbieter.",
   },
   logs: {
@@ -97,6 +99,7 @@ export const de: Texts = {
     older: "Ältere",
     filters: "Filter", search: "Filtern", searchHint: "status:5xx model:gpt-4o user:ada",
     unknown: (word, known) => `„${word}“ ist kein Filter. Es gibt: ${known}`,
+    invalid: (filter) => `${filter} ist kein Wert dieses Filters und zählt nicht`,
     remove: (filter) => `Filter ${filter} entfernen`,
     nothing: "Kein Aufruf passt zu diesen Filtern",
     nothingWhy: "Entfernen Sie einen davon, oder wählen Sie eine längere Zeit.",
@@ -159,7 +162,7 @@ export const de: Texts = {
   },
   providers: {
     title: "Anbieter", create: "Einen Anbieter anschließen", vendor: "Hersteller", account: "Konto", handles: "Anbieter der Arbeitsbereiche",
-    key: "Sein API-Schlüssel", slug: "Kurzname", test: "Prüfen", tested: "Geht", notTested: "Geht nicht", testing: "Wird geprüft…", save: "Prüfen und speichern", saveAnyway: "Ohne Prüfung speichern",
+    key: "Sein API-Schlüssel", slug: "Kurzname", test: "Prüfen", tested: "Geht", notTested: "Geht nicht", untested: "Nicht geprüft", shared: "–: Anbieter mehrerer Arbeitsbereiche heißen so. Die Zahlen eines jeden stehen in seinem Arbeitsbereich.", testing: "Wird geprüft…", save: "Prüfen und speichern", saveAnyway: "Ohne Prüfung speichern",
     workspace: "Für", everyWorkspace: "die ganze Organisation", name: "Name", more: "Mehr Einstellungen",
     empty: "Kein Anbieter ist angeschlossen", emptyWhy: "Der Schlüssel eines Anbieters wird einmal versiegelt gespeichert; Anwendungen brauchen dann nur einen Schlüssel des Gateways.",
     required: "nötig", addressed: (slug) => `Anwendungen nennen ihn @${slug}/modell.`,
@@ -168,7 +171,7 @@ export const de: Texts = {
   },
   budgets: {
     title: "Budgets", of: "Von", used: "Verbraucht", pace: "Am Tag", ends: "Endet so", period: "Zeitraum endet", empty: "Es gibt keine Budgets", emptyWhy: "Schlüssel, Arbeitsbereiche, Anbieter und Richtlinien können eines haben.",
-    notBefore: "nicht vor dem Zeitraum", kinds: { api_key: "Schlüssel", workspace: "Arbeitsbereich", provider: "Anbieter", integration: "Konto", policy: "Richtlinie" },
+    requests: (number) => `${number} Anfragen`, notBefore: "nicht vor dem Zeitraum", kinds: { api_key: "Schlüssel", workspace: "Arbeitsbereich", provider: "Anbieter", integration: "Konto", policy: "Richtlinie" },
     tokens: (number) => `${number} Tokens`,
   },
   me: {
@@ -177,5 +180,5 @@ export const de: Texts = {
     shortcuts: [["Strg K", "suchen oder eine Id einfügen"], ["g o", "Übersicht"], ["g l", "Logs"], ["g k", "Schlüssel"], ["g p", "Anbieter"], ["j / k", "nächste und vorige Zeile"], ["Esc", "schließen, was offen ist"]],
     letters: "Einzelne Buchstaben sind Kürzel",
   },
-  palette: { title: "Gehe zu", hint: "Eine Seite, oder die Id eines Logs, eines Trace, eines Schlüssels…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel finden" },
+  palette: { title: "Gehe zu", hint: "Eine Seite, oder die Id eines Logs oder eines Trace…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel finden" },
 };

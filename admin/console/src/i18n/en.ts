@@ -10,15 +10,16 @@ export const en = {
     workspace: "Workspace",
     palette: "Search or paste an id",
     theme: "Theme", light: "Light", dark: "Dark", system: "As the system", language: "Language",
-    signOut: "Sign out", open: "Menu", account: "Account",
+    signOut: "Sign out", notSignedOut: "You are still signed in: signing out failed. Try again.", open: "Menu", account: "Account",
   },
   state: {
-    again: "Try again", copy: "Copy", copied: "Copied", close: "Close", cancel: "Cancel", save: "Save", more: "More", loading: "Loading",
+    again: "Try again", copy: "Copy", copied: "Copied", notCopied: "Copying is not possible here", asTable: "As a table", broken: "This part could not be shown", close: "Close", cancel: "Cancel", save: "Save", more: "More", loading: "Loading",
     asOf: (time: string) => `as of ${time}`,
     failed: "This could not be loaded",
     unreachable: "The gateway does not answer. What you see may be old.",
     tooMuch: "There is too much to look through in this time. Choose a shorter one.",
-    busy: (seconds: number) => `Others of your organisation are searching too. Try again in ${seconds} s.`,
+    busy: (seconds: number) => `Too much is asked at once. Try again in ${seconds} s.`,
+    unavailable: "The gateway cannot answer this now.",
     denied: "You may not see this",
     deniedWhy: "Your role does not allow it here. Owners and admins of the organisation can change that.",
     request: "Request",
@@ -73,7 +74,7 @@ export const en = {
     fails: (name: string, share: string) => `${name}: ${share} of attempts fail`,
     budgetEnds: (name: string, when: string) => `Budget of ${name} ends ${when} at this pace`,
     budgetUsed: (name: string) => `Budget of ${name} is used up`,
-    see: "Logs", seeBudget: "Budgets",
+    see: "Logs", seeBudget: "Budgets", noBudgets: "The budgets could not be read.",
   },
   first: {
     title: "From here to the first answer",
@@ -83,6 +84,7 @@ export const en = {
     waiting: "Waiting for the first call…",
     done: "The first call has arrived.",
     look: "Look at it",
+    copy: "Copy with the key",
     need: "You need a key and a provider first.",
   },
   logs: {
@@ -95,6 +97,7 @@ export const en = {
     older: "Older",
     filters: "Filters", search: "Filter", searchHint: "status:5xx model:gpt-4o user:ada",
     unknown: (word: string, known: string) => `“${word}” is no filter. There are: ${known}`,
+    invalid: (filter: string) => `${filter} is no value of this filter, and does not count`,
     remove: (filter: string) => `Remove the filter ${filter}`,
     nothing: "No call matches these filters",
     nothingWhy: "Remove one of them, or look at a longer time.",
@@ -157,7 +160,7 @@ export const en = {
   },
   providers: {
     title: "Providers", create: "Connect a provider", vendor: "Vendor", account: "Account", handles: "Providers of workspaces",
-    key: "Its API key", slug: "Short name", test: "Test", tested: "Works", notTested: "Does not work", testing: "Testing…", save: "Test and save", saveAnyway: "Save without the test",
+    key: "Its API key", slug: "Short name", test: "Test", tested: "Works", notTested: "Does not work", untested: "Not tried", shared: "–: providers of several workspaces have this name. The figures of each are seen in its workspace.", testing: "Testing…", save: "Test and save", saveAnyway: "Save without the test",
     workspace: "For", everyWorkspace: "the whole organisation", name: "Name", more: "More settings",
     empty: "No provider is connected", emptyWhy: "A provider's key is stored once, sealed; applications then need a key of the gateway alone.",
     required: "required", addressed: (slug: string) => `Applications name it @${slug}/model.`,
@@ -166,7 +169,7 @@ export const en = {
   },
   budgets: {
     title: "Budgets", of: "Of", used: "Used", pace: "A day", ends: "Ends at this pace", period: "Period ends", empty: "There are no budgets", emptyWhy: "Keys, workspaces, providers and policies can have one.",
-    notBefore: "not before the period does", kinds: { api_key: "Key", workspace: "Workspace", provider: "Provider", integration: "Account", policy: "Policy" } as Record<string, string>,
+    requests: (number: string) => `${number} requests`, notBefore: "not before the period does", kinds: { api_key: "Key", workspace: "Workspace", provider: "Provider", integration: "Account", policy: "Policy" } as Record<string, string>,
     tokens: (number: string) => `${number} tokens`,
   },
   me: {
@@ -175,7 +178,7 @@ export const en = {
     shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g k", "keys"], ["g p", "providers"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
     letters: "Single letters are shortcuts",
   },
-  palette: { title: "Go to", hint: "A screen, or an id of a log, a trace, a key…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Find the key" },
+  palette: { title: "Go to", hint: "A screen, or an id of a log or a trace…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Find the key" },
 };
 
 export type Texts = typeof en;

@@ -5,15 +5,20 @@ import { useId } from "preact/hooks";
 import { t } from "../i18n";
 
 export function Copy({ text, label }: { text: string; label?: string }) {
-  const copied = useSignal(false);
+  const outcome = useSignal<"copied" | "notCopied" | null>(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    copied.value = true;
-    setTimeout(() => (copied.value = false), 1500);
+    try {
+      await navigator.clipboard.writeText(text);
+      outcome.value = "copied";
+    } catch {
+      // Browsers have no clipboard for a page without TLS, and people may forbid it.
+      outcome.value = "notCopied";
+    }
+    setTimeout(() => (outcome.value = null), 1500);
   };
   return (
     <button type="button" class="button small" onClick={() => void copy()}>
-      <span aria-live="polite">{copied.value ? t().state.copied : (label ?? t().state.copy)}</span>
+      <span aria-live="polite">{outcome.value ? t().state[outcome.value] : (label ?? t().state.copy)}</span>
     </button>
   );
 }

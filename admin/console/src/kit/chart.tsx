@@ -2,7 +2,8 @@
 // together. Sums begin at zero; every chart says its content in a sentence and can be read as a table.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { clock, day, short } from "./words";
+import { t } from "../i18n";
+import { clock, dateAndTime, day, short } from "./words";
 
 export interface Slot {
   at: Date;
@@ -44,8 +45,10 @@ export function Bars({ label, slots, series, height = 150, choose }: BarsProps) 
     choose(slots[from]!.at, new Date(slots[to]!.at.getTime() + length));
   };
   const peak = sums.indexOf(Math.max(...sums));
-  const sentence = `${label}: ${short(sums.reduce((a, b) => a + b, 0))}. Max ${short(sums[peak]!)}, ${clock(slots[peak]!.at, { seconds: false })}.`;
-  const named = length >= 86400e3 ? day : (at: Date) => clock(at, { seconds: false });
+  // A clock alone names a moment of one day.
+  const isLong = length * slots.length > 86400e3;
+  const named = length >= 86400e3 ? day : isLong ? dateAndTime : (at: Date) => clock(at, { seconds: false });
+  const sentence = `${label}: ${short(sums.reduce((a, b) => a + b, 0))}. Max ${short(sums[peak]!)}, ${named(slots[peak]!.at)}.`;
   const marks = [0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * slots.length));
   const shown = hovered.value === null ? null : slots[hovered.value]!;
   return (
@@ -83,7 +86,42 @@ export function Bars({ label, slots, series, height = 150, choose }: BarsProps) 
         )}
         <span>max {short(most)}</span>
       </div>
+      <AsTable slots={slots} series={series} named={named} />
     </figure>
+  );
+}
+
+/** The same in numbers, made when somebody opens it. */
+function AsTable({ slots, series, named }: Pick<BarsProps, "slots" | "series"> & { named: (at: Date) => string }) {
+  const isOpen = useSignal(false);
+  return (
+    <details class="quiet" onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>{t().state.asTable}</summary>
+      {isOpen.value && (
+        <div class="scroll">
+          <table class="table">
+            <thead>
+              <tr>
+                <th scope="col">{t().logs.time}</th>
+                {series.map(({ name }) => (
+                  <th key={name} scope="col" class="number">{name}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {slots.map(({ at, values }) => (
+                <tr key={at.getTime()}>
+                  <th scope="row">{named(at)}</th>
+                  {values.map((value, part) => (
+                    <td key={part} class="number">{short(value)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </details>
   );
 }
 

@@ -45,7 +45,7 @@ export function Failed({ fault, again }: { fault: Fault; again?: () => void }) {
           </button>
         )}
         {fault.type === "reauthenticate" && (
-          <a class="button small" href={`/console/login?to=${encodeURIComponent(location.pathname + location.search)}`}>
+          <a class="button small" href={`/console/login?again=1&to=${encodeURIComponent(location.pathname + location.search)}`}>
             {texts.signInAgain}
           </a>
         )}
@@ -66,7 +66,9 @@ function explain(fault: Fault): { title: string; text?: string } {
   if (fault.status === 403) return { title: texts.denied, text: texts.deniedWhy };
   if (fault.status === 404) return { title: texts.notFound, text: texts.notFoundWhy };
   if (fault.status === 429) return { title: texts.failed, text: texts.busy(fault.retryAfter ?? 5) };
-  if (fault.status === 503 || fault.status === 504) return { title: texts.failed, text: texts.tooMuch };
+  // The interface names the setting that bounds a search; any other reason is told in its own words.
+  if (fault.message.includes("DATABASE_STATEMENT_TIMEOUT_MS")) return { title: texts.failed, text: texts.tooMuch };
+  if (fault.status >= 500) return { title: texts.failed, text: texts.unavailable };
   return { title: texts.failed };
 }
 

@@ -59,7 +59,10 @@ export function fromAddress(query: URLSearchParams): Filter[] {
   });
 }
 
-/** For the interface. What it could not take is left out here, and told where it is typed. */
+/** Whether the interface can be asked for it: an address may have anything. */
+export const isValid = ({ name, value, isExcluded }: Filter) => FILTERS[name]!(value, isExcluded) !== null;
+
+/** For the interface. What it could not take is left out here, and marked where it is shown. */
 export function toQuery(filters: Filter[]): Query {
   return Object.assign({}, ...filters.map(({ name, value, isExcluded }) => FILTERS[name]!(value, isExcluded) ?? {}));
 }

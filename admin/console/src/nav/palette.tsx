@@ -1,6 +1,6 @@
 // Ctrl K: a screen by its name, or anything by its id. What is pasted is never sent anywhere but to where it leads.
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { may } from "../api/session";
 import { t } from "../i18n";
 import { screen } from "./query";
@@ -16,13 +16,16 @@ interface Choice {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+/** Keys and tokens are no ids: pasted by mistake, one must not end in an address, which is kept and logged. */
+export const isLikeSecret = (text: string) => /^(sk-|pk[-_]|gsk_|xai-|AIza|eyJ|bearer\b)/i.test(text);
+
 function choices(text: string): Choice[] {
   const wanted = text.trim();
   const screens = MENU.flat()
     .filter(({ scopes }) => scopes.length === 0 || may(...scopes))
     .map((entry) => ({ text: t().menu[entry.text], href: screen(entry.path) }));
   const named = screens.filter((one) => one.text.toLowerCase().includes(wanted.toLowerCase()));
-  if (!wanted || !may("logs.list")) return named;
+  if (!wanted || isLikeSecret(wanted) || !may("logs.list")) return named;
   const ids: Choice[] = UUID.test(wanted) ? [{ text: `${t().palette.openLog} ${wanted}`, href: screen(`logs/${wanted}`) }] : [];
   const isId = wanted.length >= 4 && !/\s/.test(wanted) && named.length === 0;
   if (isId || ids.length > 0) ids.push({ text: `${t().palette.openTrace} ${wanted}`, href: screen(`traces/${encodeURIComponent(wanted)}`) });
@@ -33,7 +36,8 @@ export function Palette() {
   const text = useSignal("");
   const at = useSignal(0);
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key comes: who presses Ctrl K goes on typing at once.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const found = choices(text.value);
   const open = (choice: Choice | undefined) => {
     if (!choice) return;

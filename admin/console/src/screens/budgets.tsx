@@ -65,7 +65,7 @@ function Table({ found }: { found: { data: Budget[]; total: number; total_is_cap
 
 function Row({ budget }: { budget: Budget }) {
   const texts = t().budgets;
-  const shown = (value: number) => (budget.type === "cost" ? dollars(value) : texts.tokens(short(value)));
+  const shown = (value: number) => (budget.type === "cost" ? dollars(value) : (budget.type === "requests" ? texts.requests : texts.tokens)(short(value)));
   const share = budget.credit_limit > 0 ? budget.current_usage / budget.credit_limit : 1;
   return (
     <tr>

@@ -8,6 +8,7 @@ import { useKeyNames } from "../api/names";
 import { workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
+import { Boundary } from "../kit/boundary";
 import { Copy, Status, Tag } from "../kit/basics";
 import { Failed, Lines, Part } from "../kit/states";
 import { cents, dateAndTime, duration, visible } from "../kit/words";
@@ -23,7 +24,7 @@ export interface Metrics extends LogRow {
   config: string | null;
   price_model: string | null;
   price_version: string | null;
-  unit_prices: Record<string, string> | null;
+  unit_prices: Record<string, string | null> | null;
   cache_read_tokens: number | null;
   cache_write_tokens: number | null;
   reasoning_tokens: number | null;
@@ -55,12 +56,18 @@ export function LogPage({ id }: { id: string }) {
           {t().menu.logs}
         </a>
       </div>
-      <LogView id={id} />
+      <LogView key={id} id={id} />
     </>
   );
 }
 
-export function LogView({ id }: { id: string }) {
+export const LogView = ({ id }: { id: string }) => (
+  <Boundary>
+    <Whole id={id} />
+  </Boundary>
+);
+
+function Whole({ id }: { id: string }) {
   const looks = useSignal(0);
   const path = encodeURIComponent(id);
   const log = useLoaded<Log>(`log ${id} ${workspace.value}`, () => get<Log>(`/logs/${path}`));

@@ -28,6 +28,8 @@ export default function Login() {
   const fault = useSignal<Fault | null>(null);
   useEffect(() => {
     document.title = `${texts.title} · Portcullis`;
+    // Who was told to sign in again is signed in, and stays here all the same.
+    if (param("again")) return;
     // Who is signed in already goes on. Nobody being signed in is no failure here.
     get("/auth/session", undefined, { workspace: "" }).then(
       () => location.replace(target(param("to"))),

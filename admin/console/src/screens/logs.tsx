@@ -120,7 +120,7 @@ function Spread({ filters, listKey }: { filters: Filter[]; listKey: string }) {
     get<Graph>("/analytics/graphs/requests", { ...timeQuery(), ...toQuery(filters), group_by: "status_code" }),
   );
   const found = graph.state.value.data;
-  if (!found || found.data_points.length === 0) return <div style={{ blockSize: "96px" }} />;
+  if (!found || found.data_points.length === 0) return <div style={{ blockSize: "114px" }} />;
   const choose = (from: Date, to: Date) => setParams({ from: from.toISOString(), to: to.toISOString() });
   const series = [
     { name: t().logs.failed, colour: "var(--bad)" },

@@ -12,10 +12,12 @@ import { PeriodChoice } from "../kit/period";
 import { Denied, Part } from "../kit/states";
 import { cents, clock, duration, percent, short, visible } from "../kit/words";
 import { period, periodKey } from "../nav/period";
+import { isWatched } from "../nav/presence";
 import { screen, setParams } from "../nav/query";
 import { go } from "../nav/router";
 import { Attention, type Budget } from "./overview/attention";
 import { FirstRun } from "./overview/first_run";
+import { NoCalls } from "./overview/no_calls";
 import { Tile } from "./overview/tile";
 
 interface Graph<P> {
@@ -41,7 +43,8 @@ interface Figures {
   rescued: { summary: { retry: number; fallback: number } };
   cache: { summary: { saved_cost: number; hits: number }; previous?: { summary: { saved_cost: number } } };
   providers: ProviderRow[];
-  budgets: Budget[];
+  /** Null where they could not be read. */
+  budgets: Budget[] | null;
 }
 
 const QUESTIONS = [
@@ -55,15 +58,13 @@ const QUESTIONS = [
 ];
 
 const REFRESH_MS = 30_000;
-/** Nothing is asked by itself once nobody has touched the page for so long: it would keep the session alive for ever. */
-const IDLE_MS = 10 * 60_000;
 
 async function figures(): Promise<Figures> {
   const { from, to } = period();
-  const budgets = get<{ data: Budget[] }>("/analytics/budgets", { page_size: 5 }).catch(() => ({ data: [] }));
+  const budgets = get<{ data: Budget[] }>("/analytics/budgets", { page_size: 5 }).catch(() => null);
   const { answers } = await post("/analytics/query", { period: { from, to }, compare: "previous", questions: QUESTIONS });
   const [requests, errors, latency, cost, rescued, cache, providers] = answers;
-  return { requests, errors, latency, cost, rescued, cache, providers: providers.data, budgets: (await budgets).data };
+  return { requests, errors, latency, cost, rescued, cache, providers: providers.data, budgets: (await budgets)?.data ?? null };
 }
 
 export default function Overview() {
@@ -75,20 +76,16 @@ export default function Overview() {
     if (!may("analytics.view") && may("logs.list")) go(screen("logs"), { replace: true });
   }, []);
   const loaded = useLoaded<Figures>(may("analytics.view") ? `overview ${workspace.value} ${periodKey()}` : null, figures);
-  const touched = useSignal(Date.now());
   useEffect(() => {
-    const touch = () => (touched.value = Date.now());
-    const timer = setInterval(() => {
-      if (!document.hidden && Date.now() - touched.peek() < IDLE_MS) loaded.reload();
-    }, REFRESH_MS);
-    addEventListener("pointermove", touch);
-    addEventListener("keydown", touch);
-    return () => {
-      clearInterval(timer);
-      removeEventListener("pointermove", touch);
-      removeEventListener("keydown", touch);
-    };
+    const timer = setInterval(() => isWatched() && loaded.reload(), REFRESH_MS);
+    return () => clearInterval(timer);
   }, [workspace.value, periodKey()]);
+  // The way to the first call stays until it is left, whatever the figures say meanwhile.
+  const isFirst = useSignal(false);
+  const leave = () => {
+    isFirst.value = false;
+    loaded.reload();
+  };
   const state = loaded.state.value;
   return (
     <>
@@ -98,9 +95,11 @@ export default function Overview() {
         <AsText method="POST" path="/analytics/query" body={{ period: period(), compare: "previous", questions: QUESTIONS }} />
         {state.at && <span class="quiet">{t().state.asOf(clock(state.at))}</span>}
       </div>
-      {may("analytics.view") ? (
+      {isFirst.value ? (
+        <FirstRun leave={leave} />
+      ) : may("analytics.view") ? (
         <Part state={state} again={loaded.reload} lines={12}>
-          {(found) => (found.requests.summary.total === 0 ? <FirstRun again={loaded.reload} /> : <All figures={found} />)}
+          {(found) => (found.requests.summary.total === 0 ? <NoCalls begin={() => (isFirst.value = true)} /> : <All figures={found} />)}
         </Part>
       ) : (
         <Denied />

@@ -30,7 +30,7 @@ interface Provider {
   created_at: string;
 }
 
-const mayCreate = () => may("workspace_integrations.create", "organisation_integrations.create");
+export const mayConnect = () => may("workspace_integrations.create", "organisation_integrations.create");
 
 export default function Providers() {
   const texts = t().providers;
@@ -51,7 +51,7 @@ export default function Providers() {
         <h1>{texts.title}</h1>
         <PeriodChoice />
         <AsText path="/providers" query={{ page_size: 100 }} />
-        {mayCreate() && (
+        {mayConnect() && (
           <a class="button main" href={withParams({ new: "1", provider: null })}>
             {texts.create}
           </a>
@@ -61,7 +61,7 @@ export default function Providers() {
         <Part state={list.state.value} again={list.reload}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title={texts.empty} action={mayCreate() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
+              <Empty title={texts.empty} action={mayConnect() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
             ) : (
@@ -100,46 +100,51 @@ export default function Providers() {
 function Table({ providers, health, open }: { providers: Provider[]; health?: Map<string, ProviderRow>; open: string }) {
   const texts = t().providers;
   const figures = t().overview;
+  // Figures go by the short name; of one that several workspaces have they would be the sum of all.
+  const isShared = (slug: string) => providers.filter((one) => one.slug === slug).length > 1;
   return (
-    <div class="scroll">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">{t().state.name}</th>
-            <th scope="col">{texts.vendor}</th>
-            <th scope="col">{texts.workspace}</th>
-            <th scope="col">{texts.status}</th>
-            <th scope="col" class="number">{figures.attempts}</th>
-            <th scope="col" class="number">{figures.success}</th>
-            <th scope="col" class="number">{figures.p95}</th>
-            <th scope="col" class="number">{figures.cost}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {providers.map((one) => {
-            const row = health?.get(one.slug);
-            return (
-              <tr key={one.id} class={`can-open ${one.id === open ? "is-open" : ""}`} onClick={openRow}>
-                <td>
-                  <a class="row-link" href={withParams({ provider: one.id, new: null })}>
-                    <code>@{visible(one.slug)}</code>
-                  </a>
-                </td>
-                <td>{visible(one.ai_provider_name ?? one.provider)}</td>
-                <td>{visible(one.workspace_name ?? workspaceName(one.workspace_id))}</td>
-                <td>
-                  <Tag meaning={one.status === "active" ? "ok" : "warn"}>{t().keys.statuses[one.status] ?? one.status}</Tag>
-                </td>
-                <td class="number">{row ? short(row.requests) : "–"}</td>
-                <td class={`number ${row && row.success_rate < 90 ? "worse" : ""}`}>{row ? percent(row.success_rate) : "–"}</td>
-                <td class="number nowrap">{row ? duration(row.p95_latency) : "–"}</td>
-                <td class="number">{row ? cents(row.cost) : "–"}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <div class="scroll">
+        <table class="table cards">
+          <thead>
+            <tr>
+              <th scope="col">{t().state.name}</th>
+              <th scope="col">{texts.vendor}</th>
+              <th scope="col">{texts.workspace}</th>
+              <th scope="col">{texts.status}</th>
+              <th scope="col" class="number">{figures.attempts}</th>
+              <th scope="col" class="number">{figures.success}</th>
+              <th scope="col" class="number">{figures.p95}</th>
+              <th scope="col" class="number">{figures.cost}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {providers.map((one) => {
+              const row = isShared(one.slug) ? undefined : health?.get(one.slug);
+              return (
+                <tr key={one.id} class={`can-open ${one.id === open ? "is-open" : ""}`} onClick={openRow}>
+                  <td>
+                    <a class="row-link" href={withParams({ provider: one.id, new: null })}>
+                      <code>@{visible(one.slug)}</code>
+                    </a>
+                  </td>
+                  <td>{visible(one.ai_provider_name ?? one.provider)}</td>
+                  <td>{visible(one.workspace_name ?? workspaceName(one.workspace_id))}</td>
+                  <td>
+                    <Tag meaning={one.status === "active" ? "ok" : "warn"}>{t().keys.statuses[one.status] ?? one.status}</Tag>
+                  </td>
+                  <td class="number">{row ? short(row.requests) : "–"}</td>
+                  <td class={`number ${row && row.success_rate < 90 ? "worse" : ""}`}>{row ? percent(row.success_rate) : "–"}</td>
+                  <td class="number nowrap">{row ? duration(row.p95_latency) : "–"}</td>
+                  <td class="number">{row ? cents(row.cost) : "–"}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+      {providers.some(({ slug }) => isShared(slug)) && <p class="inside quiet">{texts.shared}</p>}
+    </>
   );
 }
 

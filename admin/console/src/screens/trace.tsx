@@ -20,7 +20,7 @@ interface Page {
 }
 
 export default function Trace() {
-  const id = decodeURIComponent(place.value.path.split("/")[1] ?? "");
+  const id = decoded(place.value.path.split("/")[1] ?? "");
   const open = param("log");
   useEffect(() => {
     document.title = `${t().trace.title} · Portcullis`;
@@ -45,6 +45,15 @@ export default function Trace() {
       )}
     </>
   );
+}
+
+/** People type addresses too: what is no encoding stands for itself. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** How deep each call lies below the span that began the trace. */

@@ -95,7 +95,7 @@ function OneKey({ of, changed }: { of: Key; changed: () => void }) {
           ))}
         </dd>
       </dl>
-      {rotated.value && <Secret made={rotated.value} isCalling={of.scopes.includes("models.list")} />}
+      {rotated.value && <Secret key={rotated.value.key} made={rotated.value} isCalling={of.scopes.includes("models.list")} />}
       <div class="row">
         {mayDo("update") && of.status === "active" && (
           <button type="button" class="button" onClick={() => ask("suspend")}>

@@ -58,7 +58,7 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
     }
     isBusy.value = false;
   };
-  if (made.value) return <Secret made={made.value} isCalling={form.value.preset === "inference"} />;
+  if (made.value) return <Secret key={made.value.key} made={made.value} isCalling={form.value.preset === "inference"} />;
   const wrong = (path: string) => fault.value?.about(path);
   return (
     <form
@@ -138,14 +138,20 @@ export function Secret({ made, isCalling }: { made: MadeKey; isCalling: boolean 
       clearTimeout(timer);
       if (document.hidden) timer = setTimeout(() => (isGone.value = true), HIDDEN_MS);
     };
+    const onLeft = () => (isGone.value = true);
     document.addEventListener("visibilitychange", onHidden);
+    addEventListener("pagehide", onLeft);
     return () => {
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", onHidden);
+      removeEventListener("pagehide", onLeft);
     };
   }, []);
   useEffect(() => {
-    if (isCalling) void attempt(made.key).then((result) => (tried.value = result));
+    if (!isCalling) return;
+    const end = new AbortController();
+    void attempt(made.key, end.signal).then((result) => (tried.value = result));
+    return () => end.abort();
   }, []);
   if (isGone.value) return <p class="quiet">{texts.gone}</p>;
   return (
@@ -162,12 +168,12 @@ export function Secret({ made, isCalling }: { made: MadeKey; isCalling: boolean 
   );
 }
 
-const TRIES = 20;
+const TRYING_MS = 30_000;
 
 /** Asks for the models until the proxy knows the key; without the cookie, as an application would. */
-async function attempt(key: string): Promise<number | "no"> {
+async function attempt(key: string, stop: AbortSignal): Promise<number | "no"> {
   const begin = performance.now();
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  while (!stop.aborted && performance.now() - begin < TRYING_MS) {
     const answer = await fetch("/v1/models", { headers: { "x-gateway-api-key": key }, credentials: "omit" }).catch(() => null);
     if (answer?.ok) return performance.now() - begin;
     await new Promise((resolve) => setTimeout(resolve, 250));

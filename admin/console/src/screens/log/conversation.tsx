@@ -105,8 +105,8 @@ export function replied(body: any): Piece[] {
 function message(one: any): Piece {
   const calls = Array.isArray(one?.tool_calls) ? one.tool_calls : [];
   const found = parts(one?.content ?? one?.parts ?? (one?.type && !one?.role ? [one] : null));
-  const tools: Part[] = calls.map((call: any) => ({ tool: String(call?.function?.name ?? call?.type), data: parsed(call?.function?.arguments ?? call) }));
-  return { role: String(one?.role ?? one?.type ?? "assistant"), parts: [...found, ...tools] };
+  const tools: Part[] = calls.map((call: any) => ({ tool: word(call?.function?.name ?? call?.type), data: parsed(call?.function?.arguments ?? call) }));
+  return { role: word(one?.role ?? one?.type ?? "assistant"), parts: [...found, ...tools] };
 }
 
 function parts(content: any): Part[] {
@@ -116,13 +116,16 @@ function parts(content: any): Part[] {
   return content.map((part: any): Part => {
     if (typeof part === "string") return { text: part };
     if (typeof part?.text === "string") return { text: part.text };
-    if (part?.name && (part.input !== undefined || part.arguments !== undefined)) return { tool: String(part.name), data: parsed(part.input ?? part.arguments) };
-    if (part?.functionCall) return { tool: String(part.functionCall.name), data: part.functionCall.args };
+    if (part?.name && (part.input !== undefined || part.arguments !== undefined)) return { tool: word(part.name), data: parsed(part.input ?? part.arguments) };
+    if (part?.functionCall) return { tool: word(part.functionCall.name), data: part.functionCall.args };
     const data = part?.image_url?.url ?? part?.source?.data ?? part?.inlineData?.data ?? part?.input_audio?.data;
-    if (typeof data === "string") return { media: String(part.type ?? part.inlineData?.mimeType ?? "media"), size: (data.length * 3) / 4 };
+    if (typeof data === "string") return { media: word(part.type ?? part.inlineData?.mimeType ?? "media"), size: (data.length * 3) / 4 };
     return { other: part };
   });
 }
+
+/** A text where one belongs. An object of a stranger may have a `toString` that is none, so it is written as JSON. */
+const word = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 function parsed(text: unknown): unknown {
   if (typeof text !== "string") return text;

@@ -6,20 +6,36 @@ import type { Metrics } from "../log";
 interface Line {
   name: string;
   tokens: number;
-  /** Cents of one token. */
+  /** Cents of one token; null is not known, which is not nothing. */
   price: number | null;
 }
 
+/** The names under which a log has the price of a kind: the first one that is there. */
+const NAMES = {
+  input: ["request_text_token", "request_token"],
+  read: ["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"],
+  written: ["cache_write_input_token", "cache_write_1h", "cache_write_12h"],
+  output: ["response_text_token", "response_token"],
+  reasoning: ["reasoning_token"],
+};
+
 export function lines(m: Metrics): Line[] {
   const texts = t().log;
-  const priceOf = (name: string) => (m.unit_prices?.[name] === undefined ? null : Number(m.unit_prices[name]));
+  const prices = m.unit_prices ?? {};
+  const listed = (kind: keyof typeof NAMES) => NAMES[kind].map((name) => prices[name]).find((one) => one !== undefined);
+  const known = (price: string | null | undefined) => (price === undefined || price === null ? null : Number(price));
+  // What is read from a cache and has no price of its own costs what other input does.
+  const ownPrice = listed("read");
+  const readPrice = ownPrice === undefined ? listed("input") : ownPrice;
   const [read, written] = [m.cache_read_tokens ?? 0, m.cache_write_tokens ?? 0];
-  const [input, output] = [priceOf("request_token"), priceOf("response_token")];
+  // Reasoning is a part of the output, and a line of its own where it has a price of its own.
+  const reasoning = "reasoning_token" in prices ? (m.reasoning_tokens ?? 0) : 0;
   return [
-    { name: texts.input, tokens: Math.max(0, (m.req_units ?? 0) - read - written), price: input },
-    { name: texts.cacheRead, tokens: read, price: priceOf("cache_read_input_token") ?? input },
-    { name: texts.cacheWrite, tokens: written, price: priceOf("cache_write_input_token") ?? input },
-    { name: texts.output, tokens: m.res_units ?? 0, price: output },
+    { name: texts.input, tokens: Math.max(0, (m.req_units ?? 0) - read - written), price: known(listed("input")) },
+    { name: texts.cacheRead, tokens: read, price: known(readPrice) },
+    { name: texts.cacheWrite, tokens: written, price: known(listed("written")) },
+    { name: texts.output, tokens: Math.max(0, (m.res_units ?? 0) - reasoning), price: known(listed("output")) },
+    { name: texts.reasoning, tokens: reasoning, price: known(listed("reasoning")) },
   ].filter(({ tokens }, index) => tokens > 0 || index === 0 || index === 3);
 }
 
@@ -71,7 +87,7 @@ export function Usage({ metrics }: { metrics: Metrics }) {
           </tbody>
         </table>
       </div>
-      {(metrics.reasoning_tokens ?? 0) > 0 && (
+      {(metrics.reasoning_tokens ?? 0) > 0 && !rows.some(({ name }) => name === texts.reasoning) && (
         <p class="quiet">
           {texts.reasoning}: {count(metrics.reasoning_tokens!)}
         </p>

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { t } from "../../i18n";
 import { visible } from "../../kit/words";
-import { asText, FILTERS, nameInAddress, parse, type Filter } from "../../nav/filters";
+import { asText, FILTERS, isValid, nameInAddress, parse, type Filter } from "../../nav/filters";
 import { setParams } from "../../nav/query";
 
 export const removed = (filter: Filter) => ({ [nameInAddress(filter)]: null, after: null });
@@ -24,6 +24,7 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
         <div class="chips" role="list" aria-label={texts.filters}>
           {filters.map((filter) => (
             <span key={asText(filter)} class="chip" role="listitem">
+              {!isValid(filter) && <span aria-hidden="true">▲</span>}
               {visible(asText(filter))}
               <button type="button" class="button bare small" aria-label={texts.remove(asText(filter))} onClick={() => setParams(removed(filter))}>
                 ✕
@@ -32,6 +33,11 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
           ))}
         </div>
       )}
+      {filters.filter((filter) => !isValid(filter)).map((filter) => (
+        <p key={asText(filter)} class="field">
+          <span class="wrong" role="alert">{texts.invalid(visible(asText(filter)))}</span>
+        </p>
+      ))}
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -2,12 +2,17 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault, type Query } from "../../api/call";
-import { follow } from "../../api/events";
+import { follow, type Event } from "../../api/events";
+import { isIdle } from "../../nav/presence";
+import { setParams } from "../../nav/query";
 import type { LogRow } from "./table";
 
 const MAX_ROWS = 200;
-/** Without a hand on the page nobody watches, and a stream would keep the session alive for ever. */
-const IDLE_MS = 10 * 60_000;
+const LOOK_MS = 10_000;
+const PAUSE_S = 2;
+
+/** What another try may mend: the network, the gateway, or too much at once. */
+const isPassing = (fault: Fault) => fault.status === 0 || fault.status === 429 || fault.status >= 500;
 
 interface Live {
   rows: Signal<LogRow[]>;
@@ -35,13 +40,14 @@ export function useLive(isOn: boolean, key: string, filters: Query): Live {
     hasGap.value = false;
     fault.value = null;
     if (!isOn) return;
-    let isStopped = false;
-    let lastTouch = Date.now();
-    const touch = () => (lastTouch = Date.now());
-    addEventListener("pointermove", touch);
-    addEventListener("keydown", touch);
-    const isDone = () => isStopped || Date.now() - lastTouch > IDLE_MS;
-    const onEvent = ({ type, data }: { type: string; data: string }) => {
+    const end = new AbortController();
+    const stop = end.signal;
+    let lastId = "";
+    // Nobody watches any more: the address says that nothing is followed, and the effect of it ends the stream.
+    const timer = setInterval(() => isIdle() && setParams({ live: null }, { replace: true }), LOOK_MS);
+    const onOpen = () => (fault.value = null);
+    const onEvent = ({ id, type, data }: Event) => {
+      lastId = id || lastId;
       if (type === "gap") hasGap.value = true;
       if (type !== "log") return;
       const row = JSON.parse(data) as LogRow;
@@ -51,23 +57,25 @@ export function useLive(isOn: boolean, key: string, filters: Query): Live {
       } else rows.value = [row, ...rows.value].slice(0, MAX_ROWS);
     };
     const run = async () => {
-      while (!isDone()) {
+      while (!stop.aborted) {
+        let pause = PAUSE_S;
         try {
-          await follow("/logs/tail", filters, onEvent, isDone);
+          await follow("/logs/tail", filters, { lastId, stop, onOpen, onEvent });
         } catch (error) {
-          if (error instanceof Fault && error.status !== 0) {
+          if (stop.aborted) return;
+          if (error instanceof Fault) {
             fault.value = error;
-            return;
+            if (!isPassing(error)) return;
+            pause = error.retryAfter ?? PAUSE_S;
           }
         }
-        await new Promise((resolve) => setTimeout(resolve, 1000));
+        await new Promise((resolve) => setTimeout(resolve, pause * 1000));
       }
     };
     void run();
     return () => {
-      isStopped = true;
-      removeEventListener("pointermove", touch);
-      removeEventListener("keydown", touch);
+      end.abort();
+      clearInterval(timer);
     };
   }, [isOn, key]);
   return { rows, held, hasGap, fault, release };

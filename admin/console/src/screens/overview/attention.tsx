@@ -26,17 +26,18 @@ export interface Budget {
 const MIN_CALLS = 5;
 const MAX_FAILED = 10;
 
-export function Attention({ providers, budgets }: { providers: ProviderRow[]; budgets: Budget[] }) {
+export function Attention({ providers, budgets }: { providers: ProviderRow[]; budgets: Budget[] | null }) {
   const texts = t().overview;
   const failing = providers.filter(({ provider, requests, success_rate }) => provider && requests >= MIN_CALLS && 100 - success_rate > MAX_FAILED);
-  const ending = budgets.filter(({ status, runs_out_at }) => status === "exhausted" || runs_out_at);
+  const ending = (budgets ?? []).filter(({ status, runs_out_at }) => status === "exhausted" || runs_out_at);
   return (
     <section class="panel">
       <header>
         <h2>{texts.attention}</h2>
       </header>
+      {!budgets && <p class="inside quiet">{texts.noBudgets}</p>}
       {failing.length + ending.length === 0 ? (
-        <p class="inside quiet">{texts.quiet}</p>
+        budgets && <p class="inside quiet">{texts.quiet}</p>
       ) : (
         <ul class="attention">
           {failing.map(({ provider, success_rate }) => (

@@ -7,6 +7,7 @@ import { useLoaded } from "../../api/loaded";
 import { may, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Copy } from "../../kit/basics";
+import { isWatched } from "../../nav/presence";
 import { screen } from "../../nav/query";
 import { NewKey, type MadeKey } from "../keys/new_key";
 import { NewProvider } from "../providers/new_provider";
@@ -14,7 +15,7 @@ import type { ComponentChildren } from "preact";
 
 const LOOK_MS = 1000;
 
-export function FirstRun({ again }: { again: () => void }) {
+export function FirstRun({ leave }: { leave: () => void }) {
   const texts = t().first;
   const added = useSignal<string | null>(null);
   const key = useSignal<MadeKey | null>(null);
@@ -22,15 +23,23 @@ export function FirstRun({ again }: { again: () => void }) {
   const providers = useLoaded(may("providers.list") ? `first providers ${workspace.value}` : null, () => get<{ data: { slug: string }[] }>("/providers", { page_size: 1 }));
   const slug = added.value ?? providers.state.value.data?.data[0]?.slug ?? null;
   useEffect(() => {
-    // Watched only while this is in front; the first log ends it.
-    const timer = setInterval(() => {
-      if (document.hidden || first.value || !slug) return;
-      get<{ data: { id: string }[] }>("/logs", { page_size: 1 }).then(
-        ({ data }) => (first.value = data[0]?.id ?? null),
-        () => undefined,
-      );
-    }, LOOK_MS);
-    return () => clearInterval(timer);
+    if (!slug) return;
+    let timer: ReturnType<typeof setTimeout>;
+    let isOver = false;
+    // Looked for while somebody watches, a while after each answer; the first log ends it.
+    const look = async () => {
+      if (isWatched()) {
+        const logs = await get<{ data: { id: string }[] }>("/logs", { page_size: 1 }).catch(() => null);
+        if (isOver) return;
+        first.value = logs?.data[0]?.id ?? null;
+      }
+      if (!first.value) timer = setTimeout(() => void look(), LOOK_MS);
+    };
+    void look();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
   }, [slug]);
   return (
     <section class="panel">
@@ -48,8 +57,8 @@ export function FirstRun({ again }: { again: () => void }) {
         <Step number={3} isDone={!!first.value} title={texts.call} why={texts.callWhy}>
           {slug && key.value ? (
             <>
-              <pre class="block">{curl(key.value.key, slug)}</pre>
-              <Copy text={curl(key.value.key, slug)} />
+              <pre class="block">{curl("$GATEWAY_KEY", slug)}</pre>
+              <Copy text={curl(key.value.key, slug)} label={texts.copy} />
             </>
           ) : (
             <p class="quiet">{texts.need}</p>
@@ -60,7 +69,7 @@ export function FirstRun({ again }: { again: () => void }) {
               <a class="button main" href={screen(`logs/${first.value}`)}>
                 {texts.look}
               </a>
-              <button type="button" class="button" onClick={again}>
+              <button type="button" class="button" onClick={leave}>
                 {t().menu.overview}
               </button>
             </div>
@@ -89,5 +98,5 @@ function Step({ number, isDone, title, why, children }: { number: number; isDone
 }
 
 const curl = (key: string, slug: string) => `curl ${location.origin}/v1/chat/completions \\
-  -H 'x-gateway-api-key: ${key}' -H 'content-type: application/json' \\
+  -H "x-gateway-api-key: ${key}" -H 'content-type: application/json' \\
   -d '{"model":"@${slug}/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'`;

@@ -200,7 +200,7 @@ export function TestResult({ result }: { result: Tested }) {
   const texts = t().providers;
   return (
     <p role="status" class="row">
-      <Tag meaning={result.success ? "ok" : result.is_tested ? "bad" : "warn"}>{result.success ? texts.tested : texts.notTested}</Tag>
+      <Tag meaning={result.success ? "ok" : result.is_tested ? "bad" : "warn"}>{result.success ? texts.tested : result.is_tested ? texts.notTested : texts.untested}</Tag>
       <span lang="en">{visible(result.message)}</span>
       {result.response_time !== null && <span class="quiet">{duration(result.response_time)}</span>}
     </p>
