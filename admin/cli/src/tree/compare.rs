@@ -2,6 +2,7 @@
 
 use super::live::{MASK, is_empty, normal};
 use crate::kinds::{Kind, SECRET_FIELDS};
+use crate::secrets::redacted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -36,7 +37,10 @@ pub fn differences(kind: &Kind, file: &Map<String, Value>, live: &Map<String, Va
         let mut there = normal(field, live.get(field).unwrap_or(&Value::Null));
         if SECRET_FIELDS.contains(&field.as_str()) {
             leave_out_secrets(&mut meant, &mut there);
-        } else if MERGED.contains(&field.as_str()) {
+        } else {
+            (meant, there) = (redacted(field, &meant), redacted(field, &there));
+        }
+        if MERGED.contains(&field.as_str()) {
             there = only_named(&there, &meant);
         }
         let mut changes = Vec::new();
