@@ -233,3 +233,13 @@ async fn nothing_is_made_where_its_secret_could_not_be_written() {
     }
     assert_eq!(user.run(&["get", "api-key", "app"]).await.code, 1, "no key was made");
 }
+
+#[tokio::test]
+async fn a_reader_that_has_gone_does_not_change_how_a_command_ends() {
+    let stack = Stack::start().await;
+    let (user, _) = prepared(&stack).await;
+    std::fs::write(user.path("tree/config.yaml"), CONFIG.replace("attempts: 2", "attempts: 3")).unwrap();
+    let mut child = user.command(&["plan", "-f", "tree"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().await.unwrap().code(), Some(2));
+}

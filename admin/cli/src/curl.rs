@@ -2,7 +2,7 @@
 
 use crate::call::{Call, segment};
 use crate::kinds;
-use crate::secrets::is_secret_name;
+use crate::secrets::{hidden_by_name, hidden_text, is_secret_name};
 use serde_json::Value;
 
 /// Stands in the place of a secret.
@@ -48,29 +48,11 @@ fn shown_body(call: &Call, body: &Value) -> Value {
         Value::Object(fields) => {
             let shown = |(name, value): (&String, &Value)| {
                 let is_hidden = is_secret(call, name) && !value.is_null();
-                (name.clone(), if is_hidden { HIDDEN.into() } else { without_secrets(value) })
+                (name.clone(), if is_hidden { HIDDEN.into() } else { hidden_by_name("", value, HIDDEN) })
             };
             Value::Object(fields.iter().map(shown).collect())
         }
-        other => without_secrets(other),
-    }
-}
-
-/// Without the values of all names that sound secret, and of all headers.
-fn without_secrets(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(without_secrets).collect(),
-        Value::Object(fields) => {
-            let shown = |(name, value): (&String, &Value)| {
-                let is_open = value.is_null() || value.is_number() || value.is_boolean();
-                let is_hidden = !is_open && (is_secret_name(name) || name.ends_with("headers"));
-                (name.clone(), if is_hidden { HIDDEN.into() } else { without_secrets(value) })
-            };
-            Value::Object(fields.iter().map(shown).collect())
-        }
-        // Some texts hold JSON, as the header with a config does.
-        Value::String(text) => shown_text(text).into(),
-        other => other.clone(),
+        other => hidden_by_name("", other, HIDDEN),
     }
 }
 
@@ -78,14 +60,7 @@ fn shown_header(name: &str, value: &str) -> String {
     if is_secret_name(name) {
         return HIDDEN.to_owned();
     }
-    shown_text(value)
-}
-
-fn shown_text(text: &str) -> String {
-    match serde_json::from_str::<Value>(text) {
-        Ok(inner) if inner.is_object() || inner.is_array() => without_secrets(&inner).to_string(),
-        _ => text.to_owned(),
-    }
+    hidden_text(value, HIDDEN)
 }
 
 #[cfg(test)]

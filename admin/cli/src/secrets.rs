@@ -148,6 +148,31 @@ pub fn has_secret(field: &str, value: &Value) -> bool {
     has_secret
 }
 
+/// A value of this name without the values of all names that sound secret, and of all headers.
+pub fn hidden_by_name(name: &str, value: &Value, placeholder: &str) -> Value {
+    let is_open = value.is_null() || value.is_number() || value.is_boolean();
+    if !is_open && (is_secret_name(name) || snake(name).ends_with("headers")) {
+        return placeholder.into();
+    }
+    match value {
+        Value::Array(items) => items.iter().map(|item| hidden_by_name("", item, placeholder)).collect(),
+        Value::Object(parts) => {
+            let parts = parts.iter().map(|(name, part)| (name.clone(), hidden_by_name(name, part, placeholder)));
+            Value::Object(parts.collect())
+        }
+        Value::String(text) => hidden_text(text, placeholder).into(),
+        other => other.clone(),
+    }
+}
+
+/// Some texts hold JSON, as the header with a config does.
+pub fn hidden_text(text: &str, placeholder: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(inner) if inner.is_object() || inner.is_array() => hidden_by_name("", &inner, placeholder).to_string(),
+        _ => text.to_owned(),
+    }
+}
+
 fn snake(name: &str) -> String {
     let mut found = String::new();
     let mut begins_word = true;

@@ -398,6 +398,22 @@ mod tests {
     }
 
     #[test]
+    fn variables_stay_where_secrets_stand_and_one_file_is_not_the_whole() {
+        let text = "kind: config\nworkspace: w\nname: a\nspec:\n  config: { targets: [{ api_key: '${env:NOT_SET_ANYWHERE}' }] }\n";
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        std::fs::write(&file, text).unwrap();
+        let (tree, one) = (Tree::read(folder.path()).unwrap(), Tree::read(&file).unwrap());
+        assert!(tree.faults.is_empty(), "{:?}", tree.faults);
+        let object = tree.objects.values().next().unwrap();
+        assert_eq!(object.fields["config"]["targets"][0]["api_key"], "${env:NOT_SET_ANYWHERE}");
+        assert!(tree.is_whole && !one.is_whole && one.folder == folder.path());
+        assert_eq!(folder_of(Path::new("a.yaml")), Path::new("."));
+        std::fs::write(&file, "other: 1\n").unwrap();
+        assert!(Tree::read(&file).is_err() && Tree::read(folder.path()).is_ok());
+    }
+
+    #[test]
     fn an_include_stays_in_the_folder() {
         let text = "kind: config\nworkspace: w\nname: a\nspec:\n  config: !include x.json\n";
         assert!(faults(&[("a.yaml", text), ("x.json", "{\"provider\": \"@p\"}")]).is_empty());
