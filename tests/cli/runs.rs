@@ -4,6 +4,7 @@ use crate::files::{administrator, write_tree};
 use crate::program::User;
 use harness::Stack;
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
 
 const CONFIG: &str = "kind: config\nworkspace: default\nname: main\nspec:\n  name: Main\n  config: { provider: \"@p\", retry: { attempts: 2 } }\n";
 
@@ -186,4 +187,59 @@ spec: { type: requests, unit: rpm, value: 10, conditions: [{ key: metadata._user
     assert!(ended.stderr.contains("provider/default/lost: "), "{}", ended.stderr);
     assert_eq!(user.json(&["get", "label", "fine"]).await["name"], json!("fine"));
     let _ = workspace;
+}
+
+#[tokio::test]
+async fn one_file_of_a_folder_says_nothing_about_what_stands_in_the_others() {
+    let stack = Stack::start().await;
+    let (user, _) = prepared(&stack).await;
+    std::fs::write(user.path("tree/label.yaml"), "kind: label\nworkspace: default\nname: fine\n").unwrap();
+    let pruned = user.run(&["apply", "-f", "tree/label.yaml", "--prune"]).await;
+    assert!(pruned.code == 1 && pruned.stderr.contains("--prune"), "{}", pruned.all());
+    user.ok(&["apply", "-f", "tree/label.yaml"]).await;
+    assert_eq!(user.run(&["plan", "-f", "tree/label.yaml"]).await.code, 0);
+    user.ok(&["get", "config", "main"]).await;
+    std::fs::write(user.path("tree/empty.yaml"), "other: 1\n").unwrap();
+    assert_eq!(user.run(&["plan", "-f", "tree/empty.yaml"]).await.code, 1);
+}
+
+#[tokio::test]
+async fn a_field_that_cannot_be_changed_is_a_step_that_cannot_be_done() {
+    let stack = Stack::start().await;
+    let (user, _) = prepared(&stack).await;
+    let secret = "kind: secret-reference\nname: v\nspec: { name: V, manager_type: hashicorp_vault, secret_path: secret/data/app, auth_config: { vault_auth_type: token, vault_addr: https://vault.test, vault_token: hvs.canary-0123456789 } }\n";
+    std::fs::write(user.path("tree/secret.yaml"), secret).unwrap();
+    user.ok(&["apply", "-f", "tree"]).await;
+    let lock = std::fs::read_to_string(user.path("tree/portcullis.lock.json")).unwrap();
+    std::fs::write(user.path("tree/secret.yaml"), secret.replace("hashicorp_vault", "aws_sm")).unwrap();
+    let planned = user.run(&["plan", "-f", "tree"]).await;
+    assert!(planned.code == 2 && planned.stdout.contains("! secret-reference/v"), "{}", planned.all());
+    let applied = user.run(&["apply", "-f", "tree"]).await;
+    assert!(applied.code == 1 && applied.stderr.contains("manager_type cannot be changed"), "{}", applied.all());
+    assert_eq!(std::fs::read_to_string(user.path("tree/portcullis.lock.json")).unwrap(), lock);
+}
+
+#[tokio::test]
+async fn nothing_is_made_where_its_secret_could_not_be_written() {
+    let stack = Stack::start().await;
+    let (user, _) = prepared(&stack).await;
+    let key = "kind: api-key\nworkspace: default\nname: app\nspec: { scopes: [completions.write] }\n";
+    std::fs::write(user.path("tree/key.yaml"), key).unwrap();
+    std::fs::write(user.path("open"), "").unwrap();
+    std::fs::set_permissions(user.path("open"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    for file in ["none/keys", "open"] {
+        assert_eq!(user.run(&["apply", "-f", "tree", "--secrets-out", file]).await.code, 1);
+        assert_eq!(user.run(&["keys", "create", "app", "--secret-out", file]).await.code, 1);
+    }
+    assert_eq!(user.run(&["get", "api-key", "app"]).await.code, 1, "no key was made");
+}
+
+#[tokio::test]
+async fn a_reader_that_has_gone_does_not_change_how_a_command_ends() {
+    let stack = Stack::start().await;
+    let (user, _) = prepared(&stack).await;
+    std::fs::write(user.path("tree/config.yaml"), CONFIG.replace("attempts: 2", "attempts: 3")).unwrap();
+    let mut child = user.command(&["plan", "-f", "tree"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().await.unwrap().code(), Some(2));
 }

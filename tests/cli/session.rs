@@ -26,6 +26,13 @@ async fn a_key_is_tried_saved_privately_and_forgotten() {
     let stranger = user.run(&["whoami", "--url", "http://127.0.0.1:1"]).await;
     assert_eq!(stranger.code, 4, "{}", stranger.stderr);
     user.ok(&["whoami", "--url", &stack.base_url]).await;
+    // A context that is named means its own address and key.
+    let user = user.with("PORTCULLIS_URL", "http://127.0.0.1:1").with("PORTCULLIS_API_KEY", "pk_other");
+    assert_eq!(user.run(&["whoami"]).await.code, 1);
+    user.ok(&["whoami", "--context", "here"]).await;
+    let elsewhere = user.run(&["whoami", "--context", "here", "--url", "http://127.0.0.1:1"]).await;
+    assert_eq!(elsewhere.code, 4, "{}", elsewhere.stderr);
+    let user = user.with("PORTCULLIS_URL", "").with("PORTCULLIS_API_KEY", "");
     user.ok(&["context", "rm", "here"]).await;
     assert_eq!(user.run(&["whoami"]).await.code, 4);
     assert!(!std::fs::read_to_string(&file).unwrap().contains(&stack.home.admin_key));

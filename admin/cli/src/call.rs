@@ -3,6 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -15,12 +16,23 @@ pub struct Call {
     pub headers: Vec<(String, String)>,
     pub body: Option<Value>,
     pub is_stream: bool,
+    /// Fields of the query or the body that are secret because of where they were read.
+    pub hidden: BTreeSet<String>,
+    pub is_body_from_stdin: bool,
 }
 
 impl Call {
     pub fn new(method: Method, path: impl Into<String>) -> Self {
-        let (query, headers) = (Vec::new(), Vec::new());
-        Self { method, path: path.into(), query, headers, body: None, is_stream: false }
+        Self {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: None,
+            is_stream: false,
+            hidden: BTreeSet::new(),
+            is_body_from_stdin: false,
+        }
     }
 
     pub fn get(path: impl Into<String>) -> Self {

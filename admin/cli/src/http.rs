@@ -83,7 +83,7 @@ impl Client {
             let call = Call::get(path).query(query.to_vec()).query(paging);
             let mut answer = self.look_up(call).await?.body;
             let field = ["data", "records"].into_iter().find(|field| answer[*field].is_array()).unwrap_or("data");
-            let Value::Array(found) = answer[field].take() else {
+            let Some(Value::Array(found)) = answer.get_mut(field).map(Value::take) else {
                 return Err(Failure::new(format!("{path} answers no list")));
             };
             let is_last = found.len() < PAGE_SIZE;

@@ -14,6 +14,8 @@ mod kinds;
 mod objects;
 mod outcome;
 mod output;
+mod secret_file;
+mod secrets;
 mod session;
 mod tree;
 
@@ -38,7 +40,7 @@ async fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(Failure::CallIsShown) => Exit::Fine.into(),
         Err(failure) => {
-            eprintln!("portcullis: {failure}");
+            eprintln!("portcullis: {}", output::printable_lines(&failure.to_string()));
             failure.exit().into()
         }
     }

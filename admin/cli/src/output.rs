@@ -5,9 +5,10 @@ mod table;
 pub mod yaml;
 
 use crate::outcome::Failure;
-pub use columns::{Column, printable};
+pub use columns::{Column, printable, printable_lines};
 use serde_json::Value;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -100,14 +101,40 @@ pub fn line(text: &str) {
     let _ = write(&format!("{text}\n"));
 }
 
-/// A reader that has seen enough, as `head`, is no failure.
+/// Whether the reader of stdout has gone.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// A reader that has seen enough, as `head`, is no failure: the command goes on without it, and ends with its own number.
 pub fn write(text: &str) -> Result<(), Failure> {
+    if is_closed() {
+        return Ok(());
+    }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        Err(_) => std::process::exit(0),
-        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+            IS_CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        written => Ok(written?),
     }
+}
+
+/// Commands that write without an end stop then.
+pub fn is_closed() -> bool {
+    IS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Writes what a model or an upstream said. On a terminal it keeps line breaks and tabs, and no other control.
+pub fn write_foreign(text: &str) -> Result<(), Failure> {
+    if !std::io::stdout().is_terminal() {
+        return write(text);
+    }
+    write(
+        &text
+            .chars()
+            .filter(|letter| matches!(letter, '\n' | '\t') || !columns::is_control(*letter))
+            .collect::<String>(),
+    )
 }
 
 /// Whether differences are coloured.

@@ -17,7 +17,7 @@ pub mod write;
 pub mod yaml;
 
 pub use address::Address;
-pub use documents::Tree;
+pub use documents::{Tree, folder_of};
 pub use lock::{Applied, Lock};
 
 /// A unified difference for people.

@@ -5,9 +5,10 @@ use crate::global::Global;
 use crate::http::{Call, Client, header};
 use crate::outcome::{Exit, Failure, at_path};
 use crate::output;
-use crate::session::{Session, origin};
+use crate::session::{Session, named_url, origin};
 use reqwest::Method;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Call any operation: portcullis api GET /configs
@@ -45,6 +46,7 @@ fn method(text: &str) -> Result<Method, String> {
 
 pub async fn run(session: &Session, api: &Api) -> Result<Exit, Failure> {
     let path = format!("/{}", api.path.trim_start_matches('/').trim_start_matches("v1/"));
+    let hidden = secret_fields(&api.fields);
     let fields = fields(&api.fields)?;
     if api.paginate {
         let query: Vec<(String, String)> = fields.into_iter().map(|(name, value)| (name, plain(value))).collect();
@@ -55,6 +57,8 @@ pub async fn run(session: &Session, api: &Api) -> Result<Exit, Failure> {
     }
     let mut call = Call::new(api.method.clone(), path);
     call.is_stream = true;
+    call.hidden = hidden;
+    call.is_body_from_stdin = api.body.as_deref() == Some("-");
     if let Some(tag) = &api.if_match {
         call = call.only_as_read(tag);
     }
@@ -77,6 +81,9 @@ pub async fn run(session: &Session, api: &Api) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     while let Some(chunk) = response.chunk().await.map_err(|error| Failure::new(error.to_string()))? {
+        if output::is_closed() {
+            break;
+        }
         output::write(&String::from_utf8_lossy(&chunk))?;
     }
     Ok(Exit::Fine)
@@ -84,6 +91,13 @@ pub async fn run(session: &Session, api: &Api) -> Result<Exit, Failure> {
 
 fn plain(value: Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Names of the fields that are read from where secrets are kept, which `--as-curl` does not show.
+pub fn secret_fields(pairs: &[String]) -> BTreeSet<String> {
+    let is_source = |text: &str| text == "-" || text.starts_with("env:") || text.starts_with("file:");
+    let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(_, text)| is_source(text)).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// `name=value` pairs as an object. What is JSON is taken as such, so that numbers and lists can be given.
@@ -116,8 +130,8 @@ pub fn body(file: &str) -> Result<Value, Failure> {
 
 /// The document is public: no key is needed, only an address.
 pub async fn openapi(global: &Global) -> Result<Exit, Failure> {
-    let client = match &global.url {
-        Some(url) => Client::new(&origin(url)?, None, global.as_curl)?,
+    let client = match named_url(global) {
+        Some(url) => Client::new(&origin(&url)?, None, global.as_curl)?,
         None => Session::open(global)?.client,
     };
     let document = client.call(Call::get("/openapi.json")).await?;

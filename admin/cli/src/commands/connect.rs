@@ -67,7 +67,7 @@ pub async fn run(global: &Global, connect: Connect) -> Result<Exit, Failure> {
         if connect.dry_run {
             output::write(&format!("# {}\n{text}", path.display()))?;
         } else {
-            replace_privately(path, text.as_bytes())?;
+            replace_privately(&target(path)?, text.as_bytes())?;
             eprintln!("Wrote {}.", path.display());
         }
     }
@@ -93,7 +93,7 @@ fn undo(agent: &Agent, home: &Path) -> Result<Exit, Failure> {
         match after {
             Some(text) if text == before => {}
             Some(text) => {
-                replace_privately(&path, text.as_bytes())?;
+                replace_privately(&target(&path)?, text.as_bytes())?;
                 eprintln!("Took it out of {}.", path.display());
             }
             None => {
@@ -104,6 +104,11 @@ fn undo(agent: &Agent, home: &Path) -> Result<Exit, Failure> {
     }
     write_record(&record, &ownership)?;
     Ok(Exit::Fine)
+}
+
+/// Where a file really is: one that is kept elsewhere and linked to stays a link.
+fn target(path: &Path) -> Result<PathBuf, Failure> {
+    if path.is_symlink() { at_path(path, path.canonicalize()) } else { Ok(path.to_owned()) }
 }
 
 /// Which fields of which files are ours.

@@ -1,12 +1,12 @@
 //! `keys`: API keys of applications and people.
 
 use super::resources::confirm;
-use crate::context::replace_privately;
 use crate::http::{Call, Tagged};
 use crate::kinds::{self, Kind};
 use crate::objects::{self, object_query, path_of};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, printable};
+use crate::secret_file::SecretFile;
 use crate::session::Session;
 use chrono::{Duration, Utc};
 use reqwest::Method;
@@ -143,29 +143,31 @@ async fn make(session: &Session, kind: &Kind, create: &Create) -> Result<Exit, F
     if let Some(workspace) = &session.workspace {
         body["workspace_id"] = workspace.clone().into();
     }
+    let file = create.secret_out.as_deref().map(SecretFile::prepare).transpose()?;
     let made = session.client.call(Call::new(Method::POST, kind.create_path()).body(body)).await?;
-    hand_over(session, &made, create.secret_out.as_ref())?;
+    hand_over(session, &made, file)?;
     session.output.hint("PORTCULLIS_API_KEY=… portcullis try \"Hello\" -m MODEL");
     Ok(Exit::Fine)
 }
 
 async fn give_new_secret(session: &Session, kind: &Kind, rotate: &Rotate) -> Result<Exit, Failure> {
+    let file = rotate.secret_out.as_deref().map(SecretFile::prepare).transpose()?;
     let (id, found) = find(session, kind, &rotate.name).await?;
     let mut body = Map::new();
     body.insert("key_transition_period_ms".into(), rotate.keep_old.map_or(0, |keep| keep.num_milliseconds()).into());
     let call = Call::new(Method::POST, format!("{}/rotate", path_of(kind, &id))).body(Value::Object(body));
     let made = session.client.call(call.only_as_read(&found.etag)).await?;
-    hand_over(session, &made, rotate.secret_out.as_ref())?;
+    hand_over(session, &made, file)?;
     session.output.hint(&format!("portcullis get api-key {}", printable(&rotate.name)));
     Ok(Exit::Fine)
 }
 
 /// The secret is data: it alone goes to stdout, unless the whole answer is asked for.
-fn hand_over(session: &Session, made: &Value, file: Option<&PathBuf>) -> Result<(), Failure> {
-    let secret = made["key"].as_str().unwrap_or_default();
+fn hand_over(session: &Session, made: &Value, file: Option<SecretFile>) -> Result<(), Failure> {
+    let secret = made["key"].as_str().ok_or_else(|| Failure::new("the answer holds no key"))?;
     if let Some(file) = file {
-        replace_privately(file, format!("{secret}\n").as_bytes())?;
-        eprintln!("The secret is in {}.", file.display());
+        let path = file.finish(&format!("{secret}\n"))?;
+        eprintln!("The secret is in {}.", path.display());
         let mut shown = made.clone();
         shown["key"] = Value::Null;
         return if session.output.is_structured() { session.output.object(&shown) } else { Ok(()) };

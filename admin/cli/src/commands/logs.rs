@@ -155,7 +155,7 @@ async fn newest(client: &Client, query: &[(String, String)], limit: usize) -> Re
             call = call.query([("after".to_owned(), last.to_owned())]);
         }
         let mut answer = client.call(call).await?;
-        let Value::Array(found) = answer["data"].take() else { break };
+        let Some(Value::Array(found)) = answer.get_mut("data").map(Value::take) else { break };
         let is_last = found.len() < size;
         rows.extend(found);
         if is_last {
@@ -189,7 +189,7 @@ async fn follow(session: &Session, tail: &Tail) -> Result<Exit, Failure> {
                 let Some(row) = row_of(&event, &mut last_event) else { continue };
                 show_row(session, &row)?;
                 seen += 1;
-                if tail.limit == Some(seen) {
+                if tail.limit == Some(seen) || output::is_closed() {
                     return Ok(Exit::Fine);
                 }
             }

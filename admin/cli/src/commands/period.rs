@@ -1,15 +1,18 @@
 //! Lengths of time before now, as `--last 30d`, and expressions over figures, as `cost>1c`.
 
 use super::keys;
-use chrono::{Duration, SecondsFormat, Utc};
+use chrono::{DateTime, Duration, SecondsFormat, Utc};
 
 /// The beginning of the last so many days, hours or minutes, as the API reads it.
 pub fn since(last: Duration) -> String {
-    (Utc::now() - last).to_rfc3339_opts(SecondsFormat::Millis, true)
+    let begin = Utc::now().checked_sub_signed(last).unwrap_or(DateTime::UNIX_EPOCH);
+    begin.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 pub fn parse(text: &str) -> Result<Duration, String> {
-    keys::duration(text)
+    let length = keys::duration(text)?;
+    let begin = Utc::now().checked_sub_signed(length).filter(|begin| *begin >= DateTime::UNIX_EPOCH);
+    begin.map(|_| length).ok_or_else(|| format!("`{text}` ago is before 1970"))
 }
 
 /// What `-q` can compare.
@@ -54,6 +57,8 @@ mod tests {
         let found = figures("cost>1c,latency<2s tokens>2k").unwrap();
         let found: Vec<_> = found.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(found, ["cost_min=1", "response_time_max=2000", "total_units_min=2000"]);
+        assert!(parse("30d").is_ok() && parse("99999999d").is_err() && parse("30000d").is_err());
+        since(Duration::MAX);
         for wrong in ["cost", "cost>1", "colour>1c", "latency>fasts", ">1c"] {
             assert!(figures(wrong).is_err(), "{wrong}");
         }

@@ -91,7 +91,10 @@ pub async fn create(session: &Session, create: &Create) -> Result<Exit, Failure>
     if let (Some(workspace), true) = (&session.workspace, kind.home != Home::Organisation) {
         body.entry("workspace_id").or_insert_with(|| workspace.clone().into());
     }
-    let made = session.client.call(Call::new(Method::POST, kind.create_path()).body(Value::Object(body))).await?;
+    let mut call = Call::new(Method::POST, kind.create_path()).body(Value::Object(body));
+    call.hidden = api::secret_fields(&create.fields);
+    call.is_body_from_stdin = create.file.as_deref() == Some("-");
+    let made = session.client.call(call).await?;
     session.output.object(&made)?;
     session.output.hint(&format!("portcullis get {} {}", kind.name, printable(&create.name)));
     Ok(Exit::Fine)

@@ -5,14 +5,13 @@ use crate::http::Call;
 use crate::kinds;
 use crate::outcome::{Exit, Failure, at_path};
 use crate::output::{self, yaml};
+use crate::secret_file::SecretList;
 use crate::session::Session;
 use crate::tree::plan::{Action, Options, Plan};
 use crate::tree::state::{State, all_kinds};
 use crate::tree::{Lock, Tree, apply as applying, export as exporting, plan as planning, text_diff};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Check files without a gateway: YAML, fields, variables, references. Ends with 3 when there are faults.
@@ -115,7 +114,7 @@ impl Choices {
 pub fn validate(validate: &Validate) -> Result<Exit, Failure> {
     let tree = Tree::read(&validate.files)?;
     for fault in &tree.faults {
-        output::line(&fault.to_string());
+        output::line(&output::printable(&fault.to_string()));
     }
     eprintln!("{} objects, {} faults.", tree.objects.len(), tree.faults.len());
     Ok(if tree.faults.is_empty() { Exit::Fine } else { Exit::Wanting })
@@ -155,8 +154,16 @@ pub async fn apply(session: &Session, arguments: &Apply) -> Result<Exit, Failure
     }
     let (plan, folder, mut lock) = if is_plan(&arguments.files) {
         let text = at_path(&arguments.files, std::fs::read_to_string(&arguments.files))?;
-        let folder = arguments.files.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        (Plan::parse(&text)?, folder.to_owned(), Lock::read(folder)?)
+        let plan = Plan::parse(&text)?;
+        let folder = plan.folder.clone();
+        if !folder.is_dir() {
+            return Err(Failure::new(format!(
+                "the plan was made for files in {}, which is not here",
+                folder.display()
+            )));
+        }
+        let lock = Lock::read(&folder)?;
+        (plan, folder, lock)
     } else {
         let (tree, lock) = checked(&arguments.files)?;
         (planning::make(session, &tree, &lock, &arguments.choices.options()).await?, tree.folder.clone(), lock)
@@ -175,15 +182,19 @@ pub async fn apply(session: &Session, arguments: &Apply) -> Result<Exit, Failure
         let why = "keys and tokens would be made: say where their secrets go by --secrets-out FILE";
         return Err(Failure::new(format!("{new_secrets} {why}")));
     }
+    let mut secrets = match &arguments.secrets_out {
+        Some(path) if new_secrets > 0 => Some(SecretList::open(path)?),
+        _ => None,
+    };
     let mut run = applying::Run::new(session, &folder, arguments.parallel);
-    let mut save = |address: &crate::tree::Address, secret: &str| match &arguments.secrets_out {
-        Some(path) => append(path, &format!("{address}\t{secret}\n")),
+    let mut save = |address: &crate::tree::Address, secret: &str| match &mut secrets {
+        Some(list) => list.append(&format!("{address}\t{secret}\n")),
         None => Ok(()),
     };
     run.apply(&plan, &mut lock, &mut save).await?;
     let (done, failures) = (run.done, run.failures);
     for (address, failure) in &failures {
-        eprintln!("{address}: {failure}");
+        eprintln!("{}", output::printable_lines(&format!("{address}: {failure}")));
     }
     let held_back = plan.steps.iter().filter(|step| step.action == Action::Delete && !step.note.is_empty()).count();
     eprintln!(
@@ -193,29 +204,22 @@ pub async fn apply(session: &Session, arguments: &Apply) -> Result<Exit, Failure
     );
     session.output.hint(&format!("portcullis plan -f {}", arguments.files.display()));
     let is_conflict = failures.iter().any(|(_, failure)| matches!(failure, Failure::Conflict(_)));
+    let is_signed_out = failures.iter().any(|(_, failure)| matches!(failure, Failure::SignIn(_)));
     let is_refused = failures.iter().any(|(_, failure)| matches!(failure, Failure::Refused(_)));
     Ok(match () {
         () if failures.is_empty() => Exit::Fine,
         () if is_conflict => Exit::Conflict,
+        () if is_signed_out => Exit::SignIn,
         () if is_refused => Exit::Refused,
         () => Exit::Failed,
     })
 }
 
-/// A saved plan is a file of JSON with steps; a document is not.
+/// A saved plan is a file of JSON with steps, whatever it is called; a document is not.
 fn is_plan(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
-        && std::fs::read_to_string(path)
-            .ok()
-            .and_then(|text| serde_json::from_str::<Value>(&text).ok())
-            .is_some_and(|value| value["steps"].is_array())
-}
-
-/// The file is the owner's alone from its first byte.
-fn append(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = at_path(path, options.create(true).append(true).mode(0o600).open(path))?;
-    at_path(path, file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+    let text = if path.is_file() { std::fs::read_to_string(path).ok() } else { None };
+    let value = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    value.is_some_and(|value| value["steps"].is_array() && value["kind"].is_null())
 }
 
 pub async fn diff(session: &Session, arguments: &Diff) -> Result<Exit, Failure> {
@@ -305,6 +309,7 @@ pub async fn export(session: &Session, arguments: &Export) -> Result<Exit, Failu
     };
     let (addresses, left_out) = exporting::addresses(&state, &meant, workspace);
     for address in &left_out {
+        let address = output::printable(&address.to_string());
         eprintln!("left out: several objects are called {address}, or its name holds a brace");
     }
     let files: BTreeMap<PathBuf, String> = exporting::files(&state.read(addresses).await?);
@@ -315,7 +320,7 @@ pub async fn export(session: &Session, arguments: &Export) -> Result<Exit, Failu
                 let path = folder.join(path);
                 let parent = path.parent().unwrap_or(folder);
                 at_path(parent, std::fs::create_dir_all(parent))?;
-                at_path(&path, std::fs::write(&path, text))?;
+                replace_privately(&path, text.as_bytes())?;
             }
         }
     }

@@ -51,8 +51,8 @@ pub async fn run(session: &Session, arguments: &Try) -> Result<Exit, Failure> {
     let way = Way::new(&response);
     let usage =
         if arguments.stream { write_stream(&mut response).await? } else { write_answer(session, response).await? };
-    eprintln!("{}", way.text(began, &usage));
-    session.output.hint(&format!("portcullis logs why {id}"));
+    eprintln!("{}", output::printable(&way.text(began, &usage)));
+    session.output.hint(&format!("portcullis logs why {}", output::printable(&id)));
     Ok(Exit::Fine)
 }
 
@@ -98,7 +98,7 @@ async fn write_answer(session: &Session, response: Response) -> Result<Value, Fa
     if session.output.is_structured() {
         session.output.object(&body)?;
     } else {
-        output::write(&format!("{}\n", body["choices"][0]["message"]["content"].as_str().unwrap_or_default()))?;
+        output::write_foreign(&format!("{}\n", body["choices"][0]["message"]["content"].as_str().unwrap_or_default()))?;
     }
     Ok(body["usage"].clone())
 }
@@ -108,13 +108,16 @@ async fn write_stream(response: &mut Response) -> Result<Value, Failure> {
     while let Some(chunk) =
         response.chunk().await.map_err(|error| Failure::new(format!("the answer broke off: {error}")))?
     {
+        if output::is_closed() {
+            break;
+        }
         pending.extend_from_slice(&chunk);
         while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = pending.drain(..=end).collect();
             let Some(data) = String::from_utf8_lossy(&line).strip_prefix("data:").map(str::to_owned) else { continue };
             let Ok(event) = serde_json::from_str::<Value>(data.trim()) else { continue };
             if let Some(text) = event["choices"][0]["delta"]["content"].as_str() {
-                output::write(text)?;
+                output::write_foreign(text)?;
             }
             if event["usage"].is_object() {
                 usage = event["usage"].clone();

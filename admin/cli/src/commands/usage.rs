@@ -6,6 +6,7 @@ use crate::outcome::{Exit, Failure};
 use crate::output::Column;
 use crate::session::Session;
 use chrono::Duration;
+use serde_json::Value;
 
 /// Requests, tokens and cost by what they have in common, the costliest first.
 #[derive(clap::Args)]
@@ -69,9 +70,11 @@ pub async fn run(session: &Session, usage: &Usage) -> Result<Exit, Failure> {
     let mut rows = session.client.list(&path, &query).await?;
     if !session.output.is_structured() {
         // The API names the dimension by its own word, which differs from question to question.
-        for row in &mut rows {
-            row["group"] = row[by.strip_prefix("metadata/").unwrap_or(by)].take();
-            row["and"] = then.map_or(serde_json::Value::Null, |then| row[then].take());
+        for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+            let group = row.remove(by.strip_prefix("metadata/").unwrap_or(by)).unwrap_or_default();
+            let and = then.and_then(|then| row.remove(then)).unwrap_or_default();
+            row.insert("group".to_owned(), group);
+            row.insert("and".to_owned(), and);
         }
     }
     session.output.rows(&rows, USAGE)?;

@@ -38,7 +38,17 @@ pub fn text(value: &Value) -> String {
 
 /// A name that somebody else chose must neither move the cursor nor break a row.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().map(|letter| if is_control(letter) { ' ' } else { letter }).collect()
+}
+
+/// The same for texts of several lines.
+pub fn printable_lines(text: &str) -> String {
+    text.lines().map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// Controls of the terminal, and those that turn the direction of a text, by which a name can look like another.
+pub fn is_control(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -52,5 +62,11 @@ mod tests {
         for (path, cell) in [("a.b", "x y [2J"), ("empty|n", "7"), ("list", "p,q"), ("none.at.all", "")] {
             assert_eq!(Column::new("", path).cell(&row), cell, "{path}");
         }
+    }
+
+    #[test]
+    fn no_name_moves_the_cursor_or_turns_the_direction() {
+        assert_eq!(printable("a\u{1b}]8;;x\u{7}b\u{202e}c\u{2066}d\u{9b}1m"), "a ]8;;x b c d 1m");
+        assert_eq!(printable_lines("one\r\ntwo\u{1b}[2J\n  three"), "one\ntwo [2J\n  three");
     }
 }

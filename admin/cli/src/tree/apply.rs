@@ -1,5 +1,6 @@
 //! Does what a plan says, step by step, and remembers each step in the lock as soon as it is done. What a failed step is needed
-//! for is left out; everything else goes on, and running again goes on from there.
+//! for is left out; everything else goes on, and running again goes on from there. Where a secret or the lock cannot be written,
+//! nothing new is started.
 
 use super::address::Address;
 use super::lock::Lock;
@@ -14,6 +15,7 @@ use crate::session::Session;
 use futures::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -59,26 +61,45 @@ impl<'a> Run<'a> {
             lock.put(&plan.organisation, &step.address, &step.id, &step.applied)?;
         }
         let mut pending: Vec<&Step> =
-            plan.steps.iter().filter(|step| step.note.is_empty() || step.action != Action::Delete).collect();
+            plan.steps.iter().filter(|step| step.note.is_empty() || !is_held_back(step.action)).collect();
+        let is_stopped = Cell::new(false);
         while !pending.is_empty() {
             let (batch, rest) = next_batch(pending);
             pending = rest;
-            let (ready, blocked): (Vec<&Step>, Vec<&Step>) = batch.into_iter().partition(|step| !self.is_blocked(step));
+            let (ready, blocked): (Vec<&Step>, Vec<&Step>) =
+                batch.into_iter().partition(|step| !self.is_blocked(step) && !is_stopped.get());
             for step in blocked {
-                self.failures.push((step.address.clone(), Failure::new("left out: what it needs could not be done")));
+                let why = if is_stopped.get() {
+                    "left out: the run was stopped"
+                } else {
+                    "left out: what it needs could not be done"
+                };
+                self.failures.push((step.address.clone(), Failure::new(why)));
             }
             let mut results = Vec::new();
             {
-                let (session, folder, state) = (self.session, self.folder, &state);
-                let runs = ready.into_iter().map(|step| async move { (step, one(session, state, folder, step).await) });
+                let (session, folder, state, is_stopped) = (self.session, self.folder, &state, &is_stopped);
+                let runs = ready.into_iter().map(|step| async move {
+                    match is_stopped.get() {
+                        true => (step, Err(Failure::new("left out: the run was stopped"))),
+                        false => (step, one(session, state, folder, step).await),
+                    }
+                });
                 let mut running = stream::iter(runs).buffer_unordered(self.parallel);
                 while let Some((step, result)) = running.next().await {
                     match result {
                         Ok(done) => {
-                            if let Done::Made(write::Made { secret: Some(secret), .. }) = &done {
-                                save(&step.address, secret)?;
+                            let saved = match &done {
+                                Done::Made(write::Made { secret: Some(secret), .. }) => save(&step.address, secret),
+                                _ => Ok(()),
+                            };
+                            let saved =
+                                saved.map_err(|why| Failure::new(format!("made, and its secret is lost: {why}")));
+                            let remembered = remember(lock, &plan.organisation, step, &done);
+                            for failure in [saved, remembered].into_iter().filter_map(Result::err) {
+                                is_stopped.set(true);
+                                self.failures.push((step.address.clone(), failure));
                             }
-                            remember(lock, &plan.organisation, step, &done)?;
                             results.push((step, Ok(done)));
                         }
                         Err(failure) => results.push((step, Err(failure))),
@@ -96,12 +117,21 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        // They keep nothing else from being done: the objects are there.
+        for step in plan.steps.iter().filter(|step| step.action == Action::Impossible) {
+            self.failures.push((step.address.clone(), Failure::new(step.note.clone())));
+        }
         Ok(())
     }
 
     fn is_blocked(&self, step: &Step) -> bool {
         self.failures.iter().any(|(failed, _)| step.depends_on.contains(failed))
     }
+}
+
+/// Whether a note says why a step of this sort is not done.
+fn is_held_back(action: Action) -> bool {
+    matches!(action, Action::Delete | Action::Impossible)
 }
 
 /// The first steps, up to one that needs another of them. Deletions go one by one.
@@ -139,6 +169,7 @@ async fn one(session: &Session, state: &State<'_>, folder: &Path, step: &Step) -
             write::update(session, kind, &step.id, call.only_as_read(&step.etag)).await?;
             Ok(Done::Changed)
         }
+        Action::Impossible => Err(Failure::new(step.note.clone())),
         Action::Delete => {
             let mut call = Call::new(Method::DELETE, format!("{}/{}", kind.path, segment(&step.id)));
             if kind.name == "workspace" {

@@ -2,6 +2,7 @@
 
 use super::live::{MASK, is_empty, normal};
 use crate::kinds::{Kind, SECRET_FIELDS};
+use crate::secrets::{PLACEHOLDER, hidden_by_name, redacted};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -36,11 +37,17 @@ pub fn differences(kind: &Kind, file: &Map<String, Value>, live: &Map<String, Va
         let mut there = normal(field, live.get(field).unwrap_or(&Value::Null));
         if SECRET_FIELDS.contains(&field.as_str()) {
             leave_out_secrets(&mut meant, &mut there);
-        } else if MERGED.contains(&field.as_str()) {
+        } else {
+            (meant, there) = (redacted(field, &meant), redacted(field, &there));
+        }
+        if MERGED.contains(&field.as_str()) {
             there = only_named(&there, &meant);
         }
         let mut changes = Vec::new();
         walk(field, &there, &meant, &mut changes);
+        if SECRET_FIELDS.contains(&field.as_str()) {
+            changes.iter_mut().for_each(hide_new_secret);
+        }
         if !changes.is_empty() {
             let is_fixed = kind.fixed.contains(&field.as_str());
             found.push(FieldChange { field: field.clone(), changes, is_fixed });
@@ -60,6 +67,12 @@ fn leave_out_secrets(meant: &mut Value, there: &mut Value) {
             *side = Value::Null;
         }
     }
+}
+
+/// A secret that the object has not yet has no mask: its name alone tells that it is one.
+fn hide_new_secret(change: &mut Change) {
+    let name = change.path.rsplit('.').next().unwrap_or_default();
+    change.to = hidden_by_name(name, &change.to, PLACEHOLDER);
 }
 
 fn only_named(there: &Value, meant: &Value) -> Value {
@@ -123,6 +136,24 @@ mod tests {
             paths("integration", json!({ "configurations": { "region": "us", "secret": "s" } }), live),
             ["configurations.region"]
         );
+    }
+
+    #[test]
+    fn a_secret_is_no_difference_and_a_new_one_is_not_shown() {
+        let live = json!({ "config": { "provider": "@p", "api_key": "sk*****abc" } });
+        assert!(
+            paths("config", json!({ "config": { "provider": "@p", "api_key": "${env:KEY}" } }), live.clone())
+                .is_empty()
+        );
+        assert_eq!(paths("config", json!({ "config": { "provider": "@p" } }), live), ["config.api_key"]);
+        let check = |token: &str| json!({ "checks": [{ "id": "a", "parameters": { "headers": { "x": token } } }] });
+        assert!(paths("guardrail", check("${env:TOKEN}"), check("plain")).is_empty());
+        for live in [json!({}), json!({ "auth_config": { "vault_addr": "a" } })] {
+            let file = json!({ "auth_config": { "vault_addr": "a", "vault_token": "canary" } });
+            let kind = kinds::find("secret-reference").unwrap();
+            let found = differences(kind, file.as_object().unwrap(), live.as_object().unwrap());
+            assert!(!format!("{found:?}").contains("canary") && found.len() == 1, "{found:?}");
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::address::Address;
 use super::template::{self, Part};
 use super::yaml::{self, Content, Field, Node};
-use crate::kinds::{self, Home, Kind, SECRET_FIELDS};
+use crate::kinds::{self, Home, Kind};
 use crate::outcome::Failure;
+use crate::secrets::Place;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +16,7 @@ pub struct Object {
     pub address: Address,
     pub file: PathBuf,
     pub line: usize,
-    /// Templates. Variables are filled, except in fields that hold secrets.
+    /// Templates. Variables are filled, except where secrets stand.
     pub fields: Map<String, Value>,
     pub lines: BTreeMap<String, usize>,
     /// The only fields that are compared and changed, where the file says so.
@@ -44,6 +45,8 @@ impl fmt::Display for Fault {
 #[derive(Debug, Default)]
 pub struct Tree {
     pub folder: PathBuf,
+    /// Whether these are all files of the folder: one file does not say what is gone.
+    pub is_whole: bool,
     pub objects: BTreeMap<Address, Object>,
     pub faults: Vec<Fault>,
 }
@@ -56,11 +59,14 @@ impl Tree {
     /// Reads a folder, or one file. Whatever is wrong is collected, so that one run shows all of it.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let is_file = path.is_file();
-        let folder = if is_file { path.parent().unwrap_or(Path::new(".")) } else { path };
-        let mut tree = Self { folder: folder.to_owned(), ..Self::default() };
+        let folder = if is_file { folder_of(path) } else { path };
+        let mut tree = Self { folder: folder.to_owned(), is_whole: !is_file, ..Self::default() };
         let files = if is_file { vec![path.to_owned()] } else { files_under(path)? };
         for file in files {
             tree.read_file(&file)?;
+        }
+        if is_file && tree.objects.is_empty() && tree.faults.is_empty() {
+            return Err(Failure::new(format!("{} holds neither an object nor a plan", path.display())));
         }
         tree.check_references();
         tree.faults.sort();
@@ -136,8 +142,7 @@ impl Tree {
                 self.fault(&file, field.line, message);
                 continue;
             }
-            let is_secret = SECRET_FIELDS.contains(&field.name.as_str());
-            let value = self.value(&file, &field.value, is_secret);
+            let value = self.value(&file, &field.value, Place::of_field(&field.name));
             object.fields.insert(field.name.clone(), value);
         }
         if !object.fields.contains_key("name") {
@@ -164,9 +169,9 @@ impl Tree {
     }
 
     /// A value with its includes, and with its variables unless it is secret.
-    fn value(&mut self, file: &Path, node: &Node, is_secret: bool) -> Value {
+    fn value(&mut self, file: &Path, node: &Node, place: Place) -> Value {
         match &node.content {
-            Content::Scalar(Value::String(text)) if !is_secret => {
+            Content::Scalar(Value::String(text)) if !place.is_secret() => {
                 let folder = self.folder.clone();
                 match template::with_variables(text, &folder) {
                     Ok(text) => text.into(),
@@ -177,16 +182,18 @@ impl Tree {
                 }
             }
             Content::Scalar(value) => value.clone(),
-            Content::List(items) => items.iter().map(|item| self.value(file, item, is_secret)).collect(),
+            Content::List(items) => items.iter().map(|item| self.value(file, item, place)).collect(),
             Content::Fields(fields) => {
-                let pairs = fields.iter().map(|field| (field.name.clone(), self.value(file, &field.value, is_secret)));
+                let pairs = fields
+                    .iter()
+                    .map(|field| (field.name.clone(), self.value(file, &field.value, place.inside(&field.name))));
                 Value::Object(pairs.collect::<Map<_, _>>())
             }
-            Content::Include(path) => self.included(file, node.line, path, is_secret),
+            Content::Include(path) => self.included(file, node.line, path, place),
         }
     }
 
-    fn included(&mut self, file: &Path, line: usize, path: &str, is_secret: bool) -> Value {
+    fn included(&mut self, file: &Path, line: usize, path: &str, place: Place) -> Value {
         let folder = file.parent().unwrap_or(Path::new("."));
         let found = folder.join(path).canonicalize();
         let root = self.folder.canonicalize();
@@ -200,7 +207,7 @@ impl Tree {
         }
         let text = std::fs::read_to_string(&found).unwrap_or_default();
         match yaml::documents(&text) {
-            Ok(nodes) if nodes.len() == 1 && !contains_include(&nodes[0]) => self.value(&found, &nodes[0], is_secret),
+            Ok(nodes) if nodes.len() == 1 && !contains_include(&nodes[0]) => self.value(&found, &nodes[0], place),
             Ok(nodes) if nodes.len() == 1 => {
                 self.fault(&found, 1, "what is included includes nothing itself");
                 Value::Null
@@ -276,6 +283,11 @@ impl Tree {
         found.retain(|found| self.objects.contains_key(found));
         found
     }
+}
+
+/// A bare file name stands in the current folder.
+pub fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn references(fields: &Map<String, Value>) -> BTreeSet<(&'static str, String)> {
@@ -383,6 +395,22 @@ mod tests {
                 "c.yaml:15: collection `none` is not in these files",
             ]
         );
+    }
+
+    #[test]
+    fn variables_stay_where_secrets_stand_and_one_file_is_not_the_whole() {
+        let text = "kind: config\nworkspace: w\nname: a\nspec:\n  config: { targets: [{ api_key: '${env:NOT_SET_ANYWHERE}' }] }\n";
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        std::fs::write(&file, text).unwrap();
+        let (tree, one) = (Tree::read(folder.path()).unwrap(), Tree::read(&file).unwrap());
+        assert!(tree.faults.is_empty(), "{:?}", tree.faults);
+        let object = tree.objects.values().next().unwrap();
+        assert_eq!(object.fields["config"]["targets"][0]["api_key"], "${env:NOT_SET_ANYWHERE}");
+        assert!(tree.is_whole && !one.is_whole && one.folder == folder.path());
+        assert_eq!(folder_of(Path::new("a.yaml")), Path::new("."));
+        std::fs::write(&file, "other: 1\n").unwrap();
+        assert!(Tree::read(&file).is_err() && Tree::read(folder.path()).is_ok());
     }
 
     #[test]

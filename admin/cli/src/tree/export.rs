@@ -5,6 +5,7 @@ use super::live::MASK;
 use super::state::{Live, State};
 use crate::kinds::{Identity, Kind, SECRET_FIELDS};
 use crate::output::yaml;
+use crate::secrets;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,7 +43,8 @@ fn spec(kind: &Kind, address: &Address, object: &Live) -> Map<String, Value> {
     for field in kind.fields.iter().filter(|field| !is_in_head(field) && !INHERITED.contains(field)) {
         if let Some(value) = object.fields.get(*field) {
             let is_secret = SECRET_FIELDS.contains(field);
-            spec.insert((*field).to_owned(), if is_secret { with_variables(value, address) } else { value.clone() });
+            let open = if is_secret { with_variables(value, address) } else { without_secrets(field, value, address) };
+            spec.insert((*field).to_owned(), open);
         }
     }
     if kind.name == "integration" && !spec.contains_key("secret_mappings") {
@@ -65,6 +67,11 @@ fn with_variables(value: &Value, address: &Address) -> Value {
         },
     };
     Value::Object(fields.iter().map(open).collect())
+}
+
+/// Credentials inside of a field as variables that are named after their places.
+fn without_secrets(field: &str, value: &Value, address: &Address) -> Value {
+    secrets::replaced(field, value, &mut |path| variable(address, &path.join("_")).into())
 }
 
 /// A name that is the same at every export and different for every secret.
@@ -123,8 +130,13 @@ mod tests {
             at in 0..KINDS.len(), name in "[a-zA-Z0-9 _.:#-]{1,12}", given in prop::collection::vec(values(), 16),
         ) {
             let kind = &KINDS[at];
-            // A mask instead of a secret, as the API shows it.
-            let shown = |field: &str, value: Value| if SECRET_FIELDS.contains(&field) { json!({ "open": "x", "masked_token": "ab*****yz" }) } else { value };
+            // A mask instead of a secret, as the API shows it, or a credential within.
+            let shown = |field: &str, value: Value| match field {
+                field if SECRET_FIELDS.contains(&field) => json!({ "open": "x", "masked_token": "ab*****yz" }),
+                "config" => json!({ "api_key": "ab*****yz", "targets": [{ "apiKey": "ab*****yz", "more": value }] }),
+                "checks" => json!([{ "id": "a", "parameters": { "headers": { "x-key": "canary" }, "more": value } }]),
+                _ => value,
+            };
             let body: Map<String, Value> = kind.fields.iter().zip(given)
                 .map(|(field, value)| (kind.shown_name(field).to_owned(), shown(field, value)))
                 .collect();
@@ -137,7 +149,9 @@ mod tests {
             let live = Live { etag: String::new(), fields, changed_at: String::new() };
 
             let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("object.yaml"), yaml::text(&document(&address, &live))).unwrap();
+            let text = yaml::text(&document(&address, &live));
+            prop_assert!(!text.contains("canary") && !text.contains("*****"), "{}", text);
+            std::fs::write(folder.path().join("object.yaml"), text).unwrap();
             let tree = Tree::read(folder.path()).unwrap();
             let faults: Vec<_> = tree.faults.iter().map(|fault| &fault.message).filter(|fault| !fault.contains("needs the field")).collect();
             prop_assert!(faults.is_empty(), "{:?}", faults);

@@ -3,10 +3,11 @@
 
 use super::address::Address;
 use super::compare::MERGED;
-use super::documents::LOCK_FILE;
+use super::documents::{LOCK_FILE, folder_of};
 use super::live::normal;
 use crate::kinds::SECRET_FIELDS;
 use crate::outcome::{Failure, at_path};
+use crate::secrets::redacted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -36,7 +37,10 @@ pub struct Applied {
 
 impl Lock {
     pub fn read(folder: &Path) -> Result<Self, Failure> {
-        let path = folder.join(LOCK_FILE);
+        Self::read_file(folder.join(LOCK_FILE))
+    }
+
+    fn read_file(path: PathBuf) -> Result<Self, Failure> {
         if !path.exists() {
             return Ok(Self { version: VERSION, path, ..Self::default() });
         }
@@ -75,28 +79,40 @@ impl Lock {
             fields: hashes(fields),
             applied_at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
         };
-        let of_organisation = self.organisations.entry(organisation.to_owned()).or_default();
-        if of_organisation
-            .get(&address.to_string())
-            .is_some_and(|known| known.id == entry.id && known.fields == entry.fields)
-        {
+        let known = self.find(organisation, address);
+        if known.is_some_and(|known| known.id == entry.id && known.fields == entry.fields) {
             return Ok(());
         }
-        of_organisation.insert(address.to_string(), entry);
-        self.write()
+        self.change(organisation, |objects| objects.insert(address.to_string(), entry))
     }
 
     pub fn remove(&mut self, organisation: &str, address: &Address) -> Result<(), Failure> {
-        let of_organisation = self.organisations.entry(organisation.to_owned()).or_default();
-        if of_organisation.remove(&address.to_string()).is_none() {
+        if self.find(organisation, address).is_none() {
             return Ok(());
         }
-        self.write()
+        self.change(organisation, |objects| objects.remove(&address.to_string()))
+    }
+
+    /// Changes the file as it is now: another run may have written it since it was read. Runs wait for each other on the folder,
+    /// because the file itself is replaced by every write.
+    fn change(
+        &mut self,
+        organisation: &str,
+        change: impl FnOnce(&mut BTreeMap<String, Applied>) -> Option<Applied>,
+    ) -> Result<(), Failure> {
+        let folder = folder_of(&self.path);
+        let guard = at_path(folder, fs::File::open(folder))?;
+        at_path(folder, guard.lock())?;
+        let mut current = Self::read_file(self.path.clone())?;
+        change(current.organisations.entry(organisation.to_owned()).or_default());
+        current.write()?;
+        *self = current;
+        Ok(())
     }
 
     fn write(&self) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self).map_err(|error| Failure::new(error.to_string()))? + "\n";
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(&self.path);
         let mut file = at_path(folder, tempfile::NamedTempFile::new_in(folder))?;
         at_path(&self.path, file.write_all(text.as_bytes()))?;
         file.persist(&self.path).map_err(|error| Failure::new(format!("{}: {}", self.path.display(), error.error)))?;
@@ -138,9 +154,9 @@ impl Applied {
     }
 }
 
-/// Of what a value means, whatever the order of its fields.
+/// Of what a value means, whatever the order of its fields and without its secrets.
 fn hash(field: &str, value: &Value) -> String {
-    let digest = Sha256::digest(sorted(&normal(field, value)).to_string());
+    let digest = Sha256::digest(sorted(&redacted(field, &normal(field, value))).to_string());
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -152,5 +168,36 @@ fn sorted(value: &Value) -> Value {
             Value::Object(sorted.into_iter().collect())
         }
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn address(name: &str) -> Address {
+        Address { kind: "config", workspace: Some("w".to_owned()), name: name.to_owned() }
+    }
+
+    #[test]
+    fn two_runs_keep_what_the_other_wrote() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (Lock::read(folder.path()).unwrap(), Lock::read(folder.path()).unwrap());
+        one.put("o", &address("a"), "1", &Map::new()).unwrap();
+        other.put("o", &address("b"), "2", &Map::new()).unwrap();
+        assert_eq!(Lock::read(folder.path()).unwrap().applied("o").count(), 2);
+        one.put("o", &address("c"), "3", &Map::new()).unwrap();
+        other.remove("o", &address("b")).unwrap();
+        let left: Vec<_> = Lock::read(folder.path()).unwrap().applied("o").map(|found| found.id.clone()).collect();
+        assert_eq!(left, ["1", "3"]);
+    }
+
+    #[test]
+    fn a_secret_inside_of_a_field_is_no_part_of_its_hash() {
+        let field = |secret: &str| json!({ "config": { "api_key": secret, "provider": "@p" } });
+        let hashed = |value: Value| hashes(value.as_object().unwrap());
+        assert_eq!(hashed(field("${env:KEY}")), hashed(field("sk*****abc")));
+        assert_ne!(hashed(field("x")), hashed(json!({ "config": { "api_key": "x", "provider": "@q" } })));
     }
 }

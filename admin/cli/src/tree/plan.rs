@@ -5,15 +5,17 @@ use super::address::Address;
 pub use super::compare::Change;
 use super::compare::{MERGED, differences};
 use super::documents::{Object, Tree};
+use super::live::MASK;
 use super::lock::{Applied, Lock};
 use super::state::{Live, State};
-use super::template;
 use crate::kinds::{Kind, SECRET_FIELDS};
 use crate::outcome::Failure;
+use crate::secrets::{self, PLACEHOLDER};
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 const VERSION: u32 = 1;
 
@@ -25,6 +27,8 @@ pub enum Action {
     Delete,
     /// Somebody else changed it since it was applied; nothing is done unless that is to be overwritten.
     Conflict,
+    /// A field differs that cannot be changed in an object that exists.
+    Impossible,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,6 +57,8 @@ pub struct Plan {
     pub version: u32,
     pub gateway: String,
     pub organisation: String,
+    /// Where the files and their lock are, as it was given: relative to where the program is run.
+    pub folder: PathBuf,
     pub objects: usize,
     pub steps: Vec<Step>,
     /// Objects that are as the files say, for the lock.
@@ -88,6 +94,9 @@ impl Plan {
 
 /// Compares files with a gateway.
 pub async fn make(session: &Session, tree: &Tree, lock: &Lock, options: &Options) -> Result<Plan, Failure> {
+    if options.prune && !tree.is_whole {
+        return Err(Failure::new("--prune needs the whole folder: one file does not say what the others hold"));
+    }
     let own = State::load(session, kinds_of(tree, lock)).await?;
     let canonical: BTreeMap<Address, &Object> =
         tree.objects.iter().map(|(address, object)| (own.canonical(address), object)).collect();
@@ -107,7 +116,8 @@ pub async fn make(session: &Session, tree: &Tree, lock: &Lock, options: &Options
     }
     let gone: Vec<&Applied> = lock
         .applied(&own.organisation)
-        .filter(|applied| !canonical.contains_key(&applied.address) && options.targets.is_empty())
+        .filter(|_| tree.is_whole && options.targets.is_empty())
+        .filter(|applied| !canonical.contains_key(&applied.address))
         .filter(|applied| own.find(&applied.address).ok().flatten().is_some_and(|row| row.id == applied.id))
         .collect();
     wanted.extend(gone.iter().map(|applied| applied.address.clone()));
@@ -116,6 +126,7 @@ pub async fn make(session: &Session, tree: &Tree, lock: &Lock, options: &Options
         version: VERSION,
         gateway: session.url.clone(),
         organisation: own.organisation.clone(),
+        folder: tree.folder.clone(),
         objects: canonical.len(),
         steps: Vec::new(),
         unchanged: Vec::new(),
@@ -170,10 +181,10 @@ fn compare(
     step.applied = meant
         .iter()
         .filter(|(field, _)| !SECRET_FIELDS.contains(&field.as_str()))
-        .map(|(f, v)| (f.clone(), v.clone()))
+        .map(|(field, value)| (field.clone(), secrets::redacted(field, value)))
         .collect();
-    *not_compared +=
-        meant.iter().filter(|(field, value)| SECRET_FIELDS.contains(&field.as_str()) && has_variable(value)).count();
+    let secret_fields = || meant.iter().filter(|(field, value)| secrets::has_secret(field, value));
+    *not_compared += secret_fields().count();
     let Some(live) = live else {
         // All that the file says, whether it is managed later or not.
         step.body = object
@@ -188,11 +199,14 @@ fn compare(
     step.etag = live.etag.clone();
     for difference in differences(step.address.kind(), &meant, &live.fields) {
         if difference.is_fixed {
+            step.action = Action::Impossible;
             step.note = format!("{} cannot be changed: delete the object and make it again", difference.field);
-            continue;
         }
         let file = completed(&difference.field, &meant[&difference.field], live.fields.get(&difference.field));
-        if is_foreign_change(applied, &difference.field, &live.fields) && !options.take_over {
+        if is_foreign_change(applied, &difference.field, &live.fields)
+            && !options.take_over
+            && step.action != Action::Impossible
+        {
             step.action = Action::Conflict;
             step.note = format!("changed since it was applied, at {}", live.changed_at);
         }
@@ -200,22 +214,31 @@ fn compare(
         step.body.insert(difference.field, file);
     }
     if options.write_secrets {
-        for (field, value) in
-            meant.iter().filter(|(field, value)| SECRET_FIELDS.contains(&field.as_str()) && has_variable(value))
-        {
-            step.changes.push(Change { path: field.clone(), from: Value::Null, to: "(secret)".into() });
-            step.body.insert(field.clone(), value.clone());
+        for (field, value) in secret_fields() {
+            step.changes.push(Change { path: field.clone(), from: Value::Null, to: PLACEHOLDER.into() });
+            step.body.entry(field.clone()).or_insert_with(|| value.clone());
         }
+    }
+    if step.action == Action::Impossible {
+        step.body.clear();
     }
     step
 }
 
-/// A change replaces a whole field, so the parts that are not ours are sent as they are.
+/// A change replaces a whole field, so the parts that are not ours are sent as they are. Fields with secrets are merged by the
+/// server instead: there a part goes away only by being null.
 fn completed(field: &str, file: &Value, live: Option<&Value>) -> Value {
     match (file, live) {
         (Value::Object(file), Some(Value::Object(live))) if MERGED.contains(&field) => {
             let mut parts = live.clone();
             parts.extend(file.clone());
+            Value::Object(parts)
+        }
+        (Value::Object(file), Some(Value::Object(live))) if SECRET_FIELDS.contains(&field) => {
+            let mut parts = file.clone();
+            for name in live.keys().filter(|name| !name.starts_with(MASK)) {
+                parts.entry(name.clone()).or_insert(Value::Null);
+            }
             Value::Object(parts)
         }
         _ => file.clone(),
@@ -226,15 +249,6 @@ fn completed(field: &str, file: &Value, live: Option<&Value>) -> Value {
 fn is_foreign_change(applied: Option<&Applied>, field: &str, live: &Map<String, Value>) -> bool {
     let changed = applied.map(|applied| applied.changed_fields(live)).unwrap_or_default();
     changed.iter().any(|path| path.split('.').next() == Some(field))
-}
-
-fn has_variable(value: &Value) -> bool {
-    let mut found = false;
-    template::each_text(value, &mut |text| {
-        found |=
-            template::parts(text).iter().any(|part| matches!(part, template::Part::Env(_) | template::Part::File(_)));
-    });
-    found
 }
 
 /// What others need comes first.
@@ -285,13 +299,15 @@ pub fn text(plan: &Plan) -> String {
             Action::Update => '~',
             Action::Delete => '-',
             Action::Conflict => '≠',
+            Action::Impossible => '!',
         };
         let address = crate::output::printable(&step.address.to_string());
         text += format!("  {mark} {address}  {}", step.note).trim_end();
         text.push('\n');
         let width = step.changes.iter().map(|change| change.path.chars().count()).max().unwrap_or(0);
         for change in &step.changes {
-            text += &format!("      {:<width$}  {} → {}\n", change.path, shown(&change.from), shown(&change.to));
+            let path = crate::output::printable(&change.path);
+            text += &format!("      {path:<width$}  {} → {}\n", shown(&change.from), shown(&change.to));
         }
     }
     let held_back = plan.steps.iter().filter(|step| step.action == Action::Delete && !step.note.is_empty()).count();
@@ -302,6 +318,10 @@ pub fn text(plan: &Plan) -> String {
         plan.count(Action::Delete) - held_back,
         plan.count(Action::Conflict),
     );
+    let impossible = plan.count(Action::Impossible);
+    if impossible > 0 {
+        text += &format!("{impossible} cannot be done.\n");
+    }
     if plan.not_compared > 0 {
         text += &format!("{} secret fields are not compared; --write-secrets sends them again.\n", plan.not_compared);
     }
@@ -317,4 +337,19 @@ fn shown(value: &Value) -> String {
 /// Whether applying it would change anything.
 pub fn has_changes(plan: &Plan) -> bool {
     !plan.steps.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_part_that_the_file_no_longer_says_is_cleared_where_the_server_merges() {
+        let live = json!({ "region": "eu", "masked_secret": "ab*****cd", "host": "h" });
+        let file = json!({ "region": "us", "secret": "${env:S}" });
+        let expected = json!({ "region": "us", "secret": "${env:S}", "host": null });
+        assert_eq!(completed("configurations", &file, Some(&live)), expected);
+        assert_eq!(completed("config", &file, Some(&live)), file);
+    }
 }

@@ -57,9 +57,16 @@ impl<'a> State<'a> {
         let found = session.client.look_up_list("/admin/workspaces", &[]).await?;
         for row in &found {
             let slug = text(row, "slug");
-            let name = if row["is_default"] == 1 { DEFAULT_WORKSPACE.to_owned() } else { slug.clone() };
+            let name = match () {
+                () if row["is_default"] == 1 => DEFAULT_WORKSPACE.to_owned(),
+                // Another workspace with this slug is known by its id alone.
+                () if slug == DEFAULT_WORKSPACE => text(row, "id"),
+                () => slug.clone(),
+            };
             state.workspaces.insert(text(row, "id"), name.clone());
-            state.workspaces.insert(slug.clone(), name.clone());
+            if row["is_default"] == 1 || slug != DEFAULT_WORKSPACE {
+                state.workspaces.insert(slug.clone(), name.clone());
+            }
             state.rows.insert(
                 Address { kind: "workspace", workspace: None, name },
                 Row { id: text(row, "id"), handle: slug },

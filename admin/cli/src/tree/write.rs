@@ -30,6 +30,9 @@ pub async fn create(
         let id = id.ok_or_else(|| Failure::new(format!("{address}: there is no workspace `{workspace}`")))?;
         body.insert("workspace_id".to_owned(), id.into());
     }
+    if kind.name == "guardrail" && address.workspace.is_none() {
+        body.insert("organisation_id".to_owned(), state.organisation.clone().into());
+    }
     if kind.name == "integration" {
         // Files say which providers there are.
         body.entry("create_default_provider").or_insert(false.into());

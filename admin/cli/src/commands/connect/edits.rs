@@ -50,28 +50,37 @@ pub fn put(form: Form, before: &str, content: &str, owned: &mut Ownership) -> Re
             if let Some(table) = tables.lines().next().filter(|table| rest.lines().any(|line| line.trim() == *table)) {
                 return Err(format!("{table} is there already and not ours"));
             }
-            Ok(joined(&[&block(top), &rest, &block(tables)]))
+            let text = joined(&[&block(top), &rest, &block(tables)]);
+            match text.parse::<toml::Table>() {
+                Ok(_) => Ok(text),
+                Err(error) => Err(format!("it would be no TOML any more: {}", error.message())),
+            }
         }
     }
 }
 
 /// The file without our content; none when nothing is left.
 pub fn take_out(form: Form, before: &str, owned: &Ownership) -> Result<Option<String>, String> {
+    // What holds nothing of ours stays as it is, to the byte.
+    let is_ours_somewhere = match form {
+        Form::Json => !owned.is_empty(),
+        Form::Lines | Form::Toml => before.lines().any(|line| line == BEGIN),
+    };
+    if !is_ours_somewhere {
+        return Ok(Some(before.to_owned()));
+    }
     if form == Form::Json {
         let mut document = parsed(before)?;
-        if owned.is_empty() {
-            return Ok((!document.is_empty()).then(|| before.to_owned()));
-        }
         owned.iter().for_each(|field| remove(&mut document, &field.path, &field.hash));
         return Ok((!document.is_empty()).then(|| pretty(&document)));
     }
     let mut is_ours = false;
     let mut rest = String::new();
-    for line in before.lines() {
-        match line {
+    for line in before.split_inclusive('\n') {
+        match line.trim_end_matches(['\r', '\n']) {
             BEGIN => is_ours = true,
             END => is_ours = false,
-            line if !is_ours => rest += &format!("{line}\n"),
+            _ if !is_ours => rest += line,
             _ => {}
         }
     }
@@ -194,6 +203,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_our_content_stays_as_it_is() {
+        for form in [Form::Json, Form::Lines, Form::Toml] {
+            for before in ["", "{}", "a = 1\r\nb = 2", "{\"a\":1}", "// not plain\n{}"] {
+                assert_eq!(take_out(form, before, &Ownership::new()).unwrap().as_deref(), Some(before));
+            }
+        }
+    }
+
+    #[test]
     fn what_others_set_is_not_overwritten() {
         for (form, before, content) in [
             (Form::Json, r#"{"env": {"B": "theirs"}}"#, r#"{"env": {"B": "2"}}"#),
@@ -201,6 +219,9 @@ mod tests {
             (Form::Lines, "export Y=1\n", "Y=2\n"),
             (Form::Toml, "a = 9\n", "a = 1\n---\n[ours]\n"),
             (Form::Toml, "[ours]\n", "a = 1\n---\n[ours]\n"),
+            (Form::Toml, "[other]\n[ours] # theirs\n", "a = 1\n---\n[ours]\n"),
+            (Form::Toml, "\"a\" = 9\n", "a = 1\n---\n[ours]\n"),
+            (Form::Toml, "b = \n", "a = 1\n---\n[ours]\n"),
         ] {
             assert!(put(form, before, content, &mut Ownership::new()).is_err(), "{before}");
         }
