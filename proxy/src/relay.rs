@@ -1,20 +1,20 @@
 //! The relay lane: calls whose bytes pass as they are. Pingora streams them; what must be known of a body first is read ahead, and
 //! what guardrails judge is held.
 
-mod admit_head;
-mod admit_passage;
-mod asked_model;
+pub mod admit_head;
+pub mod admit_passage;
+pub mod asked_model;
 pub mod head_edits;
-mod held_relay;
-pub(crate) mod judge_relay;
-mod list_models;
-pub(crate) mod passage;
-mod read_ahead;
-mod relay_signature;
-pub(crate) mod relayed_answer;
-mod relayed_body;
-pub(crate) mod relayed_place;
-mod session;
+pub mod held_relay;
+pub mod judge_relay;
+pub mod list_models;
+pub mod passage;
+pub mod read_ahead;
+pub mod relay_signature;
+pub mod relayed_answer;
+pub mod relayed_body;
+pub mod relayed_place;
+pub mod session;
 mod turn;
 pub mod upgrade;
 

@@ -2,7 +2,6 @@
 
 use super::files::FileOwner;
 use super::options::SealedOptions;
-use crate::request::batch_creation::IMMEDIATE;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use shared::amount::Amount;
@@ -29,7 +28,7 @@ impl Mode {
     /// As the completion window names it, and the column.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Immediate => IMMEDIATE,
+            Self::Immediate => "immediate",
             Self::Day => "24h",
         }
     }
