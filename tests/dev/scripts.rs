@@ -41,7 +41,7 @@ fn root_gets_missing_packages_installed_without_a_question() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let asked = fs::read_to_string(machine.path().join("asked")).unwrap();
     let install = asked.lines().find(|line| line.starts_with("install -y")).unwrap();
-    assert!(install.ends_with("build-essential cmake curl libssl-dev pkg-config"), "{install}");
+    assert!(install.ends_with("build-essential cmake curl libssl-dev pkg-config python3 python3-venv"), "{install}");
 }
 
 #[test]
@@ -174,6 +174,7 @@ fn tree_of_suites(rust: &str, clients: &str, openapi: &str) -> TempDir {
         ("target/debug/gateway-dev", "shift 2\nexec \"$@\"".to_owned()),
         ("tests/clients/run", format!("[ \"$1\" != install ] || exit 0\n{clients}")),
         ("tests/openapi/run", format!("[ \"$1\" != install ] || exit 0\n{openapi}")),
+        ("tests/console/run", "[ \"$1\" != install ] || exit 0\nprintf 'ℹ pass 7\\nℹ fail 0\\n'".to_owned()),
         ("tests/deploy/run", "echo 'deploy: all well'".to_owned()),
         (".ci/dependencies", "exit 1".to_owned()),
     ] {
@@ -212,8 +213,8 @@ fn the_summary_counts_what_every_runner_says() {
     let tree = tree_of_suites(NEXTEST_PASSES, CLIENTS_PASS, OPENAPI_PASSES);
     let (is_well, output) = run_suites(&tree, "0");
     assert!(is_well, "{output}");
-    assert!(output.ends_with("\ntotal: 3103 passed, 0 failed, 1 skipped\n"), "{output}");
-    for name in ["rust ", "clients/python ", "clients/node ", "openapi ", "deploy ", "dependencies "] {
+    assert!(output.ends_with("\ntotal: 3110 passed, 0 failed, 1 skipped\n"), "{output}");
+    for name in ["rust ", "clients/python ", "clients/node ", "openapi ", "console ", "deploy ", "dependencies "] {
         assert!(output.lines().any(|line| line.starts_with(name)), "{name}: {output}");
     }
 }
@@ -226,7 +227,7 @@ fn one_run_shows_the_failures_of_every_suite() {
     let tree = tree_of_suites(rust, clients, "exit 3");
     let (is_well, output) = run_suites(&tree, "0");
     assert!(!is_well, "{output}");
-    assert!(output.ends_with("\ntotal: 220 passed, 6 failed, 0 skipped\n"), "{output}");
+    assert!(output.ends_with("\ntotal: 227 passed, 6 failed, 0 skipped\n"), "{output}");
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn a_suite_that_could_not_run_has_failed() {
     let tree = tree_of_suites(NEXTEST_PASSES, CLIENTS_PASS, OPENAPI_PASSES);
     let (is_well, output) = run_suites(&tree, "101");
     assert!(!is_well && output.contains("the build failed"), "{output}");
-    assert!(output.ends_with("\ntotal: 5 passed, 3 failed, 0 skipped\n"), "{output}");
+    assert!(output.ends_with("\ntotal: 5 passed, 4 failed, 0 skipped\n"), "{output}");
     let (is_well, output) = run_suites(&tree_of_suites("exit 0", CLIENTS_PASS, OPENAPI_PASSES), "0");
     assert!(!is_well && output.contains("it ended well and ran no test"), "{output}");
 }
@@ -250,7 +251,7 @@ fn what_is_skipped_for_want_of_a_tool_is_the_last_that_is_said() {
         output.split_once("\nSKIPPED clients/python: test_saml.py:40: pysaml2 signs by xmlsec1\n").expect(&output);
     let lines: Vec<&str> = end.lines().collect();
     assert!(lines[0].starts_with("SKIPPED dependencies: ") && lines[0].contains("cargo-deny"), "{end}");
-    assert_eq!(lines[1..], ["total: 3030 passed, 0 failed, 4 skipped"], "{output}");
+    assert_eq!(lines[1..], ["total: 3037 passed, 0 failed, 4 skipped"], "{output}");
 }
 
 /// The first column of a table in `.ci/changed`, and the words of the second.
