@@ -7,7 +7,7 @@
 //! - `memory`: entries in this process, weighed and fair between organisations and workspaces
 //! - `remote`: entries in Redis, sealed, for all replicas
 //! - `purges`: whether an entry counts no more
-//! - `store`: the one type that the walk asks: memory, and what is behind it
+//! - `store`: the one type that the engine asks: memory, and what is behind it
 //! - `flight`: equal requests that wait for one call
 //! - `keeper`: gathers an answer while it is delivered
 //! - `replay`: a kept answer as the client of this request wants it: whole, or as a stream

@@ -3,7 +3,7 @@
 //!
 //! Checks that others answer are asked first (`remote`), by whoever has a dialer.
 //!
-//! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
+//! Nothing here knows sockets or the engine. `engine/guard` asks before a target is called, `engine/answer/guarded` on the way back.
 
 mod extracted_headers;
 mod family;

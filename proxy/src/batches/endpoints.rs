@@ -41,7 +41,7 @@ pub struct BatchesRequest {
 }
 
 /// Whether the gateway's own batches are meant: by an id of ours, by its name in place of a provider's, or because nothing
-/// names anybody else. A new one may also be told by its file, see `read_ahead` and `kept`.
+/// names anybody else. A new one may also be told by its file, see `relay::read_ahead` and `provider_objects`.
 pub fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &Arc<Plan>) -> bool {
     let Some((Family::Batches, rest)) = Family::from_path(&head.method, path) else { return false };
     names_managed(PREFIX, rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))

@@ -1,5 +1,5 @@
 //! Files, batches and jobs of providers that keep them in forms of their own: what a request for them means, and how its
-//! answer comes about. Such a request is held whole, becomes a few questions (`codecs::jobs`), and is answered in OpenAI's
+//! answer comes about. Such a request is held whole, becomes a few questions (`wire::codecs::jobs`), and is answered in OpenAI's
 //! objects. It has one target and is not tried again: what it makes would be made twice.
 
 pub(crate) mod memory;

@@ -2,6 +2,7 @@
 
 use super::files::FileOwner;
 use super::options::SealedOptions;
+use crate::request::batch_creation::IMMEDIATE;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use shared::amount::Amount;
@@ -28,7 +29,7 @@ impl Mode {
     /// As the completion window names it, and the column.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Immediate => "immediate",
+            Self::Immediate => IMMEDIATE,
             Self::Day => "24h",
         }
     }

@@ -1,4 +1,4 @@
-//! Where answers are kept and found: memory in front, and behind it what else a deployment has. The walk knows this
+//! Where answers are kept and found: memory in front, and behind it what else a deployment has. The engine knows this
 //! type alone, so that another store changes nothing of it.
 
 use super::entry::{CacheKey, Entry};

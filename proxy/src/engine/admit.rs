@@ -1,5 +1,5 @@
-//! When the walk asks the limits: on the engine lane once the body is read and again for each target, on the relay lane
-//! by the head alone. What cannot be reserved is refused with whose limit it was.
+//! When the engine asks the limits: once the body is read, and again for each target. What cannot be reserved is refused with
+//! whose limit it was. `relay::admit_head` asks for calls whose body nobody reads.
 
 use super::{Engine, EngineRequest};
 use crate::catalog::target::Target;

@@ -1,5 +1,5 @@
 //! Rate limits and budgets: which of them apply to a request or to a target, and what they are asked to reserve. A request
-//! to which no limit applies costs the lookups alone. When the walk asks is in `admit`.
+//! to which no limit applies costs the lookups alone. When the engine asks is in `admit`.
 
 use crate::catalog::target::{Credential, Target};
 use crate::context::Visit;

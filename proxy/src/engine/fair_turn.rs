@@ -1,5 +1,5 @@
-//! A call's turn at a provider that limits its concurrency, on the engine lane; `relay::turn` takes one for the relay lane. Providers that do not cost one look at their
-//! row: no lock, no allocation.
+//! A call's turn at a provider that limits its concurrency, on the engine lane; `relay::turn` takes one for the relay lane.
+//! Providers that do not cost one look at their row: no lock, no allocation.
 
 use super::ProviderCalls;
 use crate::catalog::target::{Credential, Target};

@@ -3,10 +3,8 @@
 
 use super::Gateway;
 use super::next_step::NextStep;
-use proxy::batches::native_output::asked_output;
-use proxy::relay::upgrade::check_upgrade;
-
 use pingora_http::RequestHeader;
+use proxy::batches::native_output::asked_output;
 use proxy::batches::provider_objects::provider_object_family;
 use proxy::batches::{endpoints, file_endpoints};
 use proxy::context::Visit;
@@ -15,6 +13,7 @@ use proxy::engine::{KnownRequest, Opened, Relayed, wrong_path};
 use proxy::identity::identify::LISTING;
 use proxy::identity::metadata::trace_id;
 use proxy::relay::RelayAsk;
+use proxy::relay::upgrade::check_upgrade;
 use proxy::request::classify::{Endpoint, Route, classify, dialect};
 use proxy::request::headers::GatewayHeaders;
 use proxy::request::refusal::Refusal;

@@ -69,7 +69,7 @@ fn a_malformed_filter_is_refused_by_name() {
         let error = init(&settings, "proxy").err().unwrap().to_string();
         assert!(error.starts_with("LOG_LEVEL"), "{text}: {error}");
     }
-    for text in ["INFO", "off", "3", "proxy=debug,info", "proxy::walk=debug", "info, h2=debug"] {
+    for text in ["INFO", "off", "3", "proxy=debug,info", "proxy::engine=debug", "info, h2=debug"] {
         assert!(filter(text).is_ok(), "{text}");
     }
 }

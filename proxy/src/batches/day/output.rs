@@ -1,5 +1,5 @@
 //! The provider's answers, read line by line: each becomes a row of ours, judged by guardrails, logged and priced. Lines of a
-//! provider with a form of its own are rewritten first (`codecs::jobs`).
+//! provider with a form of its own are rewritten first (`wire::codecs::jobs`).
 
 use super::DayBatches;
 use super::input::TOGETHER;

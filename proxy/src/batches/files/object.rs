@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Ids of files that the gateway keeps begin so; a provider's never do.
-pub const PREFIX: &str = "gwf-";
+pub const PREFIX: &str = crate::request::batch_creation::MANAGED_FILE;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedFile {

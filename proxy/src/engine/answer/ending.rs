@@ -3,7 +3,7 @@
 //!
 //! By the dialect: chats and completions end with `[DONE]`, or when a choice has its `finish_reason`, since some providers
 //! never send the former; Gemini's with a finish reason; Converse's with `messageStop`; the others with an event of their
-//! own (`framing::end_markers`). A stream that brought an error has told its client. Streams of another kind are not judged.
+//! own (`wire::framing::end_markers`). A stream that brought an error has told its client. Streams of another kind are not judged.
 
 use crate::engine::answer::wire::WireDialect;
 use crate::wire::framing::end_markers;

@@ -1,5 +1,5 @@
 //! What is changed of an answer on its way from the provider to the client: an ordered list of steps, made for each call
-//! of a target by `walk/response_steps.rs`.
+//! of a target by `engine/response_steps.rs`.
 //!
 //! A step says what it does to a head, to a whole body and to a stream. It knows neither sockets nor the step before it.
 //! An empty list is the fast path: it is looked at once, and the bytes pass as they came.

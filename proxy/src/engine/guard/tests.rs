@@ -1,4 +1,4 @@
-//! Guardrails through the whole services lane, with providers on loopback: what is denied is not sent or not passed on, what fails
+//! Guardrails through the whole engine lane, with providers on loopback: what is denied is not sent or not passed on, what fails
 //! is marked, what is transformed is what arrives, and a plan may go on after each.
 
 use crate::cache::Cache;

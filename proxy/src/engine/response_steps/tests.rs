@@ -1,4 +1,4 @@
-//! Steps through the whole services lane, with providers on loopback: whatever fails on the way, the client gets one answer
+//! Steps through the whole engine lane, with providers on loopback: whatever fails on the way, the client gets one answer
 //! that the steps have changed from its beginning.
 
 use crate::engine::answer::Steps;

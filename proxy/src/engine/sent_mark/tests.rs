@@ -1,4 +1,4 @@
-//! What is noted of calls that were given up or had no answer, through the whole services lane.
+//! What is noted of calls that were given up or had no answer, through the whole engine lane.
 
 use crate::engine::lab::{noted, services};
 use crate::journal::Record;

@@ -38,6 +38,7 @@ use shared::secrets::seal::{MasterKeys, Sealer};
 use shared::settings::Process;
 use std::sync::Arc;
 use std::time::Duration;
+
 /// Price lists from the operator's service, fetched through the dialer and so under its rules.
 struct Files(Arc<Dialer>);
 

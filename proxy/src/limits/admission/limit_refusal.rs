@@ -1,5 +1,5 @@
 //! The refusal of a request that a limit did not let pass: whose limit it was, and when to come again. `Retry-After`
-//! is written by `answer::own` from `retry_after_s`, the other headers by `limits::limit_headers`.
+//! is written by `engine::answer::own` from `retry_after_s`, the other headers by `request::limit_headers`.
 
 use crate::request::limit_headers::LimitHit;
 
