@@ -5,6 +5,7 @@
 mod connect;
 mod docs;
 mod files;
+mod imports;
 mod objects;
 mod program;
 mod runs;

@@ -1,8 +1,8 @@
 //! What can be typed: the list of commands, and which function runs each. What a command takes stands in its own file.
 
 use crate::commands::{
-    api, audit, completion, connect, contexts, doctor, edit, explain, keys, login, logs, providers, resources, tree,
-    try_call, usage, whoami,
+    api, audit, completion, connect, contexts, doctor, edit, explain, import, keys, login, logs, providers, resources,
+    tree, try_call, usage, whoami,
 };
 use crate::global::Global;
 use crate::outcome::{Exit, Failure};
@@ -53,6 +53,7 @@ pub enum Command {
     Diff(tree::Diff),
     Drift(tree::Drift),
     Export(tree::Export),
+    Import(import::ImportCommand),
     Doctor(doctor::Doctor),
     Connect(connect::Connect),
     Api(api::Api),
@@ -69,6 +70,7 @@ pub async fn run(Arguments { global, command }: Arguments) -> Result<Exit, Failu
         Command::Login(login) => login::run(&global, login).await,
         Command::Context(contexts) => contexts::run(&global, contexts),
         Command::Validate(validate) => tree::validate(&validate),
+        Command::Import(import) => import::run(&global, &import),
         Command::Completion(completion) => completion::run(&completion, Arguments::command()),
         Command::Man(man) => completion::man(&man, Arguments::command()),
         Command::Openapi => api::openapi(&global).await,

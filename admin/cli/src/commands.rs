@@ -8,6 +8,7 @@ pub mod contexts;
 pub mod doctor;
 pub mod edit;
 pub mod explain;
+pub mod import;
 pub mod keys;
 pub mod login;
 pub mod logs;

@@ -10,6 +10,7 @@ mod context;
 mod curl;
 mod global;
 mod http;
+mod import;
 mod kinds;
 mod objects;
 mod outcome;

@@ -12,7 +12,7 @@ pub mod live;
 mod lock;
 pub mod plan;
 pub mod state;
-mod template;
+pub mod template;
 pub mod write;
 pub mod yaml;
 
