@@ -1,7 +1,8 @@
 // What needs no browser: filters in their three forms, periods, messages of foreign bodies, and whether colours can be read.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { posix } from "node:path";
 import { test } from "node:test";
 
 const CONSOLE = new URL("../../admin/console/", import.meta.url);
@@ -205,4 +206,44 @@ test("every language has every text, and screens have none of their own", async 
   const walk = (value, path = "") => (typeof value === "object" && !Array.isArray(value) ? Object.entries(value).flatMap(([key, one]) => walk(one, `${path}.${key}`)) : [path]);
   const [{ en }, { de }] = [await load("i18n/en.ts"), await load("i18n/de.ts")];
   assert.deepEqual(walk(de), walk(en));
+});
+
+/** Each file of the console with the files that it names, types too. */
+async function imports() {
+  const names = (await readdir(new URL("src", CONSOLE), { recursive: true })).filter((name) => /\.tsx?$/.test(name));
+  const found = new Map();
+  for (const name of names) {
+    const text = await readFile(new URL(`src/${name}`, CONSOLE), "utf8");
+    const targets = [...text.matchAll(/(?:from |import\()"(\.[^"]+)"/g)].map(([, path]) => posix.join(posix.dirname(name), path));
+    found.set(name, targets.map((path) => [`${path}.ts`, `${path}.tsx`, `${path}/index.ts`].find((one) => names.includes(one)) ?? path));
+  }
+  return found;
+}
+
+/** The first way from a file back to itself. */
+function circle(graph) {
+  const finished = new Set();
+  const walk = (name, way) => {
+    if (way.includes(name)) return [...way.slice(way.indexOf(name)), name];
+    if (finished.has(name)) return null;
+    for (const next of graph.get(name) ?? []) {
+      const found = walk(next, [...way, name]);
+      if (found) return found;
+    }
+    finished.add(name);
+    return null;
+  };
+  for (const name of graph.keys()) {
+    const found = walk(name, []);
+    if (found) return found;
+  }
+  return null;
+}
+
+test("files import each other in no circle, and only what is there", async () => {
+  const graph = await imports();
+  assert.deepEqual([...graph.values()].flat().filter((name) => !graph.has(name)), []);
+  assert.ok(graph.get("main.tsx").includes("shell.tsx"), "imports of the first use are seen");
+  assert.equal(circle(graph)?.join(" → "), undefined);
+  assert.deepEqual(circle(new Map([["a", ["b"]], ["b", ["c"]], ["c", ["b"]]])), ["b", "c", "b"]);
 });

@@ -50,7 +50,7 @@ export function Bars({ label, slots, series, height = 150, choose }: BarsProps) 
   const named = length >= 86400e3 ? day : isLong ? dateAndTime : (at: Date) => clock(at, { seconds: false });
   const sentence = `${label}: ${short(sums.reduce((a, b) => a + b, 0))}. Max ${short(sums[peak]!)}, ${named(slots[peak]!.at)}.`;
   const marks = [0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * slots.length));
-  const shown = hovered.value === null ? null : slots[hovered.value]!;
+  const slot = hovered.value === null ? null : slots[hovered.value]!;
   return (
     <figure>
       <svg
@@ -77,9 +77,9 @@ export function Bars({ label, slots, series, height = 150, choose }: BarsProps) 
         })}
       </svg>
       <div class="row wide quiet number" style={{ fontSize: "11px" }} aria-hidden="true">
-        {shown ? (
+        {slot ? (
           <span>
-            {named(shown.at)} · {series.map((one, part) => `${one.name} ${short(shown.values[part] ?? 0)}`).filter((_, part) => shown.values[part]! > 0 || series.length === 1).join(" · ")}
+            {named(slot.at)} · {series.map((one, part) => `${one.name} ${short(slot.values[part] ?? 0)}`).filter((_, part) => slot.values[part]! > 0 || series.length === 1).join(" · ")}
           </span>
         ) : (
           marks.map((index) => <span key={index}>{named(slots[index]!.at)}</span>)

@@ -68,8 +68,8 @@ export function toQuery(filters: Filter[]): Query {
 }
 
 export const asText = ({ name, value, isExcluded }: Filter) => {
-  const shown = /[\s"]/.test(value) ? `"${value.replaceAll('"', "'")}"` : value;
-  return `${isExcluded ? "-" : ""}${name}${/^[<>]/.test(value) ? "" : ":"}${shown}`;
+  const quoted = /[\s"]/.test(value) ? `"${value.replaceAll('"', "'")}"` : value;
+  return `${isExcluded ? "-" : ""}${name}${/^[<>]/.test(value) ? "" : ":"}${quoted}`;
 };
 
 /** What was typed, and the first word that is no filter. */

@@ -8,7 +8,7 @@ import { AsText } from "../kit/as_text";
 import { Bar, Tag } from "../kit/basics";
 import { Empty, Part } from "../kit/states";
 import { clock, count, dateAndTime, dollars, percent, short, visible } from "../kit/words";
-import type { Budget } from "./overview/attention";
+import type { Budget } from "./overview/types";
 
 export default function Budgets() {
   const texts = t().budgets;
@@ -65,7 +65,7 @@ function Table({ found }: { found: { data: Budget[]; total: number; total_is_cap
 
 function Row({ budget }: { budget: Budget }) {
   const texts = t().budgets;
-  const shown = (value: number) => (budget.type === "cost" ? dollars(value) : (budget.type === "requests" ? texts.requests : texts.tokens)(short(value)));
+  const amount = (value: number) => (budget.type === "cost" ? dollars(value) : (budget.type === "requests" ? texts.requests : texts.tokens)(short(value)));
   const share = budget.credit_limit > 0 ? budget.current_usage / budget.credit_limit : 1;
   return (
     <tr>
@@ -80,13 +80,13 @@ function Row({ budget }: { budget: Budget }) {
       <td>
         <span class="row">
           <span class="nowrap">
-            {shown(budget.current_usage)} / {shown(budget.credit_limit)}
+            {amount(budget.current_usage)} / {amount(budget.credit_limit)}
           </span>
           <Bar share={share} meaning={share >= 1 ? "bad" : share > 0.8 ? "warn" : ""} />
           <span class="quiet">{percent(share * 100)}</span>
         </span>
       </td>
-      <td class="number nowrap">{shown(budget.pace ?? 0)}</td>
+      <td class="number nowrap">{amount(budget.pace ?? 0)}</td>
       <td>{budget.runs_out_at ? <Tag meaning="warn">{dateAndTime(new Date(budget.runs_out_at))}</Tag> : <span class="quiet">{texts.notBefore}</span>}</td>
       <td class="nowrap">{budget.next_usage_reset_at ? dateAndTime(new Date(budget.next_usage_reset_at)) : t().keys.never}</td>
     </tr>

@@ -3,32 +3,20 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../api/call";
 import { useLoaded } from "../api/loaded";
-import { may, workspace, workspaceName } from "../api/session";
+import { workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
-import { Bar, Tag } from "../kit/basics";
+import { openRow } from "../kit/rows";
 import { Empty, Part } from "../kit/states";
 import { Side } from "../kit/surfaces";
-import { count, day, dollars, short, visible } from "../kit/words";
+import { count, day, visible } from "../kit/words";
 import { param, setParams, withParams } from "../nav/query";
 import { KeyView } from "./keys/key";
 import { NewKey } from "./keys/new_key";
-import { openRow } from "./logs/table";
-
-export interface Key {
-  id: string;
-  name: string;
-  description: string | null;
-  key: string;
-  type: string;
-  workspace_id: string | null;
-  status: string;
-  scopes: string[];
-  rate_limits: { type: string; unit: string; value: number }[];
-  usage_limits: { type: string; credit_limit: number | null; current_usage: number; periodic_reset: string | null; status: string } | null;
-  expires_at: string | null;
-  created_at: string;
-}
+import { Limits } from "./keys/limits";
+import { mayMakeKeys } from "./keys/rights";
+import { KeyStatus } from "./keys/status";
+import type { Key } from "./keys/types";
 
 interface Page {
   data: Key[];
@@ -37,8 +25,6 @@ interface Page {
 
 const PAGE = 50;
 const KINDS = ["workspace-service", "workspace-user", "organisation-service"];
-
-export const mayMake = () => may("workspace_service_api_keys.create", "workspace_user_api_keys.create", "organisation_service_api_keys.create");
 
 export default function Keys() {
   const texts = t().keys;
@@ -62,7 +48,7 @@ export default function Keys() {
           ))}
         </select>
         <AsText path="/api-keys" query={{ type: kind, page_size: PAGE }} />
-        {mayMake() && (
+        {mayMakeKeys() && (
           <a class="button main" href={withParams({ new: "1", key: null })}>
             {texts.create}
           </a>
@@ -72,7 +58,7 @@ export default function Keys() {
         <Part state={keys.state.value} again={keys.reload} lines={8}>
           {(found) =>
             found.data.length === 0 ? (
-              <Empty title={texts.empty} action={mayMake() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
+              <Empty title={texts.empty} action={mayMakeKeys() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
             ) : (
@@ -156,33 +142,5 @@ function Table({ keys, open }: { keys: Key[]; open: string }) {
         </tbody>
       </table>
     </div>
-  );
-}
-
-export function KeyStatus({ status }: { status: string }) {
-  return <Tag meaning={status === "active" ? "ok" : status === "suspended" ? "warn" : "bad"}>{t().keys.statuses[status] ?? status}</Tag>;
-}
-
-export function Limits({ of }: { of: Pick<Key, "rate_limits" | "usage_limits"> }) {
-  const texts = t().keys;
-  const { rate_limits, usage_limits: budget } = of;
-  const [limit, used] = [budget?.credit_limit ?? null, budget?.current_usage ?? 0];
-  const share = limit ? used / limit : 0;
-  const shown = (value: number) => (budget?.type === "cost" ? dollars(value) : short(value));
-  return (
-    <span class="row">
-      {rate_limits.map(({ type, unit, value }) => (
-        <span key={type + unit} class="nowrap">
-          {short(value)} {unit}
-        </span>
-      ))}
-      {limit !== null && (
-        <>
-          <span class="nowrap">{texts.used(shown(used), shown(limit))}</span>
-          <Bar share={share} meaning={share >= 1 ? "bad" : share > 0.8 ? "warn" : ""} />
-        </>
-      )}
-      {rate_limits.length === 0 && limit === null && <span class="quiet">{t().state.none}</span>}
-    </span>
   );
 }

@@ -20,7 +20,8 @@ import { LogPage, LogView } from "./log";
 import { useLive } from "./logs/live";
 import { Facets } from "./logs/facets";
 import { FilterBar, removed } from "./logs/filter_bar";
-import { LogTable, type LogRow } from "./logs/table";
+import { LogTable } from "./logs/table";
+import type { LogRow } from "./logs/types";
 
 interface Page {
   data: LogRow[];

@@ -8,14 +8,15 @@ import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
 import { Tag } from "../kit/basics";
 import { PeriodChoice } from "../kit/period";
+import { openRow } from "../kit/rows";
 import { Empty, Failed, Part } from "../kit/states";
 import { Confirm, Side } from "../kit/surfaces";
 import { cents, dateAndTime, duration, percent, short, visible } from "../kit/words";
 import { periodKey, timeQuery } from "../nav/period";
 import { param, screen, setParams, withParams } from "../nav/query";
-import { openRow } from "./logs/table";
-import type { ProviderRow } from "./overview";
+import type { ProviderRow } from "./overview/types";
 import { NewProvider, TestResult, type Tested } from "./providers/new_provider";
+import { mayConnectProviders } from "./providers/rights";
 
 interface Provider {
   id: string;
@@ -29,8 +30,6 @@ interface Provider {
   workspace_name: string | null;
   created_at: string;
 }
-
-export const mayConnect = () => may("workspace_integrations.create", "organisation_integrations.create");
 
 export default function Providers() {
   const texts = t().providers;
@@ -51,7 +50,7 @@ export default function Providers() {
         <h1>{texts.title}</h1>
         <PeriodChoice />
         <AsText path="/providers" query={{ page_size: 100 }} />
-        {mayConnect() && (
+        {mayConnectProviders() && (
           <a class="button main" href={withParams({ new: "1", provider: null })}>
             {texts.create}
           </a>
@@ -61,7 +60,7 @@ export default function Providers() {
         <Part state={list.state.value} again={list.reload}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title={texts.empty} action={mayConnect() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
+              <Empty title={texts.empty} action={mayConnectProviders() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
             ) : (

@@ -9,15 +9,16 @@ import { Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { dateAndTime, duration, visible } from "../../kit/words";
 import { screen, setParams } from "../../nav/query";
-import { KeyStatus, Limits, type Key } from "../keys";
+import { Limits } from "./limits";
 import { Secret, type MadeKey } from "./new_key";
+import { mayChangeKeys } from "./rights";
+import { KeyStatus } from "./status";
+import type { Key } from "./types";
 
 type Deed = "suspend" | "resume" | "rotate" | "remove";
 
 /** The old secret goes on for so long after a rotation. */
 const TRANSITION_MS = 3_600_000;
-
-const mayDo = (verb: string) => may(...["own", "workspace_service", "workspace_user", "organisation_service"].map((kind) => `${kind}_api_keys.${verb}`));
 
 export function KeyView({ id, changed }: { id: string; changed: () => void }) {
   const key = useLoaded<Key>(`key ${id} ${workspace.value}`, () => get<Key>(`/api-keys/${id}`));
@@ -97,22 +98,22 @@ function OneKey({ of, changed }: { of: Key; changed: () => void }) {
       </dl>
       {rotated.value && <Secret key={rotated.value.key} made={rotated.value} isCalling={of.scopes.includes("models.list")} />}
       <div class="row">
-        {mayDo("update") && of.status === "active" && (
+        {mayChangeKeys("update") && of.status === "active" && (
           <button type="button" class="button" onClick={() => ask("suspend")}>
             {texts.suspend}
           </button>
         )}
-        {mayDo("update") && of.status === "suspended" && (
+        {mayChangeKeys("update") && of.status === "suspended" && (
           <button type="button" class="button" onClick={() => void run("resume")}>
             {texts.resume}
           </button>
         )}
-        {mayDo("rotate") && (
+        {mayChangeKeys("rotate") && (
           <button type="button" class="button" onClick={() => ask("rotate")}>
             {texts.rotate}
           </button>
         )}
-        {mayDo("delete") && (
+        {mayChangeKeys("delete") && (
           <button type="button" class="button bad" onClick={() => ask("remove")}>
             {texts.remove}
           </button>
