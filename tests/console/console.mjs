@@ -1,8 +1,10 @@
 // A browser with somebody signed in, and what every test watches: clicks, complaints, requests to elsewhere.
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+import { until } from "./seed.mjs";
 
 const { CHROMIUM, DATABASE_URL, GATEWAY_ADMIN, GATEWAY_BASE_URL } = process.env;
 
@@ -65,3 +67,39 @@ export async function violations(page) {
 
 /** Whether the page can be moved sideways. */
 export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+
+/** Opens a screen and waits until nothing of it is loading. */
+export async function settled(page, path) {
+  await page.goto(`${ORIGIN}/console${path}`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await until(`${path} is loaded`, async () => (await page.locator('.lines, [aria-busy="true"]').count()) === 0);
+}
+
+/** Looks at screens as two people do: one at a wide and light window, one at a narrow and dark one. */
+export async function inspect(browser, email, paths) {
+  for (const options of [{ colorScheme: "light", viewport: { width: 1440, height: 900 } }, { colorScheme: "dark", viewport: { width: 390, height: 844 } }]) {
+    const { page, context, complaints } = await visit(browser, { ...options, reducedMotion: "reduce" });
+    await signIn(page, email);
+    for (const path of paths) {
+      await settled(page, path);
+      assert.deepEqual(await violations(page), [], `${path}, ${options.colorScheme}`);
+      assert.equal(await isTooWide(page), false, `${path} is too wide`);
+      assert.equal(await page.locator("main img, main script, main iframe").count(), 0, path);
+    }
+    assert.deepEqual(complaints, []);
+    await context.close();
+  }
+}
+
+/** Does something as somebody, in a browser of their own, where nothing may complain and nothing be refused. */
+export async function acting(browser, email, work, options) {
+  const visitor = await visit(browser, options);
+  const refused = [];
+  visitor.page.on("response", (answer) => answer.status() === 403 && refused.push(answer.url()));
+  await signIn(visitor.page, email);
+  visitor.clicks.number = 0;
+  await work(visitor);
+  assert.deepEqual(visitor.complaints, []);
+  assert.deepEqual(refused, []);
+  await visitor.context.close();
+}

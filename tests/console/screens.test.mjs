@@ -2,7 +2,7 @@
 // keyboard alone reaches. Then the same screens with the worst that strangers can put into logs and names.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { isTooWide, launch, ORIGIN, signIn, violations, visit } from "./console.mjs";
+import { isTooWide, launch, ORIGIN, settled, signIn, violations, visit } from "./console.mjs";
 import { ask, calls, catalogue, until } from "./seed.mjs";
 
 const suffix = `-s${Date.now().toString(36)}`;
@@ -24,12 +24,6 @@ before(async () => {
 });
 
 after(async () => { await browser?.close(); });
-
-async function settled(page, path) {
-  await page.goto(`${ORIGIN}/console${path}`);
-  await page.getByRole("heading", { level: 1 }).waitFor();
-  await until(`${path} is loaded`, async () => (await page.locator('.lines, [aria-busy="true"]').count()) === 0);
-}
 
 for (const [name, colorScheme, viewport] of [["light and wide", "light", WIDE], ["dark and wide", "dark", WIDE], ["light and narrow", "light", NARROW], ["dark and narrow", "dark", NARROW]]) {
   test(`axe finds nothing on any screen, ${name}`, async () => {

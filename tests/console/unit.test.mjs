@@ -28,6 +28,7 @@ test("filters are read as they are written, and asked as the interface takes the
     ['user:"Ada Lovelace"', { metadata: '{"_user":"Ada Lovelace"}' }],
     ["status:failed", { is_success: false }],
     ["-status:failed", { is_success: true }],
+    ["meta:team=red user:ada", { metadata: '{"team":"red","_user":"ada"}' }],
   ]) {
     const { filters, unknown } = parse(text);
     assert.equal(unknown, null, text);
@@ -36,12 +37,12 @@ test("filters are read as they are written, and asked as the interface takes the
     const search = new URLSearchParams(filters.map((filter) => [nameInAddress(filter), filter.value]));
     assert.deepEqual(fromAddress(new URLSearchParams(search.toString())), filters, text);
   }
-  for (const text of ["modle:x", "status:banana", "took>2d", "-user:ada", "hello", "constructor:x"]) assert.notEqual(parse(text).unknown, null, text);
+  for (const text of ["modle:x", "status:banana", "took>2d", "-user:ada", "meta:team", "-meta:team=red", "hello", "constructor:x"]) assert.notEqual(parse(text).unknown, null, text);
 });
 
 test("a thousand random filters come back from the address as they went", async () => {
   const { FILTERS, fromAddress, nameInAddress, parse, asText } = await load("nav/filters.ts");
-  const names = Object.keys(FILTERS).filter((name) => !["status", "took", "cost"].includes(name));
+  const names = Object.keys(FILTERS).filter((name) => !["status", "took", "cost", "meta"].includes(name));
   let seed = 42;
   const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
   const letters = "abcXYZ019 ._-/:@äß漢=&?#+%<>";
@@ -246,4 +247,29 @@ test("files import each other in no circle, and only what is there", async () =>
   assert.ok(graph.get("main.tsx").includes("shell.tsx"), "imports of the first use are seen");
   assert.equal(circle(graph)?.join(" → "), undefined);
   assert.deepEqual(circle(new Map([["a", ["b"]], ["b", ["c"]], ["c", ["b"]]])), ["b", "c", "b"]);
+});
+
+test("a group of the address is asked as the interface names it, and a value narrows by a filter of logs", async () => {
+  const { groupingNamed, measureNamed, narrowedTo } = await load("screens/analytics/measures.ts");
+  const { FILTERS } = await load("nav/filters.ts");
+  for (const [text, group, value, filter] of [
+    ["", "model", "gpt-4o", { model: "gpt-4o" }],
+    ["api_key", "api_key", "id", { key: "id" }],
+    ["status_code", "status_code", "503", { status: "503" }],
+    ["metadata.team", "metadata/team", "red", { meta: "team=red" }],
+    ["prompt", "prompt", "p", null],
+    ["constructor", "model", "", null],
+  ]) {
+    const grouping = groupingNamed(text);
+    assert.equal(grouping.group, group, text);
+    assert.deepEqual(narrowedTo(grouping, value), filter, text);
+    for (const [name, one] of Object.entries(filter ?? {})) assert.ok(FILTERS[name](one, false), `${name} ${one}`);
+  }
+  assert.equal(measureNamed("toString"), "requests");
+});
+
+test("a line has a gap where there is no value", async () => {
+  const { stretches } = await load("kit/line_chart.tsx");
+  const slots = [null, 1, 2, null, 3].map((value) => ({ at: new Date(0), values: [value] }));
+  assert.deepEqual(stretches(slots, 0, (index, value) => `${index}:${value}`), [["1:1", "2:2"], ["4:3"]]);
 });

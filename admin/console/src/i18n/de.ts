@@ -5,6 +5,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const de: Texts = {
   menu: {
+    analytics: "Auswertung",
     label: "Hauptmenü",
     skip: "Zum Inhalt",
     overview: "Übersicht", logs: "Logs", keys: "Schlüssel", providers: "Anbieter", budgets: "Budgets", me: "Sie",
@@ -30,7 +31,7 @@ export const de: Texts = {
     notFound: "Hier ist nichts",
     notFoundWhy: "Die Adresse ist vielleicht falsch, oder was sie nennt, gibt es nicht mehr.",
     ofMany: (shown, total, isCapped) => `${shown} von ${isCapped ? "mehr als " : ""}${total}`,
-    asText: "Als Text", none: "keine", name: "Name", actions: "Aktionen",
+    asText: "Als Text", previous: "davor", none: "keine", name: "Name", actions: "Aktionen",
   },
   period: {
     label: "Zeitraum",
@@ -138,6 +139,14 @@ export const de: Texts = {
     metadata: "Metadaten", took: "Dauer", firstToken: "Erstes Token", gateway: "Gateway", cache: "Cache", created: "Zeit", source: "Quelle", path: "Pfad", model: "Modell", provider: "Anbieter", workspace: "Arbeitsbereich",
   },
   trace: { title: "Trace", calls: (number) => plural(number, "1 Aufruf", `${number} Aufrufe`), sum: "Kosten", tokens: "Tokens", empty: "Keine Aufrufe dieses Trace in den letzten 30 Tagen" },
+  analytics: {
+    title: "Auswertung", measure: "Was gemessen wird", by: "Gruppiert nach", byName: (name) => `nach ${name}`, metadata: "nach einem Namen der Metadaten…", metadataName: "Name in den Metadaten", group: "Gruppieren",
+    measures: { requests: "Aufrufe", cost: "Kosten", tokens: "Tokens", latency: "Dauer p90", errors: "Gescheiterte Aufrufe" },
+    groups: { model: "Modell", provider: "Anbieter", ai_service: "Hersteller", api_key: "Schlüssel", user: "Nutzer", config: "Config", status_code: "Status", workspace: "Arbeitsbereich", prompt: "Prompt", guardrail: "Guardrail" },
+    columns: { requests: "Aufrufe", cost: "Kosten", total_tokens: "Tokens", p95_latency: "p95", error_count: "Gescheitert" },
+    share: "Anteil", change: "Änderung", all: "Alle Aufrufe", none: "ohne", calls: "Logs", callsOf: (name) => `Logs von ${name}`,
+    before: "Gestrichelt: gleich lange Zeit davor", sheet: "Als Tabelle speichern",
+  },
   keys: {
     title: "Schlüssel", create: "Neuer Schlüssel", kind: "Art", status: "Status", workspace: "Arbeitsbereich", limits: "Grenzen", expires: "Endet", key: "Schlüssel", created: "Gemacht", scopes: "Darf",
     kinds: { "workspace-service": "Anwendung", "workspace-user": "Person", "organisation-service": "Verwaltung" },
@@ -177,7 +186,7 @@ export const de: Texts = {
   me: {
     title: "Sie", sessions: "Wo Sie angemeldet sind", current: "diese hier", end: "Beenden", since: "Seit", browser: "Browser", address: "Adresse", lastUsed: "Zuletzt", look: "Aussehen", person: "Person", role: "Rolle", email: "E-Mail", until: "Diese Sitzung endet", workspaces: "Arbeitsbereiche",
     keyboard: "Tastatur",
-    shortcuts: [["Strg K", "suchen oder eine Id einfügen"], ["g o", "Übersicht"], ["g l", "Logs"], ["g k", "Schlüssel"], ["g p", "Anbieter"], ["j / k", "nächste und vorige Zeile"], ["Esc", "schließen, was offen ist"]],
+    shortcuts: [["Strg K", "suchen oder eine Id einfügen"], ["g o", "Übersicht"], ["g l", "Logs"], ["g a", "Auswertung"], ["g k", "Schlüssel"], ["g p", "Anbieter"], ["j / k", "nächste und vorige Zeile"], ["Esc", "schließen, was offen ist"]],
     letters: "Einzelne Buchstaben sind Kürzel",
   },
   palette: { title: "Gehe zu", hint: "Eine Seite, oder die Id eines Logs oder eines Trace…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel finden" },

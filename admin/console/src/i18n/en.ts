@@ -3,6 +3,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const en = {
   menu: {
+    analytics: "Analytics",
     label: "Main",
     skip: "Skip to content",
     overview: "Overview", logs: "Logs", keys: "Keys", providers: "Providers", budgets: "Budgets", me: "You",
@@ -28,7 +29,7 @@ export const en = {
     notFound: "There is nothing here",
     notFoundWhy: "The address may be wrong, or what it names is gone.",
     ofMany: (shown: string, total: string, isCapped: boolean) => `${shown} of ${isCapped ? "more than " : ""}${total}`,
-    asText: "As text", none: "none", name: "Name", actions: "Actions",
+    asText: "As text", previous: "before", none: "none", name: "Name", actions: "Actions",
   },
   period: {
     label: "Period",
@@ -136,6 +137,14 @@ export const en = {
     metadata: "Metadata", took: "Took", firstToken: "First token", gateway: "Gateway", cache: "Cache", created: "Time", source: "Source", path: "Path", model: "Model", provider: "Provider", workspace: "Workspace",
   },
   trace: { title: "Trace", calls: (number: number) => plural(number, "1 call", `${number} calls`), sum: "Cost", tokens: "Tokens", empty: "No calls of this trace in the last 30 days" },
+  analytics: {
+    title: "Analytics", measure: "What is measured", by: "Grouped by", byName: (name: string) => `by ${name}`, metadata: "by a name of metadata…", metadataName: "Name of metadata", group: "Group",
+    measures: { requests: "Calls", cost: "Cost", tokens: "Tokens", latency: "Latency p90", errors: "Failed calls" },
+    groups: { model: "model", provider: "provider", ai_service: "vendor", api_key: "key", user: "user", config: "config", status_code: "status", workspace: "workspace", prompt: "prompt", guardrail: "guardrail" },
+    columns: { requests: "Calls", cost: "Cost", total_tokens: "Tokens", p95_latency: "p95", error_count: "Failed" },
+    share: "Share", change: "Change", all: "All calls", none: "none", calls: "Logs", callsOf: (name: string) => `Logs of ${name}`,
+    before: "Dashed: the same length of time before", sheet: "As a sheet",
+  },
   keys: {
     title: "Keys", create: "New key", kind: "Kind", status: "Status", workspace: "Workspace", limits: "Limits", expires: "Expires", key: "Key", created: "Created", scopes: "May",
     kinds: { "workspace-service": "Application", "workspace-user": "Person", "organisation-service": "Administration" } as Record<string, string>,
@@ -175,7 +184,7 @@ export const en = {
   me: {
     title: "You", sessions: "Where you are signed in", current: "this one", end: "End", since: "Since", browser: "Browser", address: "Address", lastUsed: "Last used", look: "Look", person: "Person", role: "Role", email: "E-mail", until: "This session ends", workspaces: "Workspaces",
     keyboard: "Keyboard",
-    shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g k", "keys"], ["g p", "providers"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
+    shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g a", "analytics"], ["g k", "keys"], ["g p", "providers"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
     letters: "Single letters are shortcuts",
   },
   palette: { title: "Go to", hint: "A screen, or an id of a log or a trace…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Find the key" },

@@ -1,6 +1,7 @@
 // The screens of the menu: their place in it, and the scopes without which they are not offered. All of them are one file,
 // because together they weigh less than one more request costs; an editor will be a file of its own.
 import type { ComponentType } from "preact";
+import Analytics from "../screens/analytics";
 import Budgets from "../screens/budgets";
 import Keys from "../screens/keys";
 import Logs from "../screens/logs";
@@ -11,7 +12,7 @@ import Trace from "../screens/trace";
 
 export interface MenuEntry {
   path: string;
-  text: "overview" | "logs" | "budgets" | "keys" | "providers" | "me";
+  text: "overview" | "logs" | "analytics" | "budgets" | "keys" | "providers" | "me";
   /** One of them is enough. */
   scopes: string[];
   icon: string;
@@ -22,6 +23,7 @@ export const MENU: MenuEntry[][] = [
   [
     { path: "", text: "overview", scopes: [], icon: "M2 9h3l2-6 3 11 2-5h2", screen: Overview },
     { path: "logs", text: "logs", scopes: ["logs.list"], icon: "M2 3.5h12M2 8h12M2 12.5h8", screen: Logs },
+    { path: "analytics", text: "analytics", scopes: ["analytics.view"], icon: "M2.5 13.5v-4h2.6v4zM6.7 13.5v-8h2.6v8zM10.9 13.5v-11h2.6v11z", screen: Analytics },
     { path: "budgets", text: "budgets", scopes: ["analytics.view"], icon: "M8 2v12M11 4.5H6.8a2 2 0 0 0 0 4h2.4a2 2 0 0 1 0 4H5", screen: Budgets },
   ],
   [
