@@ -3,7 +3,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const en = {
   menu: {
-    analytics: "Analytics",
+    routing: "Routing", people: "People", audit: "Audit", analytics: "Analytics",
     label: "Main",
     skip: "Skip to content",
     overview: "Overview", logs: "Logs", keys: "Keys", providers: "Providers", budgets: "Budgets", me: "You",
@@ -29,7 +29,7 @@ export const en = {
     notFound: "There is nothing here",
     notFoundWhy: "The address may be wrong, or what it names is gone.",
     ofMany: (shown: string, total: string, isCapped: boolean) => `${shown} of ${isCapped ? "more than " : ""}${total}`,
-    asText: "As text", previous: "before", none: "none", name: "Name", actions: "Actions",
+    asText: "As text", previous: "before", previousPage: "Previous page", nextPage: "Next page", none: "none", name: "Name", actions: "Actions",
   },
   period: {
     label: "Period",
@@ -184,8 +184,44 @@ export const en = {
   me: {
     title: "You", sessions: "Where you are signed in", current: "this one", end: "End", since: "Since", browser: "Browser", address: "Address", lastUsed: "Last used", look: "Look", person: "Person", role: "Role", email: "E-mail", until: "This session ends", workspaces: "Workspaces",
     keyboard: "Keyboard",
-    shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g a", "analytics"], ["g k", "keys"], ["g p", "providers"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
+    shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g a", "analytics"], ["g k", "keys"], ["g p", "providers"], ["g r", "routing"], ["g u", "people"], ["g t", "audit"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
     letters: "Single letters are shortcuts",
+  },
+  routing: {
+    title: "Routing", all: "All configs", create: "New config", make: "Make the config", search: "Find a config", slug: "Short name", changed: "Changed", empty: "There are no configs", emptyWhy: "A config says which providers answer, in which order or with which share. Keys and requests name it.", nothing: "No config has this name",
+    text: "Text of the config", tree: "What it says", draft: "not stored yet", readOnly: "You may read this, not change it.", review: "Review", discard: "Discard the changes", line: (number: string) => `Line ${number}`, notJson: "From here on this is no JSON", notObject: "A config is a JSON object",
+    retries: (number: number) => plural(number, "1 retry", `${number} retries`),
+    versions: "Versions", version: (number: string) => `Version ${number}`, current: "current", difference: "What it changed", rollback: "Go back to this",
+    calls: "Calls of this config", explain: "Explain a request", remove: "Delete", removeWhy: "Requests that name it are refused from then on.", removed: "The config was deleted.",
+  },
+  people: {
+    title: "People", person: "Person", email: "E-mail", role: "Role", roleHere: "Role here", roleOf: (name: string) => `Role of ${name}`, since: "Since", until: "Ends", search: "Find a person", nobody: "Nobody has this name",
+    parts: { members: "Members", users: "Organisation", invitations: "Invitations", workspaces: "Workspaces" },
+    roles: { owner: "owner", admin: "admin", manager: "manager", member: "member" } as Record<string, string>,
+    roleHints: { member: "Sees and does what their role in each workspace allows.", admin: "Runs the organisation: people, workspaces, settings." } as Record<string, string>,
+    sessions: "Where they are signed in", noSessions: "They are not signed in anywhere.",
+    signOut: "Sign out everywhere", signOutWhy: "All their sessions end now. They may sign in again.", signedOut: "Their sessions have ended.",
+    remove: "Remove from the organisation", removeWhy: "They lose their memberships, keys and sessions at once.", removed: "Removed.", deeds: "What they did",
+    invite: "Invite somebody", noInvites: "Nobody is invited", noInvitesWhy: "Whoever you invite gets a link, which works once, for seven days.", inviteStatuses: { pending: "pending", accepted: "accepted", cancelled: "revoked", expired: "ended" } as Record<string, string>,
+    linkWhy: "This is the invitation's link, shown this once. It was mailed where the gateway sends mail; otherwise pass it on yourself.", resend: "New link", revoke: "Revoke", revokeWhy: "The link stops working at once.", revoked: "The invitation was revoked.", noSeat: "not a member",
+    noMembers: "This workspace has no members", noMembersWhy: "Owners and admins of the organisation see it all the same.", memberEmail: "E-mail of somebody of the organisation", add: "Add", added: "Added.", unknownPerson: "Nobody of the organisation has this address. Invite them first.",
+    removeMember: "Remove", removeMemberWhy: (name: string) => `They lose what they may do in ${name}, and their keys there.`,
+    newWorkspace: "New workspace", noWorkspaces: "There are no workspaces", noWorkspacesWhy: "A workspace is a team with its own keys, configs, providers, logs and limits.", slug: "Short name", slugHint: "Stands in addresses and headers. Without one it is made from the name.", description: "Description", isDefault: "default", enter: "Go there",
+    archive: "Archive", archiveWhy: "Its keys stop working at once. Its logs stay until they expire.", archiveWhole: "Also when it still holds something", nameAgain: "Its name, once more", archived: "The workspace was archived.",
+  },
+  audit: {
+    title: "Audit", entry: "What was done", time: "Time", who: "Who", action: "Deed", type: "Kind", object: "Object", by: "By", from: "From", request: "Request", error: "Refused because", sequence: "Number in the chain", everyType: "Every kind", everyAction: "Every deed",
+    history: "History", allOf: "everything by them", difference: "Before and after", noDifference: "Nothing of the object was recorded: it did not change, or your role does not read it.", sent: "What was sent",
+    nothing: "Nothing was done in this time", nothingWhy: "Reading is not recorded, only what changes something or signs somebody in.", dropFilters: "Remove the filters",
+    actions: { authenticate: "signed in", create: "created", update: "changed", delete: "deleted", rotate: "rotated", publish: "published", duplicate: "copied", test: "tested", export: "exported", import: "imported", manage: "managed", mend: "mended", reconcile: "reconciled", release: "released", limit_reached: "limit reached", threshold_reached: "threshold reached" } as Record<string, string>,
+    types: { api_keys: "key", users: "person", user_invites: "invitation", workspaces: "workspace", workspace_users: "member", configs: "config", providers: "provider", integrations: "account", policies: "policy", guardrails: "guardrail", prompts: "prompt", limits: "limit", organisation: "organisation", sessions: "session", login_links: "sign-in link", logs: "logs", log_exports: "export", mcp_integrations: "MCP account", mcp_servers: "MCP server", secret_references: "secret", deployments: "deployment", scim: "SCIM" } as Record<string, string>,
+  },
+  limits: {
+    change: "Change", none: "Empty: no limit", dollars: "Dollars in a period", tokens: "Tokens in a period", period: "Period", resets: { monthly: "a month", weekly: "a week", "": "never begins anew" } as Record<string, string>,
+    amount: "Limit", raise: "Change the limit", raiseOf: (name: string) => `Change the limit of ${name}`,
+  },
+  review: {
+    field: "Field", before: "Before", after: "After", same: "Nothing differs.", trying: "Trying without storing…", tried: "The gateway would accept this.", reload: "Read it again", saved: "Saved.", title: (name: string) => `Changes of ${name}`,
   },
   palette: { title: "Go to", hint: "A screen, or an id of a log or a trace…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Find the key" },
 };

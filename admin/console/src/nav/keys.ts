@@ -4,7 +4,7 @@ import { isPaletteOpen } from "./palette_open";
 import { screen } from "./query";
 import { go } from "./router";
 
-const PLACES: Record<string, string> = { o: "", l: "logs", a: "analytics", k: "keys", p: "providers", b: "budgets" };
+const PLACES: Record<string, string> = { o: "", l: "logs", a: "analytics", k: "keys", p: "providers", b: "budgets", r: "routing", u: "people", t: "audit" };
 
 export function listenToKeys(): () => void {
   let isAfterG = false;

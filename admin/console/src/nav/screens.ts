@@ -2,6 +2,7 @@
 // because together they weigh less than one more request costs; an editor will be a file of its own.
 import type { ComponentType } from "preact";
 import Analytics from "../screens/analytics";
+import Audit from "../screens/audit";
 import Budgets from "../screens/budgets";
 import Keys from "../screens/keys";
 import Logs from "../screens/logs";
@@ -12,7 +13,7 @@ import Trace from "../screens/trace";
 
 export interface MenuEntry {
   path: string;
-  text: "overview" | "logs" | "analytics" | "budgets" | "keys" | "providers" | "me";
+  text: "overview" | "logs" | "analytics" | "budgets" | "routing" | "keys" | "providers" | "people" | "audit" | "me";
   /** One of them is enough. */
   scopes: string[];
   icon: string;
@@ -36,6 +37,9 @@ export const MENU: MenuEntry[][] = [
       path: "providers", text: "providers", icon: "M3 3h10v4H3zM3 9h10v4H3zM5.5 5h.01M5.5 11h.01",
       scopes: ["providers.list", "organisation_integrations.list", "workspace_integrations.list"], screen: Providers,
     },
+  ],
+  [
+    { path: "audit", text: "audit", scopes: ["audit_logs.list"], icon: "M3 2h7l3 3v9H3zM5.5 7.5h5M5.5 10.5h5M5.5 4.5h2", screen: Audit },
   ],
   [{ path: "me", text: "me", scopes: [], icon: "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14a5.5 5.5 0 0 1 11 0", screen: Me }],
 ];

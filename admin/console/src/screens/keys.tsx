@@ -6,10 +6,11 @@ import { useLoaded } from "../api/loaded";
 import { workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
+import { pageNumber, Pages } from "../kit/pages";
 import { openRow } from "../kit/rows";
 import { Empty, Part } from "../kit/states";
 import { Side } from "../kit/surfaces";
-import { count, day, visible } from "../kit/words";
+import { day, visible } from "../kit/words";
 import { param, setParams, withParams } from "../nav/query";
 import { KeyView } from "./keys/key";
 import { NewKey } from "./keys/new_key";
@@ -28,7 +29,7 @@ const KINDS = ["workspace-service", "workspace-user", "organisation-service"];
 
 export default function Keys() {
   const texts = t().keys;
-  const [kind, page, open] = [param("kind"), Number(param("page") || 1), param("key")];
+  const [kind, page, open] = [param("kind"), pageNumber(), param("key")];
   const isNew = param("new") === "1";
   const isMade = useSignal(false);
   useEffect(() => {
@@ -64,13 +65,7 @@ export default function Keys() {
             ) : (
               <>
                 <Table keys={found.data} open={open} />
-                <div class="row wide" style={{ padding: "8px 12px" }}>
-                  <span class="quiet">{t().state.ofMany(count(found.data.length), count(found.total), false)}</span>
-                  <span class="row">
-                    {page > 1 && <a class="button small" href={withParams({ page: page > 2 ? String(page - 1) : null })}>‹</a>}
-                    {page * PAGE < found.total && <a class="button small" href={withParams({ page: String(page + 1) })}>›</a>}
-                  </span>
-                </div>
+                <Pages size={PAGE} number={found.data.length} total={found.total} />
               </>
             )
           }

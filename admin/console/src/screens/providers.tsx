@@ -199,6 +199,11 @@ function OneProvider({ of, removed }: { of: Provider; removed: () => void }) {
             {texts.calls}
           </a>
         )}
+        {may("audit_logs.list") && (
+          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+            {t().audit.history}
+          </a>
+        )}
         {may("providers.delete") && (
           <button type="button" class="button bad" onClick={() => (isRemoving.value = true)}>
             {texts.remove}

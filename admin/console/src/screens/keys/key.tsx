@@ -123,6 +123,11 @@ function OneKey({ of, changed }: { of: Key; changed: () => void }) {
             {texts.calls}
           </a>
         )}
+        {may("audit_logs.list") && (
+          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+            {t().audit.history}
+          </a>
+        )}
       </div>
       {deed && deed !== "resume" && (
         <Confirm
