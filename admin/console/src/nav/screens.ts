@@ -8,6 +8,7 @@ import Keys from "../screens/keys";
 import Logs from "../screens/logs";
 import Me from "../screens/me";
 import Overview from "../screens/overview";
+import People from "../screens/people";
 import Providers from "../screens/providers";
 import Trace from "../screens/trace";
 
@@ -39,6 +40,7 @@ export const MENU: MenuEntry[][] = [
     },
   ],
   [
+    { path: "people", text: "people", scopes: ["organisation_users.list", "workspace_users.list"], icon: "M6 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM1.5 13.5a4.5 4.5 0 0 1 9 0M11 3a2.3 2.3 0 0 1 0 4.4M12 9.6a4.4 4.4 0 0 1 2.5 3.9", screen: People },
     { path: "audit", text: "audit", scopes: ["audit_logs.list"], icon: "M3 2h7l3 3v9H3zM5.5 7.5h5M5.5 10.5h5M5.5 4.5h2", screen: Audit },
   ],
   [{ path: "me", text: "me", scopes: [], icon: "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14a5.5 5.5 0 0 1 11 0", screen: Me }],
