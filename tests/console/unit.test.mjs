@@ -273,3 +273,47 @@ test("a line has a gap where there is no value", async () => {
   const slots = [null, 1, 2, null, 3].map((value) => ({ at: new Date(0), values: [value] }));
   assert.deepEqual(stretches(slots, 0, (index, value) => `${index}:${value}`), [["1:1", "2:2"], ["4:3"]]);
 });
+
+test("a path of a config has the line where it begins, and text that is no JSON has the place where it ends", async () => {
+  const { places, lineOf } = await load("screens/routing/places.ts");
+  const config = { strategy: { mode: "fallback" }, targets: [{ provider: "@a\n\"" }, { retry: { attempts: 2, on: [1, 2.5e3, null, true] } }], "": {}, list: [] };
+  const text = JSON.stringify(config, null, 2);
+  const found = places(text);
+  assert.equal(found.wrong, null);
+  for (const [path, piece] of [["strategy.mode", '"mode"'], ["targets[1].retry", '"retry"'], ["targets[1].retry.attempts", '"attempts"'], ["targets[1].retry.nothing", '"retry"'], ["targets[7]", '"targets"'], ["nothing", "{"]]) {
+    assert.equal(lineOf(found, path), text.split("\n").findIndex((line) => line.includes(piece)) + 1, path);
+  }
+  for (const [wrong, line] of [["", 1], ["{", 1], ["[1,\n]", 2], ['{"a":\n\n01}', 3], ["{}\n{}", 2], ['{"a" 1}', 1], ["'a'", 1], ["[\u00a0]", 1], ['"\n"', 1], ["[".repeat(100_000), 1]]) {
+    assert.equal(places(wrong).wrong?.line, line, JSON.stringify(wrong.slice(0, 20)));
+    assert.throws(() => JSON.parse(wrong));
+  }
+});
+
+test("differences are named by their paths, and equal values have none", async () => {
+  const { differences } = await load("kit/difference.ts");
+  const before = { a: 1, b: { c: [1, { d: 2 }] }, gone: null };
+  assert.deepEqual(differences(before, structuredClone(before)), []);
+  assert.deepEqual(differences(before, { a: "1", b: { c: [1, { d: 3 }, 4] }, new: [] }), [
+    { path: "a", before: 1, after: "1" }, { path: "b.c[1].d", before: 2, after: 3 }, { path: "b.c[2]", before: undefined, after: 4 },
+    { path: "gone", before: null, after: undefined }, { path: "new", before: undefined, after: [] },
+  ]);
+  assert.deepEqual(differences(null, { a: 1 }), [{ path: "", before: null, after: { a: 1 } }]);
+});
+
+test("what YAML could take for something else is quoted", async () => {
+  const { yaml } = await load("kit/yaml.ts");
+  assert.equal(yaml({ kind: "config", spec: { list: [{ a: 1, b: [] }, "x"], none: null, empty: {} } }), "kind: config\nspec:\n  list:\n    - a: 1\n      b: []\n    - x\n  none: null\n  empty: {}\n");
+  for (const text of ["true", "No", "null", "1", "1e3", "@a", "- a", "a: b", "a #b", "", " a", "*", "&a", "!a", "{a", "0x1", "a\nb", "2026-01-01", "\u2028", "~", "=", "${env:A}"]) {
+    assert.equal(yaml({ a: text }), `a: ${JSON.stringify(text)}\n`, text);
+  }
+});
+
+test("the tree of a config says order and shares, and any JSON has one", async () => {
+  const { tree } = await load("screens/routing/tree.tsx");
+  const { targets } = tree({ strategy: { mode: "loadbalance" }, targets: [{ provider: "@a", weight: 3 }, { weight: 1, strategy: { mode: "fallback" }, targets: [{ provider: "@b" }] }] });
+  assert.deepEqual(targets.map(({ text }) => text), ["75 % · @a", "25 % · fallback"]);
+  assert.equal(targets[1].targets[0].text, "1. · @b");
+  let deep = {};
+  for (let level = 0; level < 1000; level += 1) deep = { targets: [deep] };
+  for (const odd of [null, 1, "x", [], { targets: 5 }, { targets: [null] }, { strategy: 1, retry: { attempts: {} }, targets: [{ weight: "x" }] }, deep]) tree(odd);
+});

@@ -10,6 +10,7 @@ import Me from "../screens/me";
 import Overview from "../screens/overview";
 import People from "../screens/people";
 import Providers from "../screens/providers";
+import Routing from "../screens/routing";
 import Trace from "../screens/trace";
 
 export interface MenuEntry {
@@ -28,6 +29,7 @@ export const MENU: MenuEntry[][] = [
     { path: "analytics", text: "analytics", scopes: ["analytics.view"], icon: "M2.5 13.5v-4h2.6v4zM6.7 13.5v-8h2.6v8zM10.9 13.5v-11h2.6v11z", screen: Analytics },
     { path: "budgets", text: "budgets", scopes: ["analytics.view"], icon: "M8 2v12M11 4.5H6.8a2 2 0 0 0 0 4h2.4a2 2 0 0 1 0 4H5", screen: Budgets },
   ],
+  [{ path: "routing", text: "routing", scopes: ["configs.list"], icon: "M2 8h4l4-4h4M6 8l4 4h4M12 2l2 2-2 2M12 10l2 2-2 2", screen: Routing }],
   [
     {
       path: "keys", text: "keys", icon: "M9.5 6.5a3.5 3.5 0 1 1-1-2.5 3.5 3.5 0 0 1 1 2.5zm0 0L14 11v2.5h-2.5L10 12",
