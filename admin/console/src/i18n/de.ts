@@ -5,7 +5,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const de: Texts = {
   menu: {
-    routing: "Routing", people: "Personen", audit: "Protokoll", analytics: "Auswertung",
+    settings: "Einstellungen", policies: "Richtlinien", routing: "Routing", people: "Personen", audit: "Protokoll", analytics: "Auswertung",
     label: "Hauptmenü",
     skip: "Zum Inhalt",
     overview: "Übersicht", logs: "Logs", keys: "Schlüssel", providers: "Anbieter", budgets: "Budgets", me: "Sie",
@@ -218,9 +218,30 @@ export const de: Texts = {
     actions: { authenticate: "angemeldet", create: "angelegt", update: "geändert", delete: "gelöscht", rotate: "erneuert", publish: "veröffentlicht", duplicate: "kopiert", test: "geprüft", export: "exportiert", import: "importiert", manage: "verwaltet", mend: "berichtigt", reconcile: "abgeglichen", release: "freigegeben", limit_reached: "Grenze erreicht", threshold_reached: "Schwelle erreicht" },
     types: { api_keys: "Schlüssel", users: "Person", user_invites: "Einladung", workspaces: "Arbeitsbereich", workspace_users: "Mitglied", configs: "Config", providers: "Anbieter", integrations: "Konto", policies: "Richtlinie", guardrails: "Guardrail", prompts: "Prompt", limits: "Grenze", organisation: "Organisation", sessions: "Sitzung", login_links: "Anmelde-Link", logs: "Logs", log_exports: "Export", mcp_integrations: "MCP-Konto", mcp_servers: "MCP-Server", secret_references: "Geheimnis", deployments: "Installation", scim: "SCIM" },
   },
+  policies: {
+    title: "Richtlinien", one: "Richtlinie", create: "Neue Richtlinie", make: "Richtlinie anlegen", kinds: { budgets: "Budgets", rates: "Raten" }, says: "Sagt", holds: "lehnt ab", dryRun: "zählt nur", unmatched: "traf seit einem Tag nichts",
+    empty: "Es gibt keine Richtlinien", emptyWhy: "Eine Richtlinie begrenzt Anfragen nach Schlüssel, Modell oder Metadaten und zählt jede Gruppe für sich.",
+    forAll: "Für jede Anfrage", forThose: (conditions) => `Für Anfragen mit ${conditions}`, has: (key) => key, is: (key, value) => `${key} = ${value}`, except: (value) => `außer ${value}`, and: "und", per: (groups) => `je ${groups}`, most: (amount, period) => `höchstens ${amount}, ${period}`,
+    units: { rpm: "je Minute", rph: "je Stunde", rpd: "je Tag" }, types: { cost: "Dollar", tokens: "Tokens", requests: "Anfragen" },
+    counts: "Zählt", atMost: "Höchstens", groupBy: "Getrennt gezählt nach", groupByHint: "Leer: alle zusammen", where: "Für Anfragen mit", whereHint: "Leer: für jede Anfrage", whereIs: "gleich", whereIsHint: "* ist jeder Wert",
+    beginDry: "Erst nur zählen und nichts ablehnen", enforce: "Ab jetzt ablehnen", onlyCount: "Nur zählen", remove: "Löschen", removeWhy: "Ihre Grenze gilt nicht mehr, und was sie zählte, ist weg.", removed: "Die Richtlinie wurde gelöscht.",
+    groups: "Wer gezählt wurde", group: "Gruppe", noGroups: "Noch niemand wurde gezählt.", all: "alle zusammen", reset: "Neu beginnen", resetWhy: "Was diese Gruppe verbraucht hat, wird auf null gesetzt.", isReset: "Die Gruppe beginnt neu.",
+  },
   limits: {
     change: "Ändern", none: "Leer: keine Grenze", dollars: "Dollar je Zeitraum", tokens: "Tokens je Zeitraum", period: "Zeitraum", resets: { monthly: "ein Monat", weekly: "eine Woche", "": "beginnt nie neu" },
     amount: "Grenze", raise: "Grenze ändern", raiseOf: (name) => `Grenze von ${name} ändern`,
+  },
+  settings: {
+    title: "Einstellungen", parts: { organisation: "Organisation", rights: "Rechte" }, calls: "Für jeden Aufruf und Schlüssel", lives: "Lebensdauer von Schlüsseln, in Tagen", livesWhy: "0 ist keine. Sie gelten für Schlüssel, die von da an angelegt werden oder ein anderes Ende bekommen.",
+    switches: { debug_log: "Texte der Aufrufe in Logs behalten", block_inline_config: "Configs ablehnen, die eine Anfrage selbst mitbringt", cost_in_answers: "In Antworten die Kosten nennen", user_api_key_auto_create: "Neuen Mitgliedern einen Schlüssel anlegen", scim_only_user_management: "Personen nur über SCIM verwalten" },
+    lifeNames: { user_api_key_ttl: "Von Personen, wenn nichts gewählt ist", user_api_key_max_ttl: "Von Personen, höchstens", service_api_key_ttl: "Von Anwendungen, wenn nichts gewählt ist", service_api_key_max_ttl: "Von Anwendungen, höchstens", admin_api_key_ttl: "Der Verwaltung, wenn nichts gewählt ist", admin_api_key_max_ttl: "Der Verwaltung, höchstens" },
+    retention: (logs, metrics) => `Logs bleiben ${logs} Tage, Zahlen ${metrics}. Das entscheidet der Betreiber.`,
+    right: "Recht", rightsWhy: "Was Rollen in jedem Arbeitsbereich dürfen, wenn er nicht selbst entscheidet. Administratoren eines Arbeitsbereichs dürfen dort alles.", roles: { members: "Mitglieder", managers: "Manager", organisationAdmins: "Administratoren der Organisation" },
+    rights: {
+      ViewAllData: "Aufrufe anderer sehen", ViewAnalytics: "Zahlen sehen", ViewPrompts: "Prompts sehen", WritePrompts: "Prompts ändern", ViewLogs: "Texte der Logs sehen", ViewLogMetadata: "Metadaten der Logs sehen", ViewApiKeys: "Schlüssel sehen", WriteApiKeys: "Schlüssel anlegen und ändern",
+      ViewVirtualKeys: "Anbieter sehen", WriteVirtualKeys: "Anbieter ändern", ViewConfigs: "Configs sehen", WriteConfigs: "Configs ändern", ViewGuardrails: "Guardrails sehen", WriteGuardrails: "Guardrails ändern", WriteWsIntegrations: "Konten bei Anbietern verbinden", WriteWsMcpIntegrations: "MCP-Konten verbinden",
+      WriteMcpServers: "MCP-Server ändern", UpdateWs: "Den Arbeitsbereich ändern", WriteWsUsers: "Mitglieder aufnehmen und entfernen",
+    },
   },
   review: {
     field: "Feld", before: "Vorher", after: "Nachher", same: "Nichts ist anders.", trying: "Wird geprüft, ohne zu speichern…", tried: "Das Gateway würde das annehmen.", reload: "Neu lesen", saved: "Gespeichert.", title: (name) => `Änderungen an ${name}`,

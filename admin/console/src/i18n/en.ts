@@ -3,7 +3,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const en = {
   menu: {
-    routing: "Routing", people: "People", audit: "Audit", analytics: "Analytics",
+    settings: "Settings", policies: "Policies", routing: "Routing", people: "People", audit: "Audit", analytics: "Analytics",
     label: "Main",
     skip: "Skip to content",
     overview: "Overview", logs: "Logs", keys: "Keys", providers: "Providers", budgets: "Budgets", me: "You",
@@ -216,9 +216,30 @@ export const en = {
     actions: { authenticate: "signed in", create: "created", update: "changed", delete: "deleted", rotate: "rotated", publish: "published", duplicate: "copied", test: "tested", export: "exported", import: "imported", manage: "managed", mend: "mended", reconcile: "reconciled", release: "released", limit_reached: "limit reached", threshold_reached: "threshold reached" } as Record<string, string>,
     types: { api_keys: "key", users: "person", user_invites: "invitation", workspaces: "workspace", workspace_users: "member", configs: "config", providers: "provider", integrations: "account", policies: "policy", guardrails: "guardrail", prompts: "prompt", limits: "limit", organisation: "organisation", sessions: "session", login_links: "sign-in link", logs: "logs", log_exports: "export", mcp_integrations: "MCP account", mcp_servers: "MCP server", secret_references: "secret", deployments: "deployment", scim: "SCIM" } as Record<string, string>,
   },
+  policies: {
+    title: "Policies", one: "Policy", create: "New policy", make: "Make the policy", kinds: { budgets: "Budgets", rates: "Rates" }, says: "Says", holds: "refuses", dryRun: "only counts", unmatched: "matched nothing for a day",
+    empty: "There are no policies", emptyWhy: "A policy limits requests by key, model or metadata, and counts each group apart.",
+    forAll: "For every request", forThose: (conditions: string) => `For requests with ${conditions}`, has: (key: string) => key, is: (key: string, value: string) => `${key} = ${value}`, except: (value: string) => `except ${value}`, and: "and", per: (groups: string) => `per ${groups}`, most: (amount: string, period: string) => `at most ${amount}, ${period}`,
+    units: { rpm: "a minute", rph: "an hour", rpd: "a day" } as Record<string, string>, types: { cost: "dollars", tokens: "tokens", requests: "requests" } as Record<string, string>,
+    counts: "Counts", atMost: "At most", groupBy: "Counted apart by", groupByHint: "Empty: all together", where: "For requests with", whereHint: "Empty: for every request", whereIs: "equal to", whereIsHint: "* is any value",
+    beginDry: "Only count at first, and refuse nothing", enforce: "Refuse from now on", onlyCount: "Only count", remove: "Delete", removeWhy: "Its limit no longer holds, and what it counted is gone.", removed: "The policy was deleted.",
+    groups: "Who was counted", group: "Group", noGroups: "Nobody was counted yet.", all: "all together", reset: "Begin anew", resetWhy: "What this group used is set back to zero.", isReset: "The group begins anew.",
+  },
   limits: {
     change: "Change", none: "Empty: no limit", dollars: "Dollars in a period", tokens: "Tokens in a period", period: "Period", resets: { monthly: "a month", weekly: "a week", "": "never begins anew" } as Record<string, string>,
     amount: "Limit", raise: "Change the limit", raiseOf: (name: string) => `Change the limit of ${name}`,
+  },
+  settings: {
+    title: "Settings", parts: { organisation: "Organisation", rights: "Rights" }, calls: "For every call and key", lives: "Lives of keys, in days", livesWhy: "0 is none. They hold for keys that are made, or get another end, from then on.",
+    switches: { debug_log: "Keep the texts of calls in logs", block_inline_config: "Refuse configs that a request brings itself", cost_in_answers: "Say the cost in answers", user_api_key_auto_create: "Make a key for new members", scim_only_user_management: "People are managed by SCIM alone" },
+    lifeNames: { user_api_key_ttl: "Of people, unless chosen", user_api_key_max_ttl: "Of people, at most", service_api_key_ttl: "Of applications, unless chosen", service_api_key_max_ttl: "Of applications, at most", admin_api_key_ttl: "Of administration, unless chosen", admin_api_key_max_ttl: "Of administration, at most" },
+    retention: (logs: string, metrics: string) => `Logs are kept for ${logs} days, figures for ${metrics}. The operator decides this.`,
+    right: "Right", rightsWhy: "What roles of a workspace may do in each workspace, unless a workspace decides for itself. Admins of a workspace may do everything there.", roles: { members: "members", managers: "managers", organisationAdmins: "admins of the organisation" },
+    rights: {
+      ViewAllData: "See calls of others", ViewAnalytics: "See figures", ViewPrompts: "See prompts", WritePrompts: "Change prompts", ViewLogs: "See texts of logs", ViewLogMetadata: "See metadata of logs", ViewApiKeys: "See keys", WriteApiKeys: "Make and change keys",
+      ViewVirtualKeys: "See providers", WriteVirtualKeys: "Change providers", ViewConfigs: "See configs", WriteConfigs: "Change configs", ViewGuardrails: "See guardrails", WriteGuardrails: "Change guardrails", WriteWsIntegrations: "Connect accounts of providers", WriteWsMcpIntegrations: "Connect MCP accounts",
+      WriteMcpServers: "Change MCP servers", UpdateWs: "Change the workspace", WriteWsUsers: "Add and remove members",
+    } as Record<string, string>,
   },
   review: {
     field: "Field", before: "Before", after: "After", same: "Nothing differs.", trying: "Trying without storing…", tried: "The gateway would accept this.", reload: "Read it again", saved: "Saved.", title: (name: string) => `Changes of ${name}`,
