@@ -9,13 +9,14 @@ import Logs from "../screens/logs";
 import Me from "../screens/me";
 import Overview from "../screens/overview";
 import People from "../screens/people";
+import Policies from "../screens/policies";
 import Providers from "../screens/providers";
 import Routing from "../screens/routing";
 import Trace from "../screens/trace";
 
 export interface MenuEntry {
   path: string;
-  text: "overview" | "logs" | "analytics" | "budgets" | "routing" | "keys" | "providers" | "people" | "audit" | "me";
+  text: "overview" | "logs" | "analytics" | "budgets" | "routing" | "keys" | "providers" | "policies" | "people" | "audit" | "settings" | "me";
   /** One of them is enough. */
   scopes: string[];
   icon: string;
@@ -40,6 +41,7 @@ export const MENU: MenuEntry[][] = [
       path: "providers", text: "providers", icon: "M3 3h10v4H3zM3 9h10v4H3zM5.5 5h.01M5.5 11h.01",
       scopes: ["providers.list", "organisation_integrations.list", "workspace_integrations.list"], screen: Providers,
     },
+    { path: "policies", text: "policies", scopes: ["policies.list"], icon: "M8 1.8l5.2 2v4.4c0 3-2.3 5-5.2 6-2.9-1-5.2-3-5.2-6V3.8zM5.8 8l1.6 1.6L10.4 6.5", screen: Policies },
   ],
   [
     { path: "people", text: "people", scopes: ["organisation_users.list", "workspace_users.list"], icon: "M6 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM1.5 13.5a4.5 4.5 0 0 1 9 0M11 3a2.3 2.3 0 0 1 0 4.4M12 9.6a4.4 4.4 0 0 1 2.5 3.9", screen: People },
