@@ -12,6 +12,7 @@ import People from "../screens/people";
 import Policies from "../screens/policies";
 import Providers from "../screens/providers";
 import Routing from "../screens/routing";
+import Settings from "../screens/settings";
 import Trace from "../screens/trace";
 
 export interface MenuEntry {
@@ -46,6 +47,7 @@ export const MENU: MenuEntry[][] = [
   [
     { path: "people", text: "people", scopes: ["organisation_users.list", "workspace_users.list"], icon: "M6 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM1.5 13.5a4.5 4.5 0 0 1 9 0M11 3a2.3 2.3 0 0 1 0 4.4M12 9.6a4.4 4.4 0 0 1 2.5 3.9", screen: People },
     { path: "audit", text: "audit", scopes: ["audit_logs.list"], icon: "M3 2h7l3 3v9H3zM5.5 7.5h5M5.5 10.5h5M5.5 4.5h2", screen: Audit },
+    { path: "settings", text: "settings", scopes: ["organisation_settings.read"], icon: "M2 5h7M13 5h1M2 11h1M7 11h7M11 3v4M5 9v4", screen: Settings },
   ],
   [{ path: "me", text: "me", scopes: [], icon: "M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14a5.5 5.5 0 0 1 11 0", screen: Me }],
 ];
