@@ -30,7 +30,7 @@ export function LineChart(chart: Omit<ChartProps, "height" | "before">) {
           {series.map(({ name, colour }, part) =>
             // One slot alone would be no line, so each stretch ends with a step of no length.
             stretches(slots, part, point).map((points) => (
-              <polyline key={name + points[0]} points={[...points, points.at(-1)].join(" ")} fill="none" stroke={colour} stroke-width="2" stroke-linecap="round" stroke-linejoin="round" vector-effect="non-scaling-stroke" />
+              <polyline key={name + points[0]} points={[...points, points.at(-1)].join(" ")} fill="none" stroke={colour} stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" vector-effect="non-scaling-stroke" />
             )),
           )}
         </>

@@ -89,7 +89,7 @@ function All({ figures: { graphs, groups }, measure, grouping }: { figures: Figu
       <section class="panel">
         <header>
           <h2>{texts.measures[measure]}</h2>
-          <span class="quiet">{texts.before}</span>
+          {measure !== "latency" && <span class="quiet">{texts.before}</span>}
         </header>
         <div class="inside">
           <Course graph={graphs[measure]} measure={measure} grouping={grouping} />

@@ -133,7 +133,7 @@ function Models({ requests }: { requests: Figures["requests"] }) {
   return (
     <>
       <Bars label={texts.byModel} slots={slots} series={series} height={190} choose={choose} />
-      <ul class="legend" style={{ marginBlockStart: "10px" }}>
+      <ul class="legend below">
         {groups.map(({ value, is_rest }, index) => (
           <li key={value}>
             <i style={{ background: series[index]!.colour }} />

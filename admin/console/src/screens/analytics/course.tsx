@@ -22,7 +22,19 @@ export function Course({ graph, measure, grouping }: { graph: Graph; measure: Me
     const series = PERCENTILES.map((name, index) => ({ name, colour: `var(--series-${index})` }));
     // A slot without calls has no latency: a gap, not a zero.
     const slots = graph.data_points.map((point) => ({ at: new Date(point.timestamp), values: PERCENTILES.map((name) => point[name] || null) }));
-    return <LineChart label={label} slots={slots} series={series} format={format} choose={choose} />;
+    return (
+      <>
+        <LineChart label={label} slots={slots} series={series} format={format} choose={choose} />
+        <ul class="legend below">
+          {series.map(({ name, colour }) => (
+            <li key={name}>
+              <i style={{ background: colour }} />
+              {name}
+            </li>
+          ))}
+        </ul>
+      </>
+    );
   }
   return <Stacked graph={graph} label={label} grouping={grouping} format={format} />;
 }
@@ -38,7 +50,7 @@ function Stacked({ graph, label, grouping, format }: { graph: Graph; label: stri
     <>
       <Bars label={label} slots={slots} series={series} before={graph.previous?.data_points.map(amount)} height={190} format={format} choose={choose} />
       {graph.groups && (
-        <ul class="legend" style={{ marginBlockStart: "10px" }}>
+        <ul class="legend below">
           {groups.map((group, index) => {
             const narrowed = group.is_rest ? null : narrowedTo(grouping, group.value ?? "");
             return (

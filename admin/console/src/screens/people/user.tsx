@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { call, get, getTagged } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
-import { may, session } from "../../api/session";
+import { may, session, workspaceName } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
 import { Part } from "../../kit/states";
@@ -66,7 +66,7 @@ function OneUser({ user, tag, path, again, left }: { user: User; tag: string; pa
         <dd>{visible(fullName(user)) || "–"}</dd>
         <dt>{texts.role}</dt>
         <dd>
-          {may("organisation_users.update") && isOther && (roles.includes(user.role)) ? (
+          {may("organisation_users.update") && isOther && roles.includes(user.role) ? (
             <RoleChoice
               title={visible(user.email)} role={user.role} roles={roles} done={again}
               send={(role, isTrial) => call("PUT", path, { body: { role }, query: { dry_run: isTrial || undefined }, headers: { "if-match": tag } })}
@@ -76,7 +76,7 @@ function OneUser({ user, tag, path, again, left }: { user: User; tag: string; pa
           )}
         </dd>
         <dt>{texts.parts.workspaces}</dt>
-        <dd>{visible(user.workspace_ids.join(", ")) || "–"}</dd>
+        <dd>{visible(user.workspace_ids.map(workspaceName).join(", ")) || "–"}</dd>
         <dt>{texts.since}</dt>
         <dd>{dateAndTime(new Date(user.created_at))}</dd>
       </dl>

@@ -1,7 +1,7 @@
 // The people of the organisation.
 import { get } from "../../api/call";
 import { useLoaded } from "../../api/loaded";
-import { workspace } from "../../api/session";
+import { workspace, workspaceName } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
@@ -79,7 +79,7 @@ function Table({ users, open }: { users: User[]; open: string }) {
               </td>
               <td>
                 <span class="one-line" title={user.workspace_ids.join(", ")}>
-                  {visible(user.workspace_ids.join(", "))}
+                  {visible(user.workspace_ids.map(workspaceName).join(", "))}
                 </span>
               </td>
               <td class="nowrap">{day(new Date(user.created_at))}</td>
