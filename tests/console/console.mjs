@@ -1,8 +1,10 @@
 // A browser with somebody signed in, and what every test watches: clicks, complaints, requests to elsewhere.
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+import { until } from "./seed.mjs";
 
 const { CHROMIUM, DATABASE_URL, GATEWAY_ADMIN, GATEWAY_BASE_URL } = process.env;
 
@@ -55,6 +57,22 @@ export async function signIn(page, email = OWNER) {
   await page.getByRole("heading", { level: 1 }).waitFor();
 }
 
+/** Cookies by the address of who signed in before. */
+const sessions = new Map();
+
+/** As `signIn`, but with the session of before where there is one: signing in is not what most tests are about. */
+async function enter(page, email) {
+  if (sessions.has(email)) {
+    await page.context().addCookies(sessions.get(email));
+    await page.goto(`${ORIGIN}/console`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    if (new URL(page.url()).pathname === "/console") return;
+    await page.context().clearCookies();
+  }
+  await signIn(page, email);
+  sessions.set(email, await page.context().cookies());
+}
+
 /** Every violation that axe finds, of any impact. */
 export async function violations(page) {
   // The policy of the page forbids foreign scripts; this one comes by the debugger's own way.
@@ -65,3 +83,39 @@ export async function violations(page) {
 
 /** Whether the page can be moved sideways. */
 export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+
+/** Opens a screen and waits until nothing of it is loading. */
+export async function settled(page, path) {
+  await page.goto(`${ORIGIN}/console${path}`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await until(`${path} is loaded`, async () => (await page.locator('.lines, [aria-busy="true"]').count()) === 0);
+}
+
+/** Looks at screens as two people do: one at a wide and light window, one at a narrow and dark one. */
+export async function inspect(browser, email, paths) {
+  for (const options of [{ colorScheme: "light", viewport: { width: 1440, height: 900 } }, { colorScheme: "dark", viewport: { width: 390, height: 844 } }]) {
+    const { page, context, complaints } = await visit(browser, { ...options, reducedMotion: "reduce" });
+    await enter(page, email);
+    for (const path of paths) {
+      await settled(page, path);
+      assert.deepEqual(await violations(page), [], `${path}, ${options.colorScheme}`);
+      assert.equal(await isTooWide(page), false, `${path} is too wide`);
+      assert.equal(await page.locator("main img, main script, main iframe").count(), 0, path);
+    }
+    assert.deepEqual(complaints, []);
+    await context.close();
+  }
+}
+
+/** Does something as somebody, in a browser of their own, where nothing may complain and nothing be refused. */
+export async function acting(browser, email, work, options) {
+  const visitor = await visit(browser, options);
+  const refused = [];
+  visitor.page.on("response", (answer) => answer.status() === 403 && refused.push(answer.url()));
+  await enter(visitor.page, email);
+  visitor.clicks.number = 0;
+  await work(visitor);
+  assert.deepEqual(visitor.complaints, []);
+  assert.deepEqual(refused, []);
+  await visitor.context.close();
+}

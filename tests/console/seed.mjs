@@ -13,7 +13,7 @@ export async function ask(method, path, body, headers = {}) {
   return { status: answer.status, headers: answer.headers, json: text.startsWith("{") ? JSON.parse(text) : text };
 }
 
-async function made(path, body) {
+export async function made(path, body) {
   const answer = await ask("POST", path, body);
   if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.json)}`);
   return answer.json;
@@ -93,6 +93,15 @@ export async function calls({ keys, suffix, rescue }, count) {
   }
   await until(`${count} more logs`, async () => (await logs()) >= before + count);
 }
+
+/** Somebody who accepted an invitation; `seats` are workspaces with a role in each. */
+export async function person(email, seats, role = "member") {
+  const { invite_link } = await made("/admin/users/invites", { email, role, workspaces: seats });
+  return made("/admin/users/invites/accept", { token: invite_link.split("token=")[1], first_name: email.split("@")[0] });
+}
+
+/** A workspace of its own. */
+export const workspaceNamed = async (name, more = {}) => made("/workspaces", { name, ...more });
 
 /** Waits until a condition holds, and says what it waited for if it never does. */
 export async function until(what, condition, seconds = 30) {

@@ -16,6 +16,11 @@ const rescued = await until("a rescued call", async () => {
 });
 await until("its texts", async () => (await ask("GET", `/logs/${rescued}`)).json.response.body);
 
+// A config with a difference between its versions.
+const target = (provider, weight) => ({ provider: `@${provider}`, weight, retry: { attempts: 2, on_status_codes: [429, 503] } });
+const { json: config } = await ask("GET", `/configs/${seeded.config}`);
+await ask("PUT", `/configs/${config.id}`, { config: { strategy: { mode: "fallback" }, targets: [{ strategy: { mode: "loadbalance" }, targets: [target("openai-eu", 3), target("openai-us", 1)] }, { provider: "@openai-away" }] } });
+
 const browser = await launch();
 for (const [theme, colorScheme] of [["light", "light"], ["dark", "dark"]]) {
   const { page, context } = await visit(browser, { colorScheme, viewport: { width: 1280, height: 800 }, timezoneId: "UTC" });
@@ -23,7 +28,7 @@ for (const [theme, colorScheme] of [["light", "light"], ["dark", "dark"]]) {
   await page.getByRole("heading", { level: 1 }).waitFor();
   if (theme === "light") await page.screenshot({ path: `${FOLDER}sign-in.png` });
   await signIn(page);
-  for (const [name, path] of [["overview", `?${PERIOD}`], ["logs", `/logs?${PERIOD}`], ["log", `/logs?${PERIOD}&log=${rescued}`], ["keys", "/keys"], ["providers", `/providers?${PERIOD}`]]) {
+  for (const [name, path] of [["overview", `?${PERIOD}`], ["logs", `/logs?${PERIOD}`], ["log", `/logs?${PERIOD}&log=${rescued}`], ["keys", "/keys"], ["providers", `/providers?${PERIOD}`], ["analytics", `/analytics?${PERIOD}`], ["routing", `/routing/${config.id}`]]) {
     // In the dark a picture is enough.
     if (theme === "dark" && name !== "overview") continue;
     await page.goto(`${ORIGIN}/console${path}`);

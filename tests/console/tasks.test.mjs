@@ -1,7 +1,7 @@
 // What people come for, done with the mouse and counted: each task has a budget of clicks.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, loginLink, ORIGIN, signIn, visit } from "./console.mjs";
+import { acting, launch, loginLink, ORIGIN, OWNER, signIn, visit } from "./console.mjs";
 import { ask, calls, catalogue, until } from "./seed.mjs";
 
 const suffix = `-${Date.now().toString(36)}`;
@@ -15,15 +15,7 @@ before(async () => {
 
 after(async () => { await browser?.close(); });
 
-/** A page of the owner, whose complaints are looked at when the work is done. */
-async function asOwner(work, options) {
-  const visitor = await visit(browser, options);
-  await signIn(visitor.page);
-  visitor.clicks.number = 0;
-  await work(visitor);
-  assert.deepEqual(visitor.complaints, []);
-  await visitor.context.close();
-}
+const asOwner = (work, options) => acting(browser, OWNER, work, options);
 
 const budget = (clicks, most) => assert.ok(clicks.number <= most, `${clicks.number} clicks of ${most}`);
 

@@ -1,7 +1,8 @@
 // What needs no browser: filters in their three forms, periods, messages of foreign bodies, and whether colours can be read.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { posix } from "node:path";
 import { test } from "node:test";
 
 const CONSOLE = new URL("../../admin/console/", import.meta.url);
@@ -27,6 +28,7 @@ test("filters are read as they are written, and asked as the interface takes the
     ['user:"Ada Lovelace"', { metadata: '{"_user":"Ada Lovelace"}' }],
     ["status:failed", { is_success: false }],
     ["-status:failed", { is_success: true }],
+    ["meta:team=red user:ada", { metadata: '{"team":"red","_user":"ada"}' }],
   ]) {
     const { filters, unknown } = parse(text);
     assert.equal(unknown, null, text);
@@ -35,12 +37,12 @@ test("filters are read as they are written, and asked as the interface takes the
     const search = new URLSearchParams(filters.map((filter) => [nameInAddress(filter), filter.value]));
     assert.deepEqual(fromAddress(new URLSearchParams(search.toString())), filters, text);
   }
-  for (const text of ["modle:x", "status:banana", "took>2d", "-user:ada", "hello", "constructor:x"]) assert.notEqual(parse(text).unknown, null, text);
+  for (const text of ["modle:x", "status:banana", "took>2d", "-user:ada", "meta:team", "-meta:team=red", "hello", "constructor:x"]) assert.notEqual(parse(text).unknown, null, text);
 });
 
 test("a thousand random filters come back from the address as they went", async () => {
   const { FILTERS, fromAddress, nameInAddress, parse, asText } = await load("nav/filters.ts");
-  const names = Object.keys(FILTERS).filter((name) => !["status", "took", "cost"].includes(name));
+  const names = Object.keys(FILTERS).filter((name) => !["status", "took", "cost", "meta"].includes(name));
   let seed = 42;
   const random = (below) => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
   const letters = "abcXYZ019 ._-/:@äß漢=&?#+%<>";
@@ -205,4 +207,113 @@ test("every language has every text, and screens have none of their own", async 
   const walk = (value, path = "") => (typeof value === "object" && !Array.isArray(value) ? Object.entries(value).flatMap(([key, one]) => walk(one, `${path}.${key}`)) : [path]);
   const [{ en }, { de }] = [await load("i18n/en.ts"), await load("i18n/de.ts")];
   assert.deepEqual(walk(de), walk(en));
+});
+
+/** Each file of the console with the files that it names, types too. */
+async function imports() {
+  const names = (await readdir(new URL("src", CONSOLE), { recursive: true })).filter((name) => /\.tsx?$/.test(name));
+  const found = new Map();
+  for (const name of names) {
+    const text = await readFile(new URL(`src/${name}`, CONSOLE), "utf8");
+    const targets = [...text.matchAll(/(?:from |import\()"(\.[^"]+)"/g)].map(([, path]) => posix.join(posix.dirname(name), path));
+    found.set(name, targets.map((path) => [`${path}.ts`, `${path}.tsx`, `${path}/index.ts`].find((one) => names.includes(one)) ?? path));
+  }
+  return found;
+}
+
+/** The first way from a file back to itself. */
+function circle(graph) {
+  const finished = new Set();
+  const walk = (name, way) => {
+    if (way.includes(name)) return [...way.slice(way.indexOf(name)), name];
+    if (finished.has(name)) return null;
+    for (const next of graph.get(name) ?? []) {
+      const found = walk(next, [...way, name]);
+      if (found) return found;
+    }
+    finished.add(name);
+    return null;
+  };
+  for (const name of graph.keys()) {
+    const found = walk(name, []);
+    if (found) return found;
+  }
+  return null;
+}
+
+test("files import each other in no circle, and only what is there", async () => {
+  const graph = await imports();
+  assert.deepEqual([...graph.values()].flat().filter((name) => !graph.has(name)), []);
+  assert.ok(graph.get("main.tsx").includes("shell.tsx"), "imports of the first use are seen");
+  assert.equal(circle(graph)?.join(" → "), undefined);
+  assert.deepEqual(circle(new Map([["a", ["b"]], ["b", ["c"]], ["c", ["b"]]])), ["b", "c", "b"]);
+});
+
+test("a group of the address is asked as the interface names it, and a value narrows by a filter of logs", async () => {
+  const { groupingNamed, measureNamed, narrowedTo } = await load("screens/analytics/measures.ts");
+  const { FILTERS } = await load("nav/filters.ts");
+  for (const [text, group, value, filter] of [
+    ["", "model", "gpt-4o", { model: "gpt-4o" }],
+    ["api_key", "api_key", "id", { key: "id" }],
+    ["status_code", "status_code", "503", { status: "503" }],
+    ["metadata.team", "metadata/team", "red", { meta: "team=red" }],
+    ["prompt", "prompt", "p", null],
+    ["constructor", "model", "", null],
+  ]) {
+    const grouping = groupingNamed(text);
+    assert.equal(grouping.group, group, text);
+    assert.deepEqual(narrowedTo(grouping, value), filter, text);
+    for (const [name, one] of Object.entries(filter ?? {})) assert.ok(FILTERS[name](one, false), `${name} ${one}`);
+  }
+  assert.equal(measureNamed("toString"), "requests");
+});
+
+test("a line has a gap where there is no value", async () => {
+  const { stretches } = await load("kit/line_chart.tsx");
+  const slots = [null, 1, 2, null, 3].map((value) => ({ at: new Date(0), values: [value] }));
+  assert.deepEqual(stretches(slots, 0, (index, value) => `${index}:${value}`), [["1:1", "2:2"], ["4:3"]]);
+});
+
+test("a path of a config has the line where it begins, and text that is no JSON has the place where it ends", async () => {
+  const { places, lineOf } = await load("screens/routing/places.ts");
+  const config = { strategy: { mode: "fallback" }, targets: [{ provider: "@a\n\"" }, { retry: { attempts: 2, on: [1, 2.5e3, null, true] } }], "": {}, list: [] };
+  const text = JSON.stringify(config, null, 2);
+  const found = places(text);
+  assert.equal(found.wrong, null);
+  for (const [path, piece] of [["strategy.mode", '"mode"'], ["targets[1].retry", '"retry"'], ["targets[1].retry.attempts", '"attempts"'], ["targets[1].retry.nothing", '"retry"'], ["targets[7]", '"targets"'], ["nothing", "{"]]) {
+    assert.equal(lineOf(found, path), text.split("\n").findIndex((line) => line.includes(piece)) + 1, path);
+  }
+  for (const [wrong, line] of [["", 1], ["{", 1], ["[1,\n]", 2], ['{"a":\n\n01}', 3], ["{}\n{}", 2], ['{"a" 1}', 1], ["'a'", 1], ["[\u00a0]", 1], ['"\n"', 1], ["[".repeat(100_000), 1]]) {
+    assert.equal(places(wrong).wrong?.line, line, JSON.stringify(wrong.slice(0, 20)));
+    assert.throws(() => JSON.parse(wrong));
+  }
+});
+
+test("differences are named by their paths, and equal values have none", async () => {
+  const { differences } = await load("kit/difference.ts");
+  const before = { a: 1, b: { c: [1, { d: 2 }] }, gone: null };
+  assert.deepEqual(differences(before, structuredClone(before)), []);
+  assert.deepEqual(differences(before, { a: "1", b: { c: [1, { d: 3 }, 4] }, new: [] }), [
+    { path: "a", before: 1, after: "1" }, { path: "b.c[1].d", before: 2, after: 3 }, { path: "b.c[2]", before: undefined, after: 4 },
+    { path: "gone", before: null, after: undefined }, { path: "new", before: undefined, after: [] },
+  ]);
+  assert.deepEqual(differences(null, { a: 1 }), [{ path: "", before: null, after: { a: 1 } }]);
+});
+
+test("what YAML could take for something else is quoted", async () => {
+  const { yaml } = await load("kit/yaml.ts");
+  assert.equal(yaml({ kind: "config", spec: { list: [{ a: 1, b: [] }, "x"], none: null, empty: {} } }), "kind: config\nspec:\n  list:\n    - a: 1\n      b: []\n    - x\n  none: null\n  empty: {}\n");
+  for (const text of ["true", "No", "null", "1", "1e3", "@a", "- a", "a: b", "a #b", "", " a", "*", "&a", "!a", "{a", "0x1", "a\nb", "2026-01-01", "\u2028", "~", "=", "${env:A}"]) {
+    assert.equal(yaml({ a: text }), `a: ${JSON.stringify(text)}\n`, text);
+  }
+});
+
+test("the tree of a config says order and shares, and any JSON has one", async () => {
+  const { tree } = await load("screens/routing/tree.tsx");
+  const { targets } = tree({ strategy: { mode: "loadbalance" }, targets: [{ provider: "@a", weight: 3 }, { weight: 1, strategy: { mode: "fallback" }, targets: [{ provider: "@b" }] }] });
+  assert.deepEqual(targets.map(({ text }) => text), ["75 % · @a", "25 % · fallback"]);
+  assert.equal(targets[1].targets[0].text, "1. · @b");
+  let deep = {};
+  for (let level = 0; level < 1000; level += 1) deep = { targets: [deep] };
+  for (const odd of [null, 1, "x", [], { targets: 5 }, { targets: [null] }, { strategy: 1, retry: { attempts: {} }, targets: [{ weight: "x" }] }, deep]) tree(odd);
 });

@@ -57,12 +57,16 @@ function finished(): void {
 const isSearch = (path: string) => path.startsWith("/logs") || path.startsWith("/analytics");
 
 export async function call<T = Json>(method: string, path: string, given: Options = {}): Promise<T> {
+  return (await (await asked(method, path, given)).json().catch(() => null)) as T;
+}
+
+async function asked(method: string, path: string, given: Options): Promise<Response> {
   // Where this is asked for is settled now: after a wait the address may name another workspace.
   const options = { ...given, workspace: given.workspace ?? acting.workspace() };
-  if (!isSearch(path)) return repeated<T>(method, path, options);
+  if (!isSearch(path)) return repeated(method, path, options);
   await turn();
   try {
-    return await repeated<T>(method, path, options);
+    return await repeated(method, path, options);
   } finally {
     finished();
   }
@@ -70,6 +74,17 @@ export async function call<T = Json>(method: string, path: string, given: Option
 
 export const get = <T = Json>(path: string, query?: Query, options: Options = {}) => call<T>("GET", path, { ...options, query });
 export const post = <T = Json>(path: string, body?: Json, options: Options = {}) => call<T>("POST", path, { ...options, body });
+
+/** An object with the tag of its state: a change that repeats the tag is refused once somebody else changed the object. */
+export async function getTagged<T = Json>(path: string, query?: Query, options: Options = {}): Promise<{ data: T; tag: string }> {
+  const answer = await asked("GET", path, { ...options, query });
+  return { data: (await answer.json()) as T, tag: answer.headers.get("etag") ?? "" };
+}
+
+/** The same rows as a table of comma-separated values. */
+export async function sheet(path: string, query?: Query): Promise<string> {
+  return (await asked("GET", path, { query, headers: { accept: "text/csv" } })).text();
+}
 
 /** The address of an operation, with the names of a query that have a value. */
 export function address(path: string, query: Query = {}): string {
@@ -90,17 +105,17 @@ export function headersOf(method: string, options: Options): Record<string, stri
 }
 
 /** A change that is refused may have come with a token from before: it is sent once more with the token of now. */
-async function repeated<T>(method: string, path: string, options: Options): Promise<T> {
+async function repeated(method: string, path: string, options: Options): Promise<Response> {
   try {
-    return await sent<T>(method, path, options);
+    return await sent(method, path, options);
   } catch (error) {
     const isMendable = method !== "GET" && error instanceof Fault && error.status === 403;
     if (!isMendable || !(await acting.hasNewToken().catch(() => false))) throw error;
-    return sent<T>(method, path, options);
+    return sent(method, path, options);
   }
 }
 
-async function sent<T>(method: string, path: string, options: Options): Promise<T> {
+async function sent(method: string, path: string, options: Options): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(address(path, options.query), {
@@ -112,9 +127,8 @@ async function sent<T>(method: string, path: string, options: Options): Promise<
   } catch {
     throw new Fault(0, "", "unreachable", "", "", [], null);
   }
-  const told = await answer.json().catch(() => null);
-  if (answer.ok) return told as T;
-  throw faultOf(answer, told);
+  if (answer.ok) return answer;
+  throw faultOf(answer, await answer.json().catch(() => null));
 }
 
 export function faultOf(answer: Response, told: Json): Fault {

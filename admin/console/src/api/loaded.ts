@@ -17,27 +17,27 @@ export interface State<T> {
   at?: Date;
 }
 
-const MAX_KEPT = 40;
-const kept = new Map<string, { data: unknown; at: Date }>();
-/** Counts what was forgotten: an answer to a question from before is not kept. */
+const MAX_ANSWERS = 40;
+const answers = new Map<string, { data: unknown; at: Date }>();
+/** Counts what was forgotten: an answer to a question from before is not remembered. */
 let epoch = 0;
 
 /** Forgets everything, for another person or after a change. */
 export function forget(): void {
   epoch += 1;
-  kept.clear();
+  answers.clear();
 }
 
-function keep(key: string, data: unknown, at: Date): void {
-  kept.delete(key);
-  kept.set(key, { data, at });
-  const oldest = kept.keys().next();
-  if (kept.size > MAX_KEPT && !oldest.done) kept.delete(oldest.value);
+function remember(key: string, data: unknown, at: Date): void {
+  answers.delete(key);
+  answers.set(key, { data, at });
+  const oldest = answers.keys().next();
+  if (answers.size > MAX_ANSWERS && !oldest.done) answers.delete(oldest.value);
 }
 
-/** Asks when the key changes; null asks nothing. A secret must not be asked for this way: answers are kept. */
+/** Asks when the key changes; null asks nothing. A secret must not be asked for this way: answers are remembered. */
 export function useLoaded<T>(key: string | null, load: () => Promise<T>): Loaded<T> {
-  const before = key === null ? undefined : (kept.get(key) as { data: T; at: Date } | undefined);
+  const before = key === null ? undefined : (answers.get(key) as { data: T; at: Date } | undefined);
   const state = useSignal<State<T>>({ data: before?.data, at: before?.at, isLoading: key !== null });
   const number = useRef(0);
   const keyOfData = useRef(before && key);
@@ -45,12 +45,12 @@ export function useLoaded<T>(key: string | null, load: () => Promise<T>): Loaded
     if (key === null) return;
     const mine = ++number.current;
     const begun = epoch;
-    const old = kept.get(key) as { data: T; at: Date } | undefined;
+    const old = answers.get(key) as { data: T; at: Date } | undefined;
     if (old) keyOfData.current = key;
     state.value = { data: old?.data ?? state.peek().data, at: old?.at ?? state.peek().at, isLoading: true };
     try {
       const [data, at] = [await load(), new Date()];
-      if (begun === epoch) keep(key, data, at);
+      if (begun === epoch) remember(key, data, at);
       if (mine !== number.current) return;
       keyOfData.current = key;
       state.value = { data, at, isLoading: false };

@@ -92,3 +92,6 @@ export function workspaceName(id: string | null | undefined): string {
   const known = session.value?.workspaces.find((one) => one.id === id || one.slug === id);
   return known?.name ?? id;
 }
+
+/** The short name of a workspace by its id; the id where the person does not know it. */
+export const workspaceSlug = (id: string | null | undefined) => session.value?.workspaces.find((one) => one.id === id)?.slug ?? id ?? "";

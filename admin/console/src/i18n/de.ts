@@ -5,6 +5,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const de: Texts = {
   menu: {
+    settings: "Einstellungen", policies: "Richtlinien", routing: "Routing", people: "Personen", audit: "Protokoll", analytics: "Auswertung",
     label: "Hauptmenü",
     skip: "Zum Inhalt",
     overview: "Übersicht", logs: "Logs", keys: "Schlüssel", providers: "Anbieter", budgets: "Budgets", me: "Sie",
@@ -30,7 +31,7 @@ export const de: Texts = {
     notFound: "Hier ist nichts",
     notFoundWhy: "Die Adresse ist vielleicht falsch, oder was sie nennt, gibt es nicht mehr.",
     ofMany: (shown, total, isCapped) => `${shown} von ${isCapped ? "mehr als " : ""}${total}`,
-    asText: "Als Text", none: "keine", name: "Name", actions: "Aktionen",
+    asText: "Als Text", previous: "davor", previousPage: "Vorige Seite", nextPage: "Nächste Seite", none: "keine", name: "Name", actions: "Aktionen",
   },
   period: {
     label: "Zeitraum",
@@ -138,6 +139,14 @@ export const de: Texts = {
     metadata: "Metadaten", took: "Dauer", firstToken: "Erstes Token", gateway: "Gateway", cache: "Cache", created: "Zeit", source: "Quelle", path: "Pfad", model: "Modell", provider: "Anbieter", workspace: "Arbeitsbereich",
   },
   trace: { title: "Trace", calls: (number) => plural(number, "1 Aufruf", `${number} Aufrufe`), sum: "Kosten", tokens: "Tokens", empty: "Keine Aufrufe dieses Trace in den letzten 30 Tagen" },
+  analytics: {
+    title: "Auswertung", measure: "Was gemessen wird", by: "Gruppiert nach", byName: (name) => `nach ${name}`, metadata: "nach einem Namen der Metadaten…", metadataName: "Name in den Metadaten", group: "Gruppieren",
+    measures: { requests: "Aufrufe", cost: "Kosten", tokens: "Tokens", latency: "Dauer p90", errors: "Gescheiterte Aufrufe" },
+    groups: { model: "Modell", provider: "Anbieter", ai_service: "Hersteller", api_key: "Schlüssel", user: "Nutzer", config: "Config", status_code: "Status", workspace: "Arbeitsbereich", prompt: "Prompt", guardrail: "Guardrail" },
+    columns: { requests: "Aufrufe", cost: "Kosten", total_tokens: "Tokens", p95_latency: "p95", error_count: "Gescheitert" },
+    share: "Anteil", change: "Änderung", all: "Alle Aufrufe", none: "ohne", calls: "Logs", callsOf: (name) => `Logs von ${name}`,
+    before: "Gestrichelt: gleich lange Zeit davor", sheet: "Als Tabelle speichern",
+  },
   keys: {
     title: "Schlüssel", create: "Neuer Schlüssel", kind: "Art", status: "Status", workspace: "Arbeitsbereich", limits: "Grenzen", expires: "Endet", key: "Schlüssel", created: "Gemacht", scopes: "Darf",
     kinds: { "workspace-service": "Anwendung", "workspace-user": "Person", "organisation-service": "Verwaltung" },
@@ -177,8 +186,65 @@ export const de: Texts = {
   me: {
     title: "Sie", sessions: "Wo Sie angemeldet sind", current: "diese hier", end: "Beenden", since: "Seit", browser: "Browser", address: "Adresse", lastUsed: "Zuletzt", look: "Aussehen", person: "Person", role: "Rolle", email: "E-Mail", until: "Diese Sitzung endet", workspaces: "Arbeitsbereiche",
     keyboard: "Tastatur",
-    shortcuts: [["Strg K", "suchen oder eine Id einfügen"], ["g o", "Übersicht"], ["g l", "Logs"], ["g k", "Schlüssel"], ["g p", "Anbieter"], ["j / k", "nächste und vorige Zeile"], ["Esc", "schließen, was offen ist"]],
+    shortcuts: [["Strg K", "suchen oder eine Id einfügen"], ["g o", "Übersicht"], ["g l", "Logs"], ["g a", "Auswertung"], ["g k", "Schlüssel"], ["g p", "Anbieter"], ["g r", "Routing"], ["g u", "Personen"], ["g t", "Protokoll"], ["j / k", "nächste und vorige Zeile"], ["Esc", "schließen, was offen ist"]],
     letters: "Einzelne Buchstaben sind Kürzel",
+  },
+  routing: {
+    title: "Routing", all: "Alle Configs", create: "Neue Config", make: "Config anlegen", search: "Eine Config finden", slug: "Kurzname", changed: "Geändert", empty: "Es gibt keine Configs", emptyWhy: "Eine Config sagt, welche Anbieter antworten, in welcher Reihenfolge oder mit welchem Anteil. Schlüssel und Anfragen nennen sie.", nothing: "So heißt keine Config",
+    text: "Text der Config", tree: "Was sie sagt", draft: "noch nicht gespeichert", readOnly: "Sie dürfen das lesen, nicht ändern.", review: "Prüfen", discard: "Änderungen verwerfen", line: (number) => `Zeile ${number}`, notJson: "Ab hier ist das kein JSON", notObject: "Eine Config ist ein JSON-Objekt",
+    retries: (number) => plural(number, "1 Wiederholung", `${number} Wiederholungen`),
+    versions: "Versionen", version: (number) => `Version ${number}`, current: "aktuell", difference: "Was sie änderte", rollback: "Dorthin zurück",
+    calls: "Aufrufe dieser Config", explain: "Eine Anfrage erklären", remove: "Löschen", removeWhy: "Anfragen, die sie nennen, werden von da an abgelehnt.", removed: "Die Config wurde gelöscht.",
+  },
+  people: {
+    title: "Personen", person: "Person", email: "E-Mail", role: "Rolle", roleHere: "Rolle hier", roleOf: (name) => `Rolle von ${name}`, since: "Seit", until: "Endet", search: "Eine Person finden", nobody: "So heißt niemand",
+    parts: { members: "Mitglieder", users: "Organisation", invitations: "Einladungen", workspaces: "Arbeitsbereiche" },
+    roles: { owner: "Inhaber", admin: "Administrator", manager: "Manager", member: "Mitglied" },
+    roleHints: { member: "Sieht und tut, was die Rolle im jeweiligen Arbeitsbereich erlaubt.", admin: "Führt die Organisation: Personen, Arbeitsbereiche, Einstellungen." },
+    sessions: "Wo sie angemeldet ist", noSessions: "Sie ist nirgends angemeldet.",
+    signOut: "Überall abmelden", signOutWhy: "Alle ihre Sitzungen enden jetzt. Sie darf sich wieder anmelden.", signedOut: "Die Sitzungen sind beendet.",
+    remove: "Aus der Organisation entfernen", removeWhy: "Sie verliert sofort ihre Mitgliedschaften, Schlüssel und Sitzungen.", removed: "Entfernt.", deeds: "Was sie getan hat",
+    invite: "Jemanden einladen", noInvites: "Niemand ist eingeladen", noInvitesWhy: "Wer eingeladen wird, bekommt einen Link. Er gilt einmal, sieben Tage lang.", inviteStatuses: { pending: "offen", accepted: "angenommen", cancelled: "zurückgezogen", expired: "abgelaufen" },
+    linkWhy: "Das ist der Link der Einladung, nur dieses eine Mal. Er wurde per E-Mail gesendet, wenn das Gateway Mails sendet; sonst geben Sie ihn selbst weiter.", resend: "Neuer Link", revoke: "Zurückziehen", revokeWhy: "Der Link gilt sofort nicht mehr.", revoked: "Die Einladung wurde zurückgezogen.", noSeat: "kein Mitglied",
+    noMembers: "Dieser Arbeitsbereich hat keine Mitglieder", noMembersWhy: "Inhaber und Administratoren der Organisation sehen ihn trotzdem.", memberEmail: "E-Mail von jemandem aus der Organisation", add: "Hinzufügen", added: "Hinzugefügt.", unknownPerson: "Niemand in der Organisation hat diese Adresse. Laden Sie die Person erst ein.",
+    removeMember: "Entfernen", removeMemberWhy: (name) => `Die Person verliert, was sie in ${name} darf, und ihre Schlüssel dort.`,
+    newWorkspace: "Neuer Arbeitsbereich", noWorkspaces: "Es gibt keine Arbeitsbereiche", noWorkspacesWhy: "Ein Arbeitsbereich ist ein Team mit eigenen Schlüsseln, Configs, Anbietern, Logs und Grenzen.", slug: "Kurzname", slugHint: "Steht in Adressen und Kopfzeilen. Ohne Angabe entsteht er aus dem Namen.", description: "Beschreibung", isDefault: "Standard", enter: "Dorthin",
+    archive: "Archivieren", archiveWhy: "Seine Schlüssel gelten sofort nicht mehr. Seine Logs bleiben, bis sie ablaufen.", archiveWhole: "Auch wenn noch etwas darin ist", nameAgain: "Sein Name, noch einmal", archived: "Der Arbeitsbereich wurde archiviert.",
+  },
+  audit: {
+    title: "Protokoll", entry: "Was getan wurde", time: "Zeit", who: "Wer", action: "Tat", type: "Art", object: "Objekt", by: "Von", from: "Adresse", request: "Anfrage", error: "Abgelehnt, weil", sequence: "Nummer in der Kette", everyType: "Jede Art", everyAction: "Jede Tat",
+    history: "Verlauf", allOf: "alles von dort", difference: "Vorher und nachher", noDifference: "Vom Objekt ist nichts aufgezeichnet: es hat sich nicht geändert, oder Ihre Rolle liest es nicht.", sent: "Was gesendet wurde",
+    nothing: "In dieser Zeit wurde nichts getan", nothingWhy: "Lesen wird nicht aufgezeichnet, nur was etwas ändert oder jemanden anmeldet.", dropFilters: "Filter entfernen",
+    actions: { authenticate: "angemeldet", create: "angelegt", update: "geändert", delete: "gelöscht", rotate: "erneuert", publish: "veröffentlicht", duplicate: "kopiert", test: "geprüft", export: "exportiert", import: "importiert", manage: "verwaltet", mend: "berichtigt", reconcile: "abgeglichen", release: "freigegeben", limit_reached: "Grenze erreicht", threshold_reached: "Schwelle erreicht" },
+    types: { api_keys: "Schlüssel", users: "Person", user_invites: "Einladung", workspaces: "Arbeitsbereich", workspace_users: "Mitglied", configs: "Config", providers: "Anbieter", integrations: "Konto", policies: "Richtlinie", guardrails: "Guardrail", prompts: "Prompt", limits: "Grenze", organisation: "Organisation", sessions: "Sitzung", login_links: "Anmelde-Link", logs: "Logs", log_exports: "Export", mcp_integrations: "MCP-Konto", mcp_servers: "MCP-Server", secret_references: "Geheimnis", deployments: "Installation", scim: "SCIM" },
+  },
+  policies: {
+    title: "Richtlinien", one: "Richtlinie", create: "Neue Richtlinie", make: "Richtlinie anlegen", kinds: { budgets: "Budgets", rates: "Raten" }, says: "Sagt", holds: "lehnt ab", dryRun: "zählt nur", unmatched: "traf seit einem Tag nichts",
+    empty: "Es gibt keine Richtlinien", emptyWhy: "Eine Richtlinie begrenzt Anfragen nach Schlüssel, Modell oder Metadaten und zählt jede Gruppe für sich.",
+    forAll: "Für jede Anfrage", forThose: (conditions) => `Für Anfragen mit ${conditions}`, has: (key) => key, is: (key, value) => `${key} = ${value}`, except: (value) => `außer ${value}`, and: "und", per: (groups) => `je ${groups}`, most: (amount, period) => `höchstens ${amount}, ${period}`,
+    units: { rpm: "je Minute", rph: "je Stunde", rpd: "je Tag" }, types: { cost: "Dollar", tokens: "Tokens", requests: "Anfragen" },
+    counts: "Zählt", atMost: "Höchstens", groupBy: "Getrennt gezählt nach", groupByHint: "Leer: alle zusammen", where: "Für Anfragen mit", whereHint: "Leer: für jede Anfrage", whereIs: "gleich", whereIsHint: "* ist jeder Wert",
+    beginDry: "Erst nur zählen und nichts ablehnen", enforce: "Ab jetzt ablehnen", onlyCount: "Nur zählen", remove: "Löschen", removeWhy: "Ihre Grenze gilt nicht mehr, und was sie zählte, ist weg.", removed: "Die Richtlinie wurde gelöscht.",
+    groups: "Wer gezählt wurde", group: "Gruppe", noGroups: "Noch niemand wurde gezählt.", all: "alle zusammen", reset: "Neu beginnen", resetWhy: "Was diese Gruppe verbraucht hat, wird auf null gesetzt.", isReset: "Die Gruppe beginnt neu.",
+  },
+  limits: {
+    change: "Ändern", none: "Leer: keine Grenze", dollars: "Dollar je Zeitraum", tokens: "Tokens je Zeitraum", period: "Zeitraum", resets: { monthly: "ein Monat", weekly: "eine Woche", "": "beginnt nie neu" },
+    amount: "Grenze", raise: "Grenze ändern", raiseOf: (name) => `Grenze von ${name} ändern`,
+  },
+  settings: {
+    title: "Einstellungen", parts: { organisation: "Organisation", rights: "Rechte" }, calls: "Für jeden Aufruf und Schlüssel", lives: "Lebensdauer von Schlüsseln, in Tagen", livesWhy: "0 ist keine. Sie gelten für Schlüssel, die von da an angelegt werden oder ein anderes Ende bekommen.",
+    switches: { debug_log: "Texte der Aufrufe in Logs behalten", block_inline_config: "Configs ablehnen, die eine Anfrage selbst mitbringt", cost_in_answers: "In Antworten die Kosten nennen", user_api_key_auto_create: "Neuen Mitgliedern einen Schlüssel anlegen", scim_only_user_management: "Personen nur über SCIM verwalten" },
+    lifeNames: { user_api_key_ttl: "Von Personen, wenn nichts gewählt ist", user_api_key_max_ttl: "Von Personen, höchstens", service_api_key_ttl: "Von Anwendungen, wenn nichts gewählt ist", service_api_key_max_ttl: "Von Anwendungen, höchstens", admin_api_key_ttl: "Der Verwaltung, wenn nichts gewählt ist", admin_api_key_max_ttl: "Der Verwaltung, höchstens" },
+    retention: (logs, metrics) => `Logs bleiben ${logs} Tage, Zahlen ${metrics}. Das entscheidet der Betreiber.`,
+    right: "Recht", rightsWhy: "Was Rollen in jedem Arbeitsbereich dürfen, wenn er nicht selbst entscheidet. Administratoren eines Arbeitsbereichs dürfen dort alles.", roles: { members: "Mitglieder", managers: "Manager", organisationAdmins: "Administratoren der Organisation" },
+    rights: {
+      ViewAllData: "Aufrufe anderer sehen", ViewAnalytics: "Zahlen sehen", ViewPrompts: "Prompts sehen", WritePrompts: "Prompts ändern", ViewLogs: "Texte der Logs sehen", ViewLogMetadata: "Metadaten der Logs sehen", ViewApiKeys: "Schlüssel sehen", WriteApiKeys: "Schlüssel anlegen und ändern",
+      ViewVirtualKeys: "Anbieter sehen", WriteVirtualKeys: "Anbieter ändern", ViewConfigs: "Configs sehen", WriteConfigs: "Configs ändern", ViewGuardrails: "Guardrails sehen", WriteGuardrails: "Guardrails ändern", WriteWsIntegrations: "Konten bei Anbietern verbinden", WriteWsMcpIntegrations: "MCP-Konten verbinden",
+      WriteMcpServers: "MCP-Server ändern", UpdateWs: "Den Arbeitsbereich ändern", WriteWsUsers: "Mitglieder aufnehmen und entfernen",
+    },
+  },
+  review: {
+    field: "Feld", before: "Vorher", after: "Nachher", same: "Nichts ist anders.", trying: "Wird geprüft, ohne zu speichern…", tried: "Das Gateway würde das annehmen.", reload: "Neu lesen", saved: "Gespeichert.", title: (name) => `Änderungen an ${name}`,
   },
   palette: { title: "Gehe zu", hint: "Eine Seite, oder die Id eines Logs oder eines Trace…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel finden" },
 };

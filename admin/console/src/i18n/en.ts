@@ -3,6 +3,7 @@ const plural = (number: number, one: string, many: string) => (number === 1 ? on
 
 export const en = {
   menu: {
+    settings: "Settings", policies: "Policies", routing: "Routing", people: "People", audit: "Audit", analytics: "Analytics",
     label: "Main",
     skip: "Skip to content",
     overview: "Overview", logs: "Logs", keys: "Keys", providers: "Providers", budgets: "Budgets", me: "You",
@@ -28,7 +29,7 @@ export const en = {
     notFound: "There is nothing here",
     notFoundWhy: "The address may be wrong, or what it names is gone.",
     ofMany: (shown: string, total: string, isCapped: boolean) => `${shown} of ${isCapped ? "more than " : ""}${total}`,
-    asText: "As text", none: "none", name: "Name", actions: "Actions",
+    asText: "As text", previous: "before", previousPage: "Previous page", nextPage: "Next page", none: "none", name: "Name", actions: "Actions",
   },
   period: {
     label: "Period",
@@ -136,6 +137,14 @@ export const en = {
     metadata: "Metadata", took: "Took", firstToken: "First token", gateway: "Gateway", cache: "Cache", created: "Time", source: "Source", path: "Path", model: "Model", provider: "Provider", workspace: "Workspace",
   },
   trace: { title: "Trace", calls: (number: number) => plural(number, "1 call", `${number} calls`), sum: "Cost", tokens: "Tokens", empty: "No calls of this trace in the last 30 days" },
+  analytics: {
+    title: "Analytics", measure: "What is measured", by: "Grouped by", byName: (name: string) => `by ${name}`, metadata: "by a name of metadata…", metadataName: "Name of metadata", group: "Group",
+    measures: { requests: "Calls", cost: "Cost", tokens: "Tokens", latency: "Latency p90", errors: "Failed calls" },
+    groups: { model: "model", provider: "provider", ai_service: "vendor", api_key: "key", user: "user", config: "config", status_code: "status", workspace: "workspace", prompt: "prompt", guardrail: "guardrail" },
+    columns: { requests: "Calls", cost: "Cost", total_tokens: "Tokens", p95_latency: "p95", error_count: "Failed" },
+    share: "Share", change: "Change", all: "All calls", none: "none", calls: "Logs", callsOf: (name: string) => `Logs of ${name}`,
+    before: "Dashed: the same length of time before", sheet: "As a sheet",
+  },
   keys: {
     title: "Keys", create: "New key", kind: "Kind", status: "Status", workspace: "Workspace", limits: "Limits", expires: "Expires", key: "Key", created: "Created", scopes: "May",
     kinds: { "workspace-service": "Application", "workspace-user": "Person", "organisation-service": "Administration" } as Record<string, string>,
@@ -175,8 +184,65 @@ export const en = {
   me: {
     title: "You", sessions: "Where you are signed in", current: "this one", end: "End", since: "Since", browser: "Browser", address: "Address", lastUsed: "Last used", look: "Look", person: "Person", role: "Role", email: "E-mail", until: "This session ends", workspaces: "Workspaces",
     keyboard: "Keyboard",
-    shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g k", "keys"], ["g p", "providers"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
+    shortcuts: [["Ctrl K", "search or paste an id"], ["g o", "overview"], ["g l", "logs"], ["g a", "analytics"], ["g k", "keys"], ["g p", "providers"], ["g r", "routing"], ["g u", "people"], ["g t", "audit"], ["j / k", "next and previous row"], ["Esc", "close what is open"]] as [string, string][],
     letters: "Single letters are shortcuts",
+  },
+  routing: {
+    title: "Routing", all: "All configs", create: "New config", make: "Make the config", search: "Find a config", slug: "Short name", changed: "Changed", empty: "There are no configs", emptyWhy: "A config says which providers answer, in which order or with which share. Keys and requests name it.", nothing: "No config has this name",
+    text: "Text of the config", tree: "What it says", draft: "not stored yet", readOnly: "You may read this, not change it.", review: "Review", discard: "Discard the changes", line: (number: string) => `Line ${number}`, notJson: "From here on this is no JSON", notObject: "A config is a JSON object",
+    retries: (number: number) => plural(number, "1 retry", `${number} retries`),
+    versions: "Versions", version: (number: string) => `Version ${number}`, current: "current", difference: "What it changed", rollback: "Go back to this",
+    calls: "Calls of this config", explain: "Explain a request", remove: "Delete", removeWhy: "Requests that name it are refused from then on.", removed: "The config was deleted.",
+  },
+  people: {
+    title: "People", person: "Person", email: "E-mail", role: "Role", roleHere: "Role here", roleOf: (name: string) => `Role of ${name}`, since: "Since", until: "Ends", search: "Find a person", nobody: "Nobody has this name",
+    parts: { members: "Members", users: "Organisation", invitations: "Invitations", workspaces: "Workspaces" },
+    roles: { owner: "owner", admin: "admin", manager: "manager", member: "member" } as Record<string, string>,
+    roleHints: { member: "Sees and does what their role in each workspace allows.", admin: "Runs the organisation: people, workspaces, settings." } as Record<string, string>,
+    sessions: "Where they are signed in", noSessions: "They are not signed in anywhere.",
+    signOut: "Sign out everywhere", signOutWhy: "All their sessions end now. They may sign in again.", signedOut: "Their sessions have ended.",
+    remove: "Remove from the organisation", removeWhy: "They lose their memberships, keys and sessions at once.", removed: "Removed.", deeds: "What they did",
+    invite: "Invite somebody", noInvites: "Nobody is invited", noInvitesWhy: "Whoever you invite gets a link, which works once, for seven days.", inviteStatuses: { pending: "pending", accepted: "accepted", cancelled: "revoked", expired: "ended" } as Record<string, string>,
+    linkWhy: "This is the invitation's link, shown this once. It was mailed where the gateway sends mail; otherwise pass it on yourself.", resend: "New link", revoke: "Revoke", revokeWhy: "The link stops working at once.", revoked: "The invitation was revoked.", noSeat: "not a member",
+    noMembers: "This workspace has no members", noMembersWhy: "Owners and admins of the organisation see it all the same.", memberEmail: "E-mail of somebody of the organisation", add: "Add", added: "Added.", unknownPerson: "Nobody of the organisation has this address. Invite them first.",
+    removeMember: "Remove", removeMemberWhy: (name: string) => `They lose what they may do in ${name}, and their keys there.`,
+    newWorkspace: "New workspace", noWorkspaces: "There are no workspaces", noWorkspacesWhy: "A workspace is a team with its own keys, configs, providers, logs and limits.", slug: "Short name", slugHint: "Stands in addresses and headers. Without one it is made from the name.", description: "Description", isDefault: "default", enter: "Go there",
+    archive: "Archive", archiveWhy: "Its keys stop working at once. Its logs stay until they expire.", archiveWhole: "Also when it still holds something", nameAgain: "Its name, once more", archived: "The workspace was archived.",
+  },
+  audit: {
+    title: "Audit", entry: "What was done", time: "Time", who: "Who", action: "Deed", type: "Kind", object: "Object", by: "By", from: "From", request: "Request", error: "Refused because", sequence: "Number in the chain", everyType: "Every kind", everyAction: "Every deed",
+    history: "History", allOf: "everything by them", difference: "Before and after", noDifference: "Nothing of the object was recorded: it did not change, or your role does not read it.", sent: "What was sent",
+    nothing: "Nothing was done in this time", nothingWhy: "Reading is not recorded, only what changes something or signs somebody in.", dropFilters: "Remove the filters",
+    actions: { authenticate: "signed in", create: "created", update: "changed", delete: "deleted", rotate: "rotated", publish: "published", duplicate: "copied", test: "tested", export: "exported", import: "imported", manage: "managed", mend: "mended", reconcile: "reconciled", release: "released", limit_reached: "limit reached", threshold_reached: "threshold reached" } as Record<string, string>,
+    types: { api_keys: "key", users: "person", user_invites: "invitation", workspaces: "workspace", workspace_users: "member", configs: "config", providers: "provider", integrations: "account", policies: "policy", guardrails: "guardrail", prompts: "prompt", limits: "limit", organisation: "organisation", sessions: "session", login_links: "sign-in link", logs: "logs", log_exports: "export", mcp_integrations: "MCP account", mcp_servers: "MCP server", secret_references: "secret", deployments: "deployment", scim: "SCIM" } as Record<string, string>,
+  },
+  policies: {
+    title: "Policies", one: "Policy", create: "New policy", make: "Make the policy", kinds: { budgets: "Budgets", rates: "Rates" }, says: "Says", holds: "refuses", dryRun: "only counts", unmatched: "matched nothing for a day",
+    empty: "There are no policies", emptyWhy: "A policy limits requests by key, model or metadata, and counts each group apart.",
+    forAll: "For every request", forThose: (conditions: string) => `For requests with ${conditions}`, has: (key: string) => key, is: (key: string, value: string) => `${key} = ${value}`, except: (value: string) => `except ${value}`, and: "and", per: (groups: string) => `per ${groups}`, most: (amount: string, period: string) => `at most ${amount}, ${period}`,
+    units: { rpm: "a minute", rph: "an hour", rpd: "a day" } as Record<string, string>, types: { cost: "dollars", tokens: "tokens", requests: "requests" } as Record<string, string>,
+    counts: "Counts", atMost: "At most", groupBy: "Counted apart by", groupByHint: "Empty: all together", where: "For requests with", whereHint: "Empty: for every request", whereIs: "equal to", whereIsHint: "* is any value",
+    beginDry: "Only count at first, and refuse nothing", enforce: "Refuse from now on", onlyCount: "Only count", remove: "Delete", removeWhy: "Its limit no longer holds, and what it counted is gone.", removed: "The policy was deleted.",
+    groups: "Who was counted", group: "Group", noGroups: "Nobody was counted yet.", all: "all together", reset: "Begin anew", resetWhy: "What this group used is set back to zero.", isReset: "The group begins anew.",
+  },
+  limits: {
+    change: "Change", none: "Empty: no limit", dollars: "Dollars in a period", tokens: "Tokens in a period", period: "Period", resets: { monthly: "a month", weekly: "a week", "": "never begins anew" } as Record<string, string>,
+    amount: "Limit", raise: "Change the limit", raiseOf: (name: string) => `Change the limit of ${name}`,
+  },
+  settings: {
+    title: "Settings", parts: { organisation: "Organisation", rights: "Rights" }, calls: "For every call and key", lives: "Lives of keys, in days", livesWhy: "0 is none. They hold for keys that are made, or get another end, from then on.",
+    switches: { debug_log: "Keep the texts of calls in logs", block_inline_config: "Refuse configs that a request brings itself", cost_in_answers: "Say the cost in answers", user_api_key_auto_create: "Make a key for new members", scim_only_user_management: "People are managed by SCIM alone" },
+    lifeNames: { user_api_key_ttl: "Of people, unless chosen", user_api_key_max_ttl: "Of people, at most", service_api_key_ttl: "Of applications, unless chosen", service_api_key_max_ttl: "Of applications, at most", admin_api_key_ttl: "Of administration, unless chosen", admin_api_key_max_ttl: "Of administration, at most" },
+    retention: (logs: string, metrics: string) => `Logs are kept for ${logs} days, figures for ${metrics}. The operator decides this.`,
+    right: "Right", rightsWhy: "What roles of a workspace may do in each workspace, unless a workspace decides for itself. Admins of a workspace may do everything there.", roles: { members: "members", managers: "managers", organisationAdmins: "admins of the organisation" },
+    rights: {
+      ViewAllData: "See calls of others", ViewAnalytics: "See figures", ViewPrompts: "See prompts", WritePrompts: "Change prompts", ViewLogs: "See texts of logs", ViewLogMetadata: "See metadata of logs", ViewApiKeys: "See keys", WriteApiKeys: "Make and change keys",
+      ViewVirtualKeys: "See providers", WriteVirtualKeys: "Change providers", ViewConfigs: "See configs", WriteConfigs: "Change configs", ViewGuardrails: "See guardrails", WriteGuardrails: "Change guardrails", WriteWsIntegrations: "Connect accounts of providers", WriteWsMcpIntegrations: "Connect MCP accounts",
+      WriteMcpServers: "Change MCP servers", UpdateWs: "Change the workspace", WriteWsUsers: "Add and remove members",
+    } as Record<string, string>,
+  },
+  review: {
+    field: "Field", before: "Before", after: "After", same: "Nothing differs.", trying: "Trying without storing…", tried: "The gateway would accept this.", reload: "Read it again", saved: "Saved.", title: (name: string) => `Changes of ${name}`,
   },
   palette: { title: "Go to", hint: "A screen, or an id of a log or a trace…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Find the key" },
 };

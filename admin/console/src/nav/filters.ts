@@ -15,6 +15,12 @@ function status(value: string, isExcluded: boolean): Query | null {
   return null;
 }
 
+/** `team=red`: a name of metadata and its value. */
+function metadata(value: string, isExcluded: boolean): Query | null {
+  const found = /^([^=]+)=(.+)$/.exec(value);
+  return found && !isExcluded ? { metadata: JSON.stringify({ [found[1]!]: found[2] }) } : null;
+}
+
 const UNITS: Record<string, number> = { ms: 1, s: 1000, min: 60_000, c: 1, $: 100 };
 
 /** `>2s`, `<500ms`, `>1c`, `>0.5$`: a number without a unit is of the first one. */
@@ -34,6 +40,7 @@ export const FILTERS: Record<string, Form> = {
   vendor: plain("ai_org"),
   key: onlyIncluded("api_key_ids"),
   user: (value, isExcluded) => (isExcluded ? null : { metadata: JSON.stringify({ _user: value }) }),
+  meta: metadata,
   error: plain("error_code"),
   path: plain("request_url"),
   trace: plain("trace_id"),
@@ -62,14 +69,16 @@ export function fromAddress(query: URLSearchParams): Filter[] {
 /** Whether the interface can be asked for it: an address may have anything. */
 export const isValid = ({ name, value, isExcluded }: Filter) => FILTERS[name]!(value, isExcluded) !== null;
 
-/** For the interface. What it could not take is left out here, and marked where it is shown. */
+/** For the interface. What it could not take is left out here, and marked on the screen. Pairs of metadata are one filter there. */
 export function toQuery(filters: Filter[]): Query {
-  return Object.assign({}, ...filters.map(({ name, value, isExcluded }) => FILTERS[name]!(value, isExcluded) ?? {}));
+  const parts = filters.map(({ name, value, isExcluded }) => FILTERS[name]!(value, isExcluded) ?? {});
+  const pairs = parts.flatMap(({ metadata: one }) => (one ? [JSON.parse(String(one))] : []));
+  return Object.assign({}, ...parts, ...(pairs.length > 0 ? [{ metadata: JSON.stringify(Object.assign({}, ...pairs)) }] : []));
 }
 
 export const asText = ({ name, value, isExcluded }: Filter) => {
-  const shown = /[\s"]/.test(value) ? `"${value.replaceAll('"', "'")}"` : value;
-  return `${isExcluded ? "-" : ""}${name}${/^[<>]/.test(value) ? "" : ":"}${shown}`;
+  const quoted = /[\s"]/.test(value) ? `"${value.replaceAll('"', "'")}"` : value;
+  return `${isExcluded ? "-" : ""}${name}${/^[<>]/.test(value) ? "" : ":"}${quoted}`;
 };
 
 /** What was typed, and the first word that is no filter. */

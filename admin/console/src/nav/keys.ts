@@ -1,29 +1,10 @@
 // Shortcuts of the keyboard. Single letters can be switched off, and count only where nobody writes.
-import { signal } from "@preact/signals";
-import { isPaletteOpen } from "./palette";
+import { areLettersOn } from "./letters";
+import { isPaletteOpen } from "./palette_open";
 import { screen } from "./query";
 import { go } from "./router";
 
-const PLACES: Record<string, string> = { o: "", l: "logs", k: "keys", p: "providers", b: "budgets" };
-
-export const areLettersOn = signal(readLetters());
-
-function readLetters(): boolean {
-  try {
-    return localStorage.getItem("letters") !== "off";
-  } catch {
-    return true;
-  }
-}
-
-export function setLetters(isOn: boolean): void {
-  areLettersOn.value = isOn;
-  try {
-    localStorage.setItem("letters", isOn ? "on" : "off");
-  } catch {
-    // Chosen for this page alone.
-  }
-}
+const PLACES: Record<string, string> = { o: "", l: "logs", a: "analytics", k: "keys", p: "providers", b: "budgets", r: "routing", u: "people", t: "audit" };
 
 export function listenToKeys(): () => void {
   let isAfterG = false;

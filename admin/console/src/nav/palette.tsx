@@ -1,13 +1,12 @@
 // Ctrl K: a screen by its name, or anything by its id. What is pasted is never sent anywhere but to where it leads.
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { may } from "../api/session";
 import { t } from "../i18n";
+import { isPaletteOpen } from "./palette_open";
 import { screen } from "./query";
 import { go } from "./router";
 import { MENU } from "./screens";
-
-export const isPaletteOpen = signal(false);
 
 interface Choice {
   text: string;

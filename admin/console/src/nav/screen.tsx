@@ -25,8 +25,8 @@ export function Screen({ load }: { load: Load }) {
   useEffect(() => {
     if (!component.value) ask();
   }, []);
-  const Shown = component.value;
-  if (Shown) return <Shown />;
+  const Loaded = component.value;
+  if (Loaded) return <Loaded />;
   // A newer program has other files: loading the page again brings their names.
   if (failed.value) return <Failed fault={new Fault(0, "", "", "", "", [], null)} again={() => location.reload()} />;
   return <Lines />;

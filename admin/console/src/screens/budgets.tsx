@@ -1,14 +1,21 @@
 // Every budget with a limit, those that end first on top: how much is used, how fast, and when it ends at this pace.
 import { useEffect } from "preact/hooks";
 import { get } from "../api/call";
-import { useLoaded } from "../api/loaded";
+import { forget, useLoaded } from "../api/loaded";
 import { workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
 import { Bar, Tag } from "../kit/basics";
 import { Empty, Part } from "../kit/states";
+import { Side } from "../kit/surfaces";
 import { clock, count, dateAndTime, dollars, percent, short, visible } from "../kit/words";
-import type { Budget } from "./overview/attention";
+import { param, setParams, withParams } from "../nav/query";
+import { ChangeBudget } from "./budgets/change";
+import { mayChangeBudget } from "./budgets/owner";
+import type { Budget } from "./overview/types";
+
+/** In the address; a policy has a budget for each of its groups, which share one limit. */
+const idOf = ({ kind, id }: Budget) => `${kind}.${id}`;
 
 export default function Budgets() {
   const texts = t().budgets;
@@ -17,6 +24,7 @@ export default function Budgets() {
   }, []);
   const budgets = useLoaded<{ data: Budget[]; total: number; total_is_capped: boolean }>(`budgets ${workspace.value}`, () => get("/analytics/budgets", { page_size: 100 }));
   const state = budgets.state.value;
+  const chosen = state.data?.data.find((one) => idOf(one) === param("budget"));
   return (
     <>
       <div class="head">
@@ -29,6 +37,18 @@ export default function Budgets() {
           {(found) => (found.data.length === 0 ? <Empty title={texts.empty}>{texts.emptyWhy}</Empty> : <Table found={found} />)}
         </Part>
       </section>
+      {chosen && mayChangeBudget(chosen) && (
+        <Side title={t().limits.raiseOf(visible(chosen.name ?? ""))} close={() => setParams({ budget: null })}>
+          <ChangeBudget
+            key={idOf(chosen)} of={chosen}
+            done={() => {
+              setParams({ budget: null });
+              forget();
+              budgets.reload();
+            }}
+          />
+        </Side>
+      )}
     </>
   );
 }
@@ -47,6 +67,9 @@ function Table({ found }: { found: { data: Budget[]; total: number; total_is_cap
               <th scope="col" class="number">{texts.pace}</th>
               <th scope="col">{texts.ends}</th>
               <th scope="col">{texts.period}</th>
+              <th scope="col">
+                <span class="hidden-visually">{t().state.actions}</span>
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -65,7 +88,7 @@ function Table({ found }: { found: { data: Budget[]; total: number; total_is_cap
 
 function Row({ budget }: { budget: Budget }) {
   const texts = t().budgets;
-  const shown = (value: number) => (budget.type === "cost" ? dollars(value) : (budget.type === "requests" ? texts.requests : texts.tokens)(short(value)));
+  const amount = (value: number) => (budget.type === "cost" ? dollars(value) : (budget.type === "requests" ? texts.requests : texts.tokens)(short(value)));
   const share = budget.credit_limit > 0 ? budget.current_usage / budget.credit_limit : 1;
   return (
     <tr>
@@ -80,15 +103,22 @@ function Row({ budget }: { budget: Budget }) {
       <td>
         <span class="row">
           <span class="nowrap">
-            {shown(budget.current_usage)} / {shown(budget.credit_limit)}
+            {amount(budget.current_usage)} / {amount(budget.credit_limit)}
           </span>
           <Bar share={share} meaning={share >= 1 ? "bad" : share > 0.8 ? "warn" : ""} />
           <span class="quiet">{percent(share * 100)}</span>
         </span>
       </td>
-      <td class="number nowrap">{shown(budget.pace ?? 0)}</td>
+      <td class="number nowrap">{amount(budget.pace ?? 0)}</td>
       <td>{budget.runs_out_at ? <Tag meaning="warn">{dateAndTime(new Date(budget.runs_out_at))}</Tag> : <span class="quiet">{texts.notBefore}</span>}</td>
       <td class="nowrap">{budget.next_usage_reset_at ? dateAndTime(new Date(budget.next_usage_reset_at)) : t().keys.never}</td>
+      <td>
+        {mayChangeBudget(budget) && (
+          <a class="button small" href={withParams({ budget: idOf(budget) })} aria-label={t().limits.raiseOf(visible(budget.name ?? budget.id.slice(0, 8)))}>
+            {t().limits.change}
+          </a>
+        )}
+      </td>
     </tr>
   );
 }

@@ -3,32 +3,21 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../api/call";
 import { useLoaded } from "../api/loaded";
-import { may, workspace, workspaceName } from "../api/session";
+import { workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
-import { Bar, Tag } from "../kit/basics";
+import { pageNumber, Pages } from "../kit/pages";
+import { openRow } from "../kit/rows";
 import { Empty, Part } from "../kit/states";
 import { Side } from "../kit/surfaces";
-import { count, day, dollars, short, visible } from "../kit/words";
+import { day, visible } from "../kit/words";
 import { param, setParams, withParams } from "../nav/query";
 import { KeyView } from "./keys/key";
 import { NewKey } from "./keys/new_key";
-import { openRow } from "./logs/table";
-
-export interface Key {
-  id: string;
-  name: string;
-  description: string | null;
-  key: string;
-  type: string;
-  workspace_id: string | null;
-  status: string;
-  scopes: string[];
-  rate_limits: { type: string; unit: string; value: number }[];
-  usage_limits: { type: string; credit_limit: number | null; current_usage: number; periodic_reset: string | null; status: string } | null;
-  expires_at: string | null;
-  created_at: string;
-}
+import { Limits } from "./keys/limits";
+import { mayMakeKeys } from "./keys/rights";
+import { KeyStatus } from "./keys/status";
+import type { Key } from "./keys/types";
 
 interface Page {
   data: Key[];
@@ -38,11 +27,9 @@ interface Page {
 const PAGE = 50;
 const KINDS = ["workspace-service", "workspace-user", "organisation-service"];
 
-export const mayMake = () => may("workspace_service_api_keys.create", "workspace_user_api_keys.create", "organisation_service_api_keys.create");
-
 export default function Keys() {
   const texts = t().keys;
-  const [kind, page, open] = [param("kind"), Number(param("page") || 1), param("key")];
+  const [kind, page, open] = [param("kind"), pageNumber(), param("key")];
   const isNew = param("new") === "1";
   const isMade = useSignal(false);
   useEffect(() => {
@@ -62,7 +49,7 @@ export default function Keys() {
           ))}
         </select>
         <AsText path="/api-keys" query={{ type: kind, page_size: PAGE }} />
-        {mayMake() && (
+        {mayMakeKeys() && (
           <a class="button main" href={withParams({ new: "1", key: null })}>
             {texts.create}
           </a>
@@ -72,19 +59,13 @@ export default function Keys() {
         <Part state={keys.state.value} again={keys.reload} lines={8}>
           {(found) =>
             found.data.length === 0 ? (
-              <Empty title={texts.empty} action={mayMake() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
+              <Empty title={texts.empty} action={mayMakeKeys() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
             ) : (
               <>
                 <Table keys={found.data} open={open} />
-                <div class="row wide" style={{ padding: "8px 12px" }}>
-                  <span class="quiet">{t().state.ofMany(count(found.data.length), count(found.total), false)}</span>
-                  <span class="row">
-                    {page > 1 && <a class="button small" href={withParams({ page: page > 2 ? String(page - 1) : null })}>‹</a>}
-                    {page * PAGE < found.total && <a class="button small" href={withParams({ page: String(page + 1) })}>›</a>}
-                  </span>
-                </div>
+                <Pages size={PAGE} number={found.data.length} total={found.total} />
               </>
             )
           }
@@ -156,33 +137,5 @@ function Table({ keys, open }: { keys: Key[]; open: string }) {
         </tbody>
       </table>
     </div>
-  );
-}
-
-export function KeyStatus({ status }: { status: string }) {
-  return <Tag meaning={status === "active" ? "ok" : status === "suspended" ? "warn" : "bad"}>{t().keys.statuses[status] ?? status}</Tag>;
-}
-
-export function Limits({ of }: { of: Pick<Key, "rate_limits" | "usage_limits"> }) {
-  const texts = t().keys;
-  const { rate_limits, usage_limits: budget } = of;
-  const [limit, used] = [budget?.credit_limit ?? null, budget?.current_usage ?? 0];
-  const share = limit ? used / limit : 0;
-  const shown = (value: number) => (budget?.type === "cost" ? dollars(value) : short(value));
-  return (
-    <span class="row">
-      {rate_limits.map(({ type, unit, value }) => (
-        <span key={type + unit} class="nowrap">
-          {short(value)} {unit}
-        </span>
-      ))}
-      {limit !== null && (
-        <>
-          <span class="nowrap">{texts.used(shown(used), shown(limit))}</span>
-          <Bar share={share} meaning={share >= 1 ? "bad" : share > 0.8 ? "warn" : ""} />
-        </>
-      )}
-      {rate_limits.length === 0 && limit === null && <span class="quiet">{t().state.none}</span>}
-    </span>
   );
 }

@@ -17,31 +17,8 @@ import { Conversation } from "./log/conversation";
 import { Json } from "./log/json";
 import { Usage } from "./log/usage";
 import { Why, type Explanation } from "./log/why";
-import { shortPath, type LogRow } from "./logs/table";
-
-export interface Metrics extends LogRow {
-  workspace_id: string;
-  config: string | null;
-  price_model: string | null;
-  price_version: string | null;
-  unit_prices: Record<string, string | null> | null;
-  cache_read_tokens: number | null;
-  cache_write_tokens: number | null;
-  reasoning_tokens: number | null;
-  usage_estimated: boolean;
-  time_to_first_token: number | null;
-  gateway_processing_time: number | null;
-  cache_status: string | null;
-  source: string | null;
-}
-
-export interface Log {
-  id: string;
-  created_at: string;
-  request: { url: string; method: string; headers?: unknown; body?: any };
-  response: { status: number; headers?: unknown; body?: any };
-  metrics: Metrics;
-}
+import { shortPath } from "./logs/table";
+import type { Log } from "./logs/types";
 
 /** Logs arrive within seconds; a page that was opened by an id looks again for a while. */
 const LOOKS = 5;

@@ -7,7 +7,8 @@ import { useLoaded } from "../api/loaded";
 import { may, workspace } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
-import { Bars, type Slot } from "../kit/chart";
+import { Bars } from "../kit/chart";
+import type { Slot } from "../kit/chart_frame";
 import { PeriodChoice } from "../kit/period";
 import { Empty, Failed, Part } from "../kit/states";
 import { Side } from "../kit/surfaces";
@@ -20,7 +21,8 @@ import { LogPage, LogView } from "./log";
 import { useLive } from "./logs/live";
 import { Facets } from "./logs/facets";
 import { FilterBar, removed } from "./logs/filter_bar";
-import { LogTable, type LogRow } from "./logs/table";
+import { LogTable } from "./logs/table";
+import type { LogRow } from "./logs/types";
 
 interface Page {
   data: LogRow[];

@@ -9,7 +9,7 @@ import { t } from "../i18n";
 import { Tag } from "../kit/basics";
 import { Failed, Part } from "../kit/states";
 import { dateAndTime, visible } from "../kit/words";
-import { areLettersOn, setLetters } from "../nav/keys";
+import { areLettersOn, setLetters } from "../nav/letters";
 
 interface SessionRow {
   id: string;

@@ -15,25 +15,11 @@ import { period, periodKey } from "../nav/period";
 import { isWatched } from "../nav/presence";
 import { screen, setParams } from "../nav/query";
 import { go } from "../nav/router";
-import { Attention, type Budget } from "./overview/attention";
+import { Attention } from "./overview/attention";
 import { FirstRun } from "./overview/first_run";
 import { NoCalls } from "./overview/no_calls";
 import { Tile } from "./overview/tile";
-
-interface Graph<P> {
-  summary: P;
-  data_points: (P & { timestamp: string })[];
-  previous?: { summary: P };
-  groups?: { value: string; name?: string; is_rest: boolean; data_points: (P & { timestamp: string })[] }[];
-}
-
-export interface ProviderRow {
-  provider: string;
-  requests: number;
-  cost: number;
-  p95_latency: number;
-  success_rate: number;
-}
+import type { Budget, Graph, ProviderRow } from "./overview/types";
 
 interface Figures {
   requests: Graph<{ total: number }>;
@@ -147,7 +133,7 @@ function Models({ requests }: { requests: Figures["requests"] }) {
   return (
     <>
       <Bars label={texts.byModel} slots={slots} series={series} height={190} choose={choose} />
-      <ul class="legend" style={{ marginBlockStart: "10px" }}>
+      <ul class="legend below">
         {groups.map(({ value, is_rest }, index) => (
           <li key={value}>
             <i style={{ background: series[index]!.colour }} />

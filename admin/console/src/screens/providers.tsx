@@ -1,36 +1,23 @@
 // Providers: the handles that applications name, with how they did in this period, and the accounts behind them.
-import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { call, Fault, get, post } from "../api/call";
+import { get } from "../api/call";
 import { forget, useLoaded } from "../api/loaded";
 import { may, workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
 import { Tag } from "../kit/basics";
 import { PeriodChoice } from "../kit/period";
-import { Empty, Failed, Part } from "../kit/states";
-import { Confirm, Side } from "../kit/surfaces";
-import { cents, dateAndTime, duration, percent, short, visible } from "../kit/words";
+import { openRow } from "../kit/rows";
+import { Empty, Part } from "../kit/states";
+import { Side } from "../kit/surfaces";
+import { cents, duration, percent, short, visible } from "../kit/words";
 import { periodKey, timeQuery } from "../nav/period";
-import { param, screen, setParams, withParams } from "../nav/query";
-import { openRow } from "./logs/table";
-import type { ProviderRow } from "./overview";
-import { NewProvider, TestResult, type Tested } from "./providers/new_provider";
-
-interface Provider {
-  id: string;
-  slug: string;
-  name: string;
-  status: string;
-  ai_provider_name: string;
-  provider: string;
-  integration_id: string | null;
-  workspace_id: string;
-  workspace_name: string | null;
-  created_at: string;
-}
-
-export const mayConnect = () => may("workspace_integrations.create", "organisation_integrations.create");
+import { param, setParams, withParams } from "../nav/query";
+import type { ProviderRow } from "./overview/types";
+import { NewProvider } from "./providers/new_provider";
+import { OneProvider } from "./providers/provider";
+import { mayConnectProviders } from "./providers/rights";
+import type { Provider } from "./providers/types";
 
 export default function Providers() {
   const texts = t().providers;
@@ -44,6 +31,10 @@ export default function Providers() {
     const { data } = await get<{ data: ProviderRow[] }>("/analytics/groups/provider", { ...timeQuery(), columns: "cost,p95_latency,success_rate", page_size: 100 });
     return new Map(data.map((row) => [row.provider, row]));
   });
+  const refresh = () => {
+    forget();
+    list.reload();
+  };
   const found = list.state.value.data?.data.find(({ id }) => id === open);
   return (
     <>
@@ -51,7 +42,7 @@ export default function Providers() {
         <h1>{texts.title}</h1>
         <PeriodChoice />
         <AsText path="/providers" query={{ page_size: 100 }} />
-        {mayConnect() && (
+        {mayConnectProviders() && (
           <a class="button main" href={withParams({ new: "1", provider: null })}>
             {texts.create}
           </a>
@@ -61,7 +52,7 @@ export default function Providers() {
         <Part state={list.state.value} again={list.reload}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title={texts.empty} action={mayConnect() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
+              <Empty title={texts.empty} action={mayConnectProviders() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
             ) : (
@@ -83,12 +74,10 @@ export default function Providers() {
       {found && !isNew && (
         <Side title={visible(found.name)} close={() => setParams({ provider: null })}>
           <OneProvider
-            key={found.id}
-            of={found}
+            key={found.id} of={found} changed={refresh}
             removed={() => {
               setParams({ provider: null });
-              forget();
-              list.reload();
+              refresh();
             }}
           />
         </Side>
@@ -145,70 +134,5 @@ function Table({ providers, health, open }: { providers: Provider[]; health?: Ma
       </div>
       {providers.some(({ slug }) => isShared(slug)) && <p class="inside quiet">{texts.shared}</p>}
     </>
-  );
-}
-
-function OneProvider({ of, removed }: { of: Provider; removed: () => void }) {
-  const texts = t().providers;
-  const tested = useSignal<Tested | null>(null);
-  const fault = useSignal<Fault | null>(null);
-  const isBusy = useSignal(false);
-  const isRemoving = useSignal(false);
-  const run = async (work: () => Promise<void>) => {
-    isBusy.value = true;
-    fault.value = null;
-    try {
-      await work();
-    } catch (error) {
-      fault.value = error as Fault;
-    }
-    isBusy.value = false;
-  };
-  const test = () => run(async () => void (tested.value = await post<Tested>(`/integrations/${encodeURIComponent(of.integration_id!)}/test`)));
-  const remove = () =>
-    run(async () => {
-      await call("DELETE", `/providers/${encodeURIComponent(of.slug)}`, { query: { workspace_id: of.workspace_id } });
-      removed();
-    });
-  return (
-    <div class="log">
-      <dl class="facts">
-        <dt>{t().state.name}</dt>
-        <dd>
-          <code>@{visible(of.slug)}</code>
-        </dd>
-        <dt>{texts.vendor}</dt>
-        <dd>{visible(of.ai_provider_name ?? of.provider)}</dd>
-        <dt>{texts.account}</dt>
-        <dd>{visible(of.integration_id ?? "–")}</dd>
-        <dt>{texts.workspace}</dt>
-        <dd>{visible(of.workspace_name ?? workspaceName(of.workspace_id))}</dd>
-        <dt>{t().keys.created}</dt>
-        <dd>{dateAndTime(new Date(of.created_at))}</dd>
-      </dl>
-      <p class="quiet">{texts.addressed(of.slug)}</p>
-      {tested.value && <TestResult result={tested.value} />}
-      {fault.value && !isRemoving.value && <Failed fault={fault.value} />}
-      <div class="row">
-        {of.integration_id && may("workspace_integrations.read", "organisation_integrations.read") && (
-          <button type="button" class="button" disabled={isBusy.value} onClick={() => void test()}>
-            {isBusy.value ? texts.testing : texts.test}
-          </button>
-        )}
-        {may("logs.list") && (
-          <a class="button" href={screen("logs", { provider: of.slug })}>
-            {texts.calls}
-          </a>
-        )}
-        {may("providers.delete") && (
-          <button type="button" class="button bad" onClick={() => (isRemoving.value = true)}>
-            {texts.remove}
-          </button>
-        )}
-      </div>
-      {isRemoving.value && (
-        <Confirm title={`${texts.remove}: @${visible(of.slug)}`} text={texts.removeWhy} button={texts.remove} isBad fault={fault.value} isBusy={isBusy.value} confirm={() => void remove()} close={() => (isRemoving.value = false)} />
-      )}
-    </div>
   );
 }

@@ -5,13 +5,15 @@ import { useLoaded } from "../api/loaded";
 import { workspace } from "../api/session";
 import { t } from "../i18n";
 import { Status } from "../kit/basics";
+import { openRow } from "../kit/rows";
 import { Empty, Part } from "../kit/states";
 import { Side } from "../kit/surfaces";
 import { cents, clock, count, duration, visible } from "../kit/words";
 import { param, setParams, withParams } from "../nav/query";
 import { place } from "../nav/router";
 import { LogView } from "./log";
-import { openRow, shortPath, type LogRow } from "./logs/table";
+import { shortPath } from "./logs/table";
+import type { LogRow } from "./logs/types";
 
 interface Page {
   data: LogRow[];

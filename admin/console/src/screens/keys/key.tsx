@@ -1,31 +1,45 @@
 // One key, and what can be done to it: each deed says first what goes with it.
 import { useSignal } from "@preact/signals";
-import { call, Fault, get, post } from "../../api/call";
+import { call, getTagged, post } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
-import { may, workspace, workspaceName } from "../../api/session";
+import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
+import { AsText, type Document } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
-import { Part } from "../../kit/states";
+import { Failed, Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { dateAndTime, duration, visible } from "../../kit/words";
+import { useWork } from "../../kit/work";
 import { screen, setParams } from "../../nav/query";
-import { KeyStatus, Limits, type Key } from "../keys";
+import { LimitsForm } from "../limits/limits_form";
+import { sentParts } from "../limits/types";
+import { Limits } from "./limits";
 import { Secret, type MadeKey } from "./new_key";
+import { mayChangeKey } from "./rights";
+import { KeyStatus } from "./status";
+import type { Key } from "./types";
 
 type Deed = "suspend" | "resume" | "rotate" | "remove";
 
 /** The old secret goes on for so long after a rotation. */
 const TRANSITION_MS = 3_600_000;
 
-const mayDo = (verb: string) => may(...["own", "workspace_service", "workspace_user", "organisation_service"].map((kind) => `${kind}_api_keys.${verb}`));
+const pathOf = (id: string) => `/api-keys/${encodeURIComponent(id)}`;
+
+/** Files of the command line make keys of applications only. */
+function fileOf({ type, name, workspace_id, description, scopes, rate_limits, usage_limits }: Key): Document | undefined {
+  if (type !== "workspace-service") return undefined;
+  const limits = { ...(rate_limits.length > 0 ? { rate_limits } : {}), ...(usage_limits ? { usage_limits: sentParts(usage_limits) } : {}) };
+  return { kind: "api-key", workspace: workspaceSlug(workspace_id), name, spec: { name, ...(description ? { description } : {}), scopes, ...limits } };
+}
 
 export function KeyView({ id, changed }: { id: string; changed: () => void }) {
-  const key = useLoaded<Key>(`key ${id} ${workspace.value}`, () => get<Key>(`/api-keys/${id}`));
+  const key = useLoaded<{ data: Key; tag: string }>(`key ${id} ${workspace.value}`, () => getTagged<Key>(pathOf(id)));
   return (
     <Part state={key.state.value} again={key.reload}>
-      {(found) => (
+      {({ data, tag }) => (
         <OneKey
-          of={found}
+          of={data} tag={tag}
           changed={() => {
             forget();
             key.reload();
@@ -37,31 +51,30 @@ export function KeyView({ id, changed }: { id: string; changed: () => void }) {
   );
 }
 
-function OneKey({ of, changed }: { of: Key; changed: () => void }) {
+function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => void }) {
   const texts = t().keys;
   const asked = useSignal<Deed | null>(null);
-  const fault = useSignal<Fault | null>(null);
-  const isBusy = useSignal(false);
+  const isChanging = useSignal(false);
+  const work = useWork();
   const rotated = useSignal<MadeKey | null>(null);
+  /** Refused where the key is no longer as it is shown here. */
+  const ifSame = { headers: { "if-match": tag } };
+  const path = pathOf(of.id);
   const run = async (deed: Deed) => {
-    isBusy.value = true;
-    fault.value = null;
     const begin = performance.now();
-    try {
-      if (deed === "rotate") rotated.value = await post<MadeKey>(`/api-keys/${of.id}/rotate`, { key_transition_period_ms: TRANSITION_MS });
-      else if (deed === "remove") await call("DELETE", `/api-keys/${of.id}`);
-      else await call("PUT", `/api-keys/${of.id}`, { body: { status: deed === "suspend" ? "suspended" : "active" } });
-      asked.value = null;
-      changed();
-      if (deed === "suspend" || deed === "remove") notify(texts.refused(duration(performance.now() - begin)));
-      if (deed === "remove") setParams({ key: null });
-    } catch (error) {
-      fault.value = error as Fault;
-    }
-    isBusy.value = false;
+    const isDone = await work.run(async () => {
+      if (deed === "rotate") rotated.value = await post<MadeKey>(`${path}/rotate`, { key_transition_period_ms: TRANSITION_MS });
+      else if (deed === "remove") await call("DELETE", path, ifSame);
+      else await call("PUT", path, { body: { status: deed === "suspend" ? "suspended" : "active" }, ...ifSame });
+    });
+    if (!isDone) return;
+    asked.value = null;
+    changed();
+    if (deed === "suspend" || deed === "remove") notify(texts.refused(duration(performance.now() - begin)));
+    if (deed === "remove") setParams({ key: null });
   };
   const ask = (deed: Deed) => {
-    fault.value = null;
+    work.fault.value = null;
     asked.value = deed;
   };
   const deed = asked.value;
@@ -96,23 +109,38 @@ function OneKey({ of, changed }: { of: Key; changed: () => void }) {
         </dd>
       </dl>
       {rotated.value && <Secret key={rotated.value.key} made={rotated.value} isCalling={of.scopes.includes("models.list")} />}
+      {isChanging.value && (
+        <LimitsForm
+          of={of} close={() => (isChanging.value = false)} send={(body, isTrial) => call("PUT", path, { body, query: { dry_run: isTrial || undefined }, ...ifSame })}
+          done={() => {
+            isChanging.value = false;
+            changed();
+          }}
+        />
+      )}
+      {work.fault.value && !asked.value && <Failed fault={work.fault.value} />}
       <div class="row">
-        {mayDo("update") && of.status === "active" && (
+        {mayChangeKey(of, "update") && !isChanging.value && (
+          <button type="button" class="button" onClick={() => (isChanging.value = true)}>
+            {t().limits.change}
+          </button>
+        )}
+        {mayChangeKey(of, "update") && of.status === "active" && (
           <button type="button" class="button" onClick={() => ask("suspend")}>
             {texts.suspend}
           </button>
         )}
-        {mayDo("update") && of.status === "suspended" && (
+        {mayChangeKey(of, "update") && of.status === "suspended" && (
           <button type="button" class="button" onClick={() => void run("resume")}>
             {texts.resume}
           </button>
         )}
-        {mayDo("rotate") && (
+        {mayChangeKey(of, "rotate") && (
           <button type="button" class="button" onClick={() => ask("rotate")}>
             {texts.rotate}
           </button>
         )}
-        {mayDo("delete") && (
+        {mayChangeKey(of, "delete") && (
           <button type="button" class="button bad" onClick={() => ask("remove")}>
             {texts.remove}
           </button>
@@ -122,10 +150,16 @@ function OneKey({ of, changed }: { of: Key; changed: () => void }) {
             {texts.calls}
           </a>
         )}
+        {may("audit_logs.list") && (
+          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+            {t().audit.history}
+          </a>
+        )}
+        <AsText path={path} file={fileOf(of)} />
       </div>
       {deed && deed !== "resume" && (
         <Confirm
-          title={`${texts[deed]}: ${visible(of.name)}`} text={texts[`${deed}Why`]} button={texts[deed]} isBad={deed !== "rotate"} fault={fault.value} isBusy={isBusy.value}
+          title={`${texts[deed]}: ${visible(of.name)}`} text={texts[`${deed}Why`]} button={texts[deed]} isBad={deed !== "rotate"} fault={work.fault.value} isBusy={work.isBusy.value}
           confirm={() => void run(deed)} close={() => (asked.value = null)}
         />
       )}

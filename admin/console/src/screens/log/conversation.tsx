@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { t } from "../../i18n";
 import { short, visible } from "../../kit/words";
-import type { Log } from "../log";
+import type { Log } from "../logs/types";
 import { Json } from "./json";
 
 interface Piece {

@@ -1,7 +1,7 @@
 // The sum behind a cost: tokens by kind, times the price of each, as the price list had them when the call was made.
 import { t } from "../../i18n";
 import { cents, count, visible } from "../../kit/words";
-import type { Metrics } from "../log";
+import type { Metrics } from "../logs/types";
 
 interface Line {
   name: string;

@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { Status, Tag } from "../../kit/basics";
 import { duration, visible } from "../../kit/words";
 import { screen } from "../../nav/query";
-import type { Log } from "../log";
+import type { Log } from "../logs/types";
 
 interface Outcome {
   log_id: string;

@@ -5,7 +5,7 @@ import { Fault, type Query } from "../../api/call";
 import { follow, type Event } from "../../api/events";
 import { isIdle } from "../../nav/presence";
 import { setParams } from "../../nav/query";
-import type { LogRow } from "./table";
+import type { LogRow } from "./types";
 
 const MAX_ROWS = 200;
 const LOOK_MS = 10_000;

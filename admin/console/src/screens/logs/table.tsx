@@ -2,32 +2,10 @@
 import { useKeyNames } from "../../api/names";
 import { t } from "../../i18n";
 import { Status } from "../../kit/basics";
+import { openRow } from "../../kit/rows";
 import { cents, clock, count, day, duration, visible } from "../../kit/words";
 import { withParams } from "../../nav/query";
-
-export interface LogRow {
-  id: string;
-  created_at: string;
-  response_status_code: number | null;
-  is_success: boolean;
-  error_code: string | null;
-  ai_model: string | null;
-  requested_model: string | null;
-  ai_org: string | null;
-  virtual_key: string | null;
-  request_url: string | null;
-  api_key_id: string | null;
-  req_units: number | null;
-  res_units: number | null;
-  cost: number | null;
-  response_time: number | null;
-  retry_success_count: number | null;
-  last_used_option_index: string | null;
-  metadata: Record<string, string> | null;
-  trace_id: string | null;
-  span_id: string | null;
-  parent_span_id: string | null;
-}
+import type { LogRow } from "./types";
 
 const today = () => new Date().toDateString();
 
@@ -96,10 +74,4 @@ export function LogTable({ rows, open }: { rows: LogRow[]; open: string }) {
       </table>
     </div>
   );
-}
-
-/** A click anywhere in a row is one on its link; selected text is left alone. */
-export function openRow(event: MouseEvent): void {
-  if ((event.target as Element).closest("a, button") || getSelection()?.toString()) return;
-  (event.currentTarget as Element).querySelector<HTMLAnchorElement>(".row-link")?.click();
 }

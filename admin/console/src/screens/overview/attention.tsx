@@ -3,24 +3,7 @@ import { t } from "../../i18n";
 import { Tag } from "../../kit/basics";
 import { ago, percent, visible } from "../../kit/words";
 import { screen } from "../../nav/query";
-import type { ProviderRow } from "../overview";
-
-export interface Budget {
-  id: string;
-  kind: string;
-  name: string | null;
-  value_key: string | null;
-  type: string;
-  credit_limit: number;
-  current_usage: number;
-  pace: number | null;
-  runs_out_at: string | null;
-  next_usage_reset_at: string | null;
-  workspace_id: string | null;
-  status: string;
-  dry_run: boolean;
-  unit: string;
-}
+import type { Budget, ProviderRow } from "./types";
 
 /** Few calls say little, and some failures belong to every provider. */
 const MIN_CALLS = 5;

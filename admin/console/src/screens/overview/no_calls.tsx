@@ -7,14 +7,14 @@ import { may, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Empty, Lines } from "../../kit/states";
 import { param, setParams } from "../../nav/query";
-import { mayMake } from "../keys";
-import { mayConnect } from "../providers";
+import { mayMakeKeys } from "../keys/rights";
+import { mayConnectProviders } from "../providers/rights";
 
 const LONGEST = "-30d";
 
 export function NoCalls({ begin }: { begin: () => void }) {
   const texts = t().logs;
-  const isAble = may("logs.list") && mayMake() && mayConnect();
+  const isAble = may("logs.list") && mayMakeKeys() && mayConnectProviders();
   const logs = useLoaded<{ data: unknown[] }>(isAble ? `any log ${workspace.value}` : null, () => get("/logs", { page_size: 1 }));
   const { data, isLoading } = logs.state.value;
   useEffect(() => {

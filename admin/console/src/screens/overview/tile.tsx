@@ -1,7 +1,6 @@
 // A figure against the same length of time before.
-import { t } from "../../i18n";
+import { Change } from "../../kit/change";
 import { Spark } from "../../kit/chart";
-import { percent, short } from "../../kit/words";
 
 interface TileProps {
   title: string;
@@ -11,7 +10,7 @@ interface TileProps {
   points: number[];
   href?: string;
   isLessBetter?: boolean;
-  /** A difference of percents is told in points. */
+  /** A difference of percents is given in points. */
   isPoints?: boolean;
 }
 
@@ -25,22 +24,5 @@ export function Tile({ title, value, now, before, points, href, isLessBetter, is
       </p>
       <Spark values={points} />
     </section>
-  );
-}
-
-function Change({ now, before, isLessBetter, isPoints }: Pick<TileProps, "now" | "before" | "isLessBetter" | "isPoints">) {
-  const texts = t().overview;
-  if (!before) return <span class="quiet">{texts.noBefore}</span>;
-  const change = isPoints ? now - before : ((now - before) / before) * 100;
-  if (Math.abs(change) < 0.05) return <span class="quiet">= {texts.before}</span>;
-  const meaning = isLessBetter === undefined ? "" : change > 0 === isLessBetter ? "worse" : "better";
-  const size = isPoints ? short(Math.abs(change)) : percent(Math.abs(change));
-  return (
-    <>
-      <span class={meaning}>
-        {change > 0 ? "▲" : "▼"} {size}
-      </span>{" "}
-      <span class="quiet">{texts.before}</span>
-    </>
   );
 }

@@ -1,0 +1,12 @@
+// A secret that is shown now and never again. It lives in the state of whoever asked for it.
+import { Copy } from "./basics";
+
+export const ShownOnce = ({ text, hint }: { text: string; hint: string }) => (
+  <div class="form" role="status">
+    <p class="quiet">{hint}</p>
+    <div class="secret">
+      <code>{text}</code>
+      <Copy text={text} />
+    </div>
+  </div>
+);

@@ -1,0 +1,14 @@
+// What the person may do with keys here. Rights are by the kind of a key; one's own keys have rights of their own.
+import { may, session } from "../../api/session";
+import type { Key } from "./types";
+
+type Verb = "update" | "rotate" | "delete";
+
+const NAMES: Record<string, string> = { "workspace-service": "workspace_service", "workspace-user": "workspace_user", "organisation-service": "organisation_service" };
+
+export const mayMakeKeys = () => may("workspace_service_api_keys.create", "workspace_user_api_keys.create", "organisation_service_api_keys.create");
+
+export function mayChangeKey({ type, user_id }: Pick<Key, "type" | "user_id">, verb: Verb): boolean {
+  const isOwn = !!user_id && user_id === session.value?.user.id;
+  return may(`${NAMES[type] ?? type}_api_keys.${verb}`, ...(isOwn ? [`own_api_keys.${verb}`] : []));
+}

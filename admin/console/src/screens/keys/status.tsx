@@ -1,0 +1,7 @@
+// Whether a key is accepted, in a word and a shape.
+import { t } from "../../i18n";
+import { Tag } from "../../kit/basics";
+
+export function KeyStatus({ status }: { status: string }) {
+  return <Tag meaning={status === "active" ? "ok" : status === "suspended" ? "warn" : "bad"}>{t().keys.statuses[status] ?? status}</Tag>;
+}

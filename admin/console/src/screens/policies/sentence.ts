@@ -1,0 +1,33 @@
+// A policy as a sentence: which requests, counted by what, and how much of what they may use.
+import { t } from "../../i18n";
+import { dollars, short, visible } from "../../kit/words";
+import type { Condition, Policy } from "./types";
+
+const list = (value: string | string[]) => (Array.isArray(value) ? value : [value]).map(visible).join(", ");
+
+function condition({ key, value, excludes }: Condition): string {
+  const texts = t().policies;
+  const base = list(value) === "*" ? texts.has(visible(key)) : texts.is(visible(key), list(value));
+  return excludes ? `${base} ${texts.except(list(excludes))}` : base;
+}
+
+/** `$10`, `600 requests`. */
+export function amount({ type }: Pick<Policy, "type">, value: number): string {
+  if (type === "cost") return dollars(value);
+  return type === "requests" ? t().budgets.requests(short(value)) : t().budgets.tokens(short(value));
+}
+
+function limit(policy: Policy): string {
+  const texts = t().policies;
+  if (policy.unit) return texts.most(amount(policy, policy.value ?? 0), texts.units[policy.unit] ?? policy.unit);
+  const days = policy.periodic_reset_days;
+  const period = policy.periodic_reset ? (t().limits.resets[policy.periodic_reset] ?? policy.periodic_reset) : days ? t().keys.days(days) : t().limits.resets[""]!;
+  return texts.most(amount(policy, policy.credit_limit ?? 0), period);
+}
+
+export function sentence(policy: Policy): string {
+  const texts = t().policies;
+  const which = policy.conditions.length > 0 ? texts.forThose(policy.conditions.map(condition).join(` ${texts.and} `)) : texts.forAll;
+  const groups = policy.group_by.map(({ key }) => visible(key));
+  return `${which}${groups.length > 0 ? ` ${texts.per(groups.join(", "))}` : ""}: ${limit(policy)}`;
+}
