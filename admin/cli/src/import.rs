@@ -2,6 +2,7 @@
 //! line and a sentence, so that nothing is lost in silence. It needs no gateway.
 
 mod bifrost;
+mod kong;
 mod litellm;
 mod portkey;
 mod report;
@@ -25,6 +26,8 @@ pub enum Format {
     Portkey,
     /// config.json.
     Bifrost,
+    /// Its declarative configuration.
+    Kong,
 }
 
 /// Reads a configuration into objects of one workspace.
@@ -36,6 +39,7 @@ pub fn read(format: Format, text: &str, workspace: &str) -> Result<Import, LineF
             Format::Litellm => litellm::read(root, &mut import),
             Format::Portkey => portkey::read(root, &mut import),
             Format::Bifrost => bifrost::read(root, &mut import),
+            Format::Kong => kong::read(root, &mut import),
         }
     }
     Ok(import)

@@ -32,6 +32,11 @@ impl Source {
         Self { location: Location { line: node.line, path: String::new() }, content: node.content }
     }
 
+    /// What is left of a source that was given away as a whole.
+    pub fn nothing() -> Self {
+        Self { location: Location { line: 0, path: String::new() }, content: Content::Scalar(Value::Null) }
+    }
+
     pub fn take(&mut self, name: &str) -> Option<Self> {
         let Content::Fields(fields) = &mut self.content else { return None };
         let at = fields.iter().position(|field| field.name == name)?;

@@ -11,6 +11,7 @@ const SAMPLES: &[(Format, &str)] = &[
     (Format::Litellm, include_str!("samples/litellm.yaml")),
     (Format::Portkey, include_str!("samples/portkey.json")),
     (Format::Bifrost, include_str!("samples/bifrost.json")),
+    (Format::Kong, include_str!("samples/kong.yaml")),
 ];
 
 fn imported(format: Format, text: &str) -> Import {
@@ -171,6 +172,31 @@ fn keys_of_bifrost_are_chosen_by_weight_and_virtual_keys_keep_their_limits() {
 }
 
 #[test]
+fn each_route_of_kong_is_a_config_and_what_holds_for_everything_is_a_policy_or_a_guardrail() {
+    let import = imported(Format::Kong, SAMPLES[3].1);
+    let chat = &spec(&import, "config", "chat")["config"];
+    assert_eq!(
+        (&chat["retry"]["attempts"], &chat["request_timeout"], &chat["strategy"]["mode"]),
+        (&json!(3), &json!(60_000), &json!("loadbalance"))
+    );
+    assert_eq!(
+        chat["targets"][0],
+        json!({
+            "provider": "@chat-openai", "weight": 70.0, "override_params": { "model": "gpt-4o" },
+            "default_params": { "max_tokens": 512, "temperature": 0.5 },
+        })
+    );
+    assert_eq!(spec(&import, "integration", "chat-openai")["key"], "${env:DECK_OPENAI_KEY}");
+    assert_eq!(spec(&import, "integration", "chat-azure")["configurations"]["azure_resource_name"], "acme");
+    assert_eq!(spec(&import, "integration", "single-gemini")["key"], "${env:GEMINI_KEY}");
+    assert_eq!(spec(&import, "integration", "bare-bedrock")["configurations"]["aws_auth_type"], "accessKey");
+    let policy = json!({ "type": "requests", "unit": "rpm", "value": 100, "group_by": [{ "key": "api_key" }] });
+    assert_eq!(spec(&import, "policy-rate-limits", "requests a minute"), &policy);
+    assert_eq!(spec(&import, "guardrail", "Prompt guard")["checks"][0]["parameters"]["not"], true);
+    assert_eq!(spec(&import, "api-key", "alice")["scopes"], json!(["completions.write", "models.list"]));
+}
+
+#[test]
 fn configs_of_the_same_language_stay_as_they_are() {
     let import = imported(Format::Portkey, SAMPLES[1].1);
     let config = spec(&import, "config", "pc-main-1a2b3c");
@@ -181,7 +207,7 @@ fn configs_of_the_same_language_stay_as_they_are() {
 }
 
 /// Words that the readers look for, so that generated configurations reach far.
-const WORDS: &str = "model_list|model_name|litellm_params|model|api_key|api_base|router_settings|fallbacks|num_retries|mcp_servers|url|data|config|slug|name|targets|providers|keys|value|network_config|governance|virtual_keys|budgets|id|openai|azure|weight|cache|cache_params|azure_key_config|deployments|x";
+const WORDS: &str = "model_list|model_name|litellm_params|model|api_key|api_base|router_settings|fallbacks|num_retries|mcp_servers|url|data|config|slug|name|targets|providers|keys|value|network_config|governance|virtual_keys|budgets|id|openai|azure|weight|cache|cache_params|azure_key_config|deployments|services|routes|plugins|auth|options|consumers|x";
 
 fn configurations() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
