@@ -27,6 +27,7 @@ mod reset_budgets;
 mod reset_policies;
 mod roll_up;
 mod rotate_keys;
+mod serve_versions;
 mod sync_mcp;
 mod verify_figures;
 mod watch_budgets;
@@ -66,6 +67,7 @@ pub static JOBS: &[Job] = &[
     reset_policies::JOB,
     roll_up::JOB,
     rotate_keys::JOB,
+    serve_versions::JOB,
     sync_mcp::JOB,
     verify_figures::JOB,
     watch_budgets::JOB,

@@ -16,6 +16,7 @@ pub mod own_token;
 pub mod refresh;
 mod registration;
 mod sealed_tokens;
+mod store_refreshed;
 mod token_endpoint;
 
 use chrono::{DateTime, TimeDelta, Utc};

@@ -12,6 +12,7 @@ mod reference;
 mod saved_filters;
 mod several;
 mod slow;
+mod stale;
 mod truth;
 mod verify;
 

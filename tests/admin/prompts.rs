@@ -5,6 +5,7 @@ mod comparison;
 mod declared;
 mod partials;
 mod render;
+mod room;
 mod splits;
 mod versions;
 

@@ -46,6 +46,7 @@ mod model_lists;
 mod models;
 mod operators;
 mod outbound;
+mod own_cookies;
 mod prompts;
 mod provider_headers;
 mod provider_metrics;

@@ -14,7 +14,7 @@ use crate::http::ApiError;
 
 /// Why a login or a logout by a provider came to nothing, in words for the person and the audit trail. They repeat
 /// nothing that the provider sent but its own error code, shortened.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum OidcError {
     #[error("The identity provider cannot be reached: {0}")]
     Unreachable(String),

@@ -4,22 +4,18 @@
 
 use super::client::{OAuthClient, of_integration};
 use super::own_token::fetch_own_token;
-use super::sealed_tokens::sealed;
+use super::place;
+use super::store_refreshed::{LeasedRow, store_refreshed};
 use super::token_endpoint::{TokenError, tokens};
-use super::{Tokens, due, place};
 use crate::app::App;
 use crate::http::ApiError;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{TimeDelta, Utc};
 use shared::secrets::seal::{Sealed, Secret};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 struct Leased {
-    id: Uuid,
-    organisation: Uuid,
-    refresh: Secret,
-    scope: Option<String>,
-    last_updated_at: DateTime<Utc>,
+    row: LeasedRow,
     failures: i32,
     client: OAuthClient,
 }
@@ -28,23 +24,24 @@ struct Leased {
 pub async fn connection(app: &App, id: Uuid) -> Result<(), ApiError> {
     let Some(leased) = lease(app, id).await? else { return Ok(()) };
     let now = Utc::now();
-    let Some(token) = leased.refresh.expose_text() else { return give_up(app, &leased).await };
+    let Some(token) = leased.row.refresh.expose_text() else { return give_up(app, &leased).await };
     let resource = leased.client.resource.as_str();
     let form = vec![("grant_type", "refresh_token"), ("refresh_token", token), ("resource", resource)];
     let got = tokens(&app.outbound, &leased.client, form, now).await;
     match got {
-        Ok(got) => keep(app, &leased, got, now).await,
+        Ok(got) => store_refreshed(app, leased.row, got, now).await,
         Err(TokenError::Dead) => give_up(app, &leased).await,
         Err(fault) => {
-            tracing::warn!(%fault, connection = %leased.id, "tokens of an MCP connection were not refreshed");
+            tracing::warn!(%fault, connection = %leased.row.id, "tokens of an MCP connection were not refreshed");
             later(app, &leased).await
         }
     }
 }
 
-/// None when it is not due, cannot be refreshed, or is at somebody else.
+/// None when it is not due, cannot be refreshed, or is at somebody else. The lease is longer than Postgres may be away between
+/// the server's answer and its being stored.
 async fn lease(app: &App, id: Uuid) -> Result<Option<Leased>, ApiError> {
-    const LEASE: &str = "UPDATE mcp_connections c SET refresh_due_at = clock_timestamp() + interval '60 seconds'
+    const LEASE: &str = "UPDATE mcp_connections c SET refresh_due_at = clock_timestamp() + interval '5 minutes'
         FROM mcp_servers s
         WHERE c.id = $1 AND s.id = c.server_id AND c.refresh_due_at <= clock_timestamp()
           AND c.refresh_token IS NOT NULL AND c.issuer IS NOT NULL
@@ -67,35 +64,15 @@ async fn lease(app: &App, id: Uuid) -> Result<Option<Leased>, ApiError> {
 }
 
 fn leased(row: &Row, organisation: Uuid, refresh: Secret, client: OAuthClient) -> Result<Leased, ApiError> {
-    Ok(Leased {
+    let failures = row.try_get("failures")?;
+    let row = LeasedRow {
         id: row.try_get("id")?,
         organisation,
         refresh,
         scope: row.try_get("scope")?,
         last_updated_at: row.try_get("last_updated_at")?,
-        failures: row.try_get("failures")?,
-        client,
-    })
-}
-
-async fn keep(app: &App, leased: &Leased, got: Tokens, now: DateTime<Utc>) -> Result<(), ApiError> {
-    const KEEP: &str = "UPDATE mcp_connections SET access_token = $3, refresh_token = $4, expires_at = $5, scope = $6,
-            refresh_due_at = $7, failures = 0, last_updated_at = clock_timestamp()
-        WHERE id = $1 AND last_updated_at = $2";
-    // A server that gives no new refresh token means the old one to last.
-    let got = Tokens {
-        refresh: got.refresh.or_else(|| Some(leased.refresh.clone())),
-        scope: got.scope.or_else(|| leased.scope.clone()),
-        ..got
     };
-    let mut db = app.db.get().await?;
-    let tx = db.transaction().await?;
-    let (access, refresh) = sealed(app, &tx, leased.organisation, leased.id, &got).await?;
-    let due = due(now, got.expires_at);
-    let (id, seen) = (leased.id, leased.last_updated_at);
-    tx.execute(KEEP, &[&id, &seen, &access, &refresh, &got.expires_at, &got.scope, &due]).await?;
-    tx.commit().await?;
-    Ok(())
+    Ok(Leased { row, failures, client })
 }
 
 /// The person has to connect again once the access token is over.
@@ -103,7 +80,7 @@ async fn give_up(app: &App, leased: &Leased) -> Result<(), ApiError> {
     const GIVE_UP: &str =
         "UPDATE mcp_connections SET refresh_token = NULL, refresh_due_at = NULL, failures = failures + 1
                            WHERE id = $1 AND last_updated_at = $2";
-    app.db.get().await?.execute(GIVE_UP, &[&leased.id, &leased.last_updated_at]).await?;
+    app.db.get().await?.execute(GIVE_UP, &[&leased.row.id, &leased.row.last_updated_at]).await?;
     Ok(())
 }
 
@@ -111,7 +88,7 @@ async fn later(app: &App, leased: &Leased) -> Result<(), ApiError> {
     const LATER: &str = "UPDATE mcp_connections SET refresh_due_at = $3, failures = failures + 1
                          WHERE id = $1 AND last_updated_at = $2";
     let again = Utc::now() + pause(leased.failures);
-    app.db.get().await?.execute(LATER, &[&leased.id, &leased.last_updated_at, &again]).await?;
+    app.db.get().await?.execute(LATER, &[&leased.row.id, &leased.row.last_updated_at, &again]).await?;
     Ok(())
 }
 

@@ -125,12 +125,12 @@ fn docs() -> Doc {
                 .says("What was purged: `all` also where so many single purges were made that one takes their place."),
         )
         .need("workspace_id", schema::uuid().says("The workspace whose answers were purged."))
-        .need("purged_at", schema::time().says("Answers that were stored before this moment count no more."));
+        .need("purged_at", schema::time().says("Answers to calls that began before this moment count no more."));
     Doc::remove("/cache", "Purge kept answers of a workspace")
         .details(
-            "Name exactly one of `namespace`, `config` and `all`. Every replica looks past what was stored before within a \
-             second, in memory and in Redis; what is stored in the two seconds after it is not used either, because clocks \
-             differ.",
+            "Name exactly one of `namespace`, `config` and `all`. Every replica looks past what was asked for before within a \
+             second, in memory and in Redis, also where the answer came later; what is asked for in the two seconds after it \
+             is not used either, because clocks differ.",
         )
         .filter("workspace_id", place())
         .body(body)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_postgres::Error;
 use uuid::Uuid;
 
-/// Longer than Postgres may be away without rows being asked twice: nobody can extend a lease meanwhile.
+/// Nobody can extend one while Postgres is away: see `outage` of the runner.
 pub const LEASE: Duration = Duration::from_secs(120);
 
 /// Whoever holds these goes on holding them.

@@ -9,6 +9,7 @@
 //! - `notice`: whoever wants to know is told of the end
 //! - `under_way`: what this process has begun, within bounds
 //! - `turns`: how much is done at once for one tenant
+//! - `outage`: whose leases may have ended while Postgres was away
 //!
 //! It lives on the threads of the background, of lower priority than those that serve, and has connections of its own.
 
@@ -16,6 +17,7 @@ mod day;
 mod group;
 mod input_row;
 mod notice;
+mod outage;
 mod output_line;
 mod result_files;
 mod row;
@@ -37,6 +39,7 @@ use crate::journal::ship::Pricer;
 use crate::runtime::small_pool::PostgresAway;
 use crate::runtime::tenant_share::Tenant;
 use chrono::Utc;
+use outage::Outage;
 use shared::batches::{BatchError, BatchStatus};
 use shared::settings::{BatchSettings, Database};
 use shared::telemetry::{Brief, LogLimit};
@@ -52,8 +55,9 @@ use validate::Validation;
 const TICK: Duration = Duration::from_millis(500);
 /// While Postgres is away.
 const MAX_TICK: Duration = Duration::from_secs(5);
-/// Between two extensions of leases.
+/// Between two extensions of leases, and between two tries of one.
 const EXTEND_EVERY: Duration = Duration::from_secs(20);
+const EXTEND_AGAIN: Duration = Duration::from_secs(1);
 const SURVEY_EVERY: Duration = Duration::from_secs(15);
 /// Batches that are looked at in one go.
 const MAX_DUE: i64 = 100;
@@ -65,6 +69,10 @@ const PROVIDER_STEPS: usize = 4;
 const PROVIDER_STEPS_OF_ONE: usize = 2;
 /// After a step that could not be done.
 const STEP_AGAIN: Duration = Duration::from_secs(5);
+
+/// A process that leaves lets rows end that it has begun, however long one may take: else each of them would be asked, and paid
+/// for, again. The rest is for storing them.
+pub const MAX_DRAIN_TIME: Duration = row::MAX_REQUEST_TIME.saturating_add(Duration::from_secs(30));
 
 /// Postgres or the log store is away: what was being done is done again later.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
@@ -156,6 +164,7 @@ impl BatchRunner {
     pub async fn run(self: Arc<Self>, mut shutdown: watch::Receiver<bool>) {
         let mut tick = TICK;
         let mut surveyed: Option<Instant> = None;
+        let mut outage = Outage::default();
         loop {
             tokio::select! {
                 _ = shutdown.changed() => return,
@@ -167,7 +176,9 @@ impl BatchRunner {
             if !self.services.snapshot.is_loaded() {
                 continue;
             }
-            tick = match self.look().await {
+            let looked = self.look(&outage).await;
+            outage.saw(looked.is_ok(), Instant::now());
+            tick = match looked {
                 Ok(()) => TICK,
                 Err(PostgresAway) => (tick * 2).min(MAX_TICK),
             };
@@ -180,13 +191,16 @@ impl BatchRunner {
         }
     }
 
-    async fn look(self: &Arc<Self>) -> Result<(), PostgresAway> {
+    async fn look(self: &Arc<Self>, outage: &Outage) -> Result<(), PostgresAway> {
         let held = self.under_way.batches();
         if !held.is_empty() {
             let cancelled = leases::cancelled(&self.records.pool, &held).await?;
             cancelled.into_iter().for_each(|id| self.under_way.cancel(id));
         }
         let mut due = leases::due(&self.records.pool, MAX_DUE).await?;
+        if outage.is_settling(Instant::now()) {
+            return Ok(());
+        }
         // Whoever has little under way comes before whoever has much: there may not be room for all.
         due.sort_by_cached_key(|due| self.has_under_way(due.tenant));
         for due in due {
@@ -267,13 +281,15 @@ impl BatchRunner {
 
     /// Keeps what is under way leased, for as long as the process runs.
     pub async fn extend_leases(self: Arc<Self>) {
+        let mut pause = EXTEND_EVERY;
         loop {
-            tokio::time::sleep(EXTEND_EVERY).await;
+            tokio::time::sleep(pause).await;
             let held = self.under_way.batches();
-            if !held.is_empty() {
-                // What cannot be extended now is tried again before the lease is over.
-                let _ = leases::extend(&self.records.pool, self.owner, &held).await;
-            }
+            // Once Postgres is back this must come before others look for what nobody holds (`outage`).
+            pause = match held.is_empty() || leases::extend(&self.records.pool, self.owner, &held).await.is_ok() {
+                true => EXTEND_EVERY,
+                false => EXTEND_AGAIN,
+            };
         }
     }
 }

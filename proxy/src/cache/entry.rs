@@ -26,7 +26,8 @@ pub struct Tags {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    pub stored_at_ms: i64,
+    /// When its call began, by Postgres' clock: what a purge compares.
+    pub asked_at_ms: i64,
     pub expires_at_ms: i64,
     pub tags: Tags,
     pub content_type: String,
@@ -51,7 +52,7 @@ const SUFFIX: usize = 4;
 /// An entry without its body.
 #[derive(Serialize, Deserialize)]
 struct Facts {
-    stored_at_ms: i64,
+    asked_at_ms: i64,
     expires_at_ms: i64,
     tags: Tags,
     content_type: String,
@@ -77,7 +78,7 @@ impl Entry {
 
     pub fn encode(&self) -> Vec<u8> {
         let facts = Facts {
-            stored_at_ms: self.stored_at_ms,
+            asked_at_ms: self.asked_at_ms,
             expires_at_ms: self.expires_at_ms,
             tags: self.tags,
             content_type: self.content_type.clone(),
@@ -116,7 +117,7 @@ impl Entry {
             return None;
         }
         Some(Self {
-            stored_at_ms: facts.stored_at_ms,
+            asked_at_ms: facts.asked_at_ms,
             expires_at_ms: facts.expires_at_ms,
             tags: facts.tags,
             content_type: facts.content_type,
@@ -135,7 +136,7 @@ pub(crate) mod tests {
 
     pub(crate) fn entry(body: &[u8]) -> Entry {
         Entry {
-            stored_at_ms: 1_000,
+            asked_at_ms: 1_000,
             expires_at_ms: 61_000,
             tags: Tags { namespace: Some([7; 16]), config: Some(Uuid::from_u128(9)), user: None },
             content_type: "application/json".into(),

@@ -56,6 +56,8 @@ pub struct StoreTerms {
 
 pub struct Keeper {
     cache: Arc<Cache>,
+    /// A purge during the call is about its answer too.
+    asked_at_ms: i64,
     terms: StoreTerms,
     /// Others wait for it.
     flight: Option<Flight>,
@@ -107,6 +109,7 @@ const COOKIES_OF_NETWORKS: &[&[u8]] = &[b"__cf_bm=", b"_cfuvid=", b"__cflb=", b"
 impl Keeper {
     pub fn new(cache: Arc<Cache>, terms: StoreTerms, flight: Option<Flight>) -> Self {
         Self {
+            asked_at_ms: cache.database_now_ms(),
             cache,
             terms,
             flight,
@@ -233,7 +236,7 @@ impl Keeper {
         let age = i64::try_from(self.terms.max_age.as_millis()).unwrap_or(i64::MAX);
         let is_reported = !self.usage.is_empty() || self.terms.form.client.is_none();
         let entry = Entry {
-            stored_at_ms: now,
+            asked_at_ms: self.asked_at_ms,
             expires_at_ms: now.saturating_add(age),
             tags: self.terms.tags,
             content_type: self.content_type,

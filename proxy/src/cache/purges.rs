@@ -8,13 +8,15 @@ use shared::model::id::WorkspaceId;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Purges are stamped by Postgres and answers by the proxies that store them; clocks differ, and an answer may be stored
-/// before its proxy has read the purge. Rather too many answers are purged than one too few.
+/// What is left between the clocks: answers carry the beginning of their call by Postgres' clock, which each proxy measures
+/// through its connection (`limits`). Rather too many answers are purged than one too few.
 const MARGIN_MS: i64 = 2_000;
 
 #[derive(Clone)]
 pub struct Purges {
     pub snapshot: Arc<Snapshot>,
+    /// Milliseconds since 1970 by Postgres' clock, which stamps purges.
+    pub database_clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
 impl Purges {
@@ -23,10 +25,14 @@ impl Purges {
         self.snapshot.purge_changes()
     }
 
-    pub fn is_purged(&self, workspace: Uuid, tags: &Tags, stored_at_ms: i64) -> bool {
+    pub fn now_ms(&self) -> i64 {
+        (self.database_clock)()
+    }
+
+    pub fn is_purged(&self, workspace: Uuid, tags: &Tags, asked_at_ms: i64) -> bool {
         let is_over = |place: Uuid, target: PurgeTarget| {
             let purged_at = self.snapshot.purged_at(place, target);
-            purged_at.is_some_and(|at| stored_at_ms < at.timestamp_millis().saturating_add(MARGIN_MS))
+            purged_at.is_some_and(|at| asked_at_ms < at.timestamp_millis().saturating_add(MARGIN_MS))
         };
         let by = |tags: &Tags| {
             let namespace = tags.namespace.map(PurgeTarget::Namespace);

@@ -104,9 +104,14 @@ impl Cache {
         Found::Entry(entry)
     }
 
+    /// By the clock that stamps purges.
+    pub fn database_now_ms(&self) -> i64 {
+        self.purges.as_ref().map_or_else(now_ms, Purges::now_ms)
+    }
+
     /// Whether it was not purged since.
     fn counts(&self, workspace: Uuid, entry: &Entry) -> bool {
-        let is_purged = |purges: &Purges| purges.is_purged(workspace, &entry.tags, entry.stored_at_ms);
+        let is_purged = |purges: &Purges| purges.is_purged(workspace, &entry.tags, entry.asked_at_ms);
         !self.purges.as_ref().is_some_and(is_purged)
     }
 

@@ -398,7 +398,7 @@ fn server_conf(settings: &Settings) -> anyhow::Result<ServerConf> {
         work_stealing: false,
         upgrade_sock: sock.to_string_lossy().into_owned(),
         // The drain service leaves earlier when nothing is in flight.
-        grace_period_seconds: Some(settings.process.drain_timeout_s),
+        grace_period_seconds: Some(drain::longest(Duration::from_secs(settings.process.drain_timeout_s)).as_secs()),
         graceful_shutdown_timeout_seconds: Some(1),
         ca_file: settings.upstream.outbound.upstream_ca_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
         ..ServerConf::default()

@@ -47,7 +47,7 @@ impl Follower {
         self.restore(&folder).await;
         let pause = Duration::from_millis(self.settings.snapshot_save_ms);
         let keep = DiskKeeper::new(Arc::clone(&self.snapshot), folder, pause).run(shutdown.clone());
-        let mut stop = shutdown;
+        let (mut stop, stop_fetching) = (shutdown.clone(), shutdown);
         let follow = async {
             tokio::select! {
                 () = self.follow() => {}
@@ -55,7 +55,14 @@ impl Follower {
             }
             self.snapshot.connected.store(false, Ordering::Relaxed);
         };
-        tokio::join!(keep, follow);
+        let fetch = async {
+            let mut stop = stop_fetching;
+            tokio::select! {
+                () = self.snapshot.unheld.serve(self.database.clone()) => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+        };
+        tokio::join!(keep, follow, fetch);
     }
 
     async fn restore(&self, folder: &Arc<Folder>) {
@@ -105,13 +112,9 @@ impl Follower {
             self.report(&news);
             sleep(BREATH).await;
             self.snapshot.resting.store(notices.is_empty(), Ordering::Relaxed);
-            let mut next_poll = pin!(sleep(poll));
-            loop {
-                tokio::select! {
-                    notice = notices.recv() => break notice.context("the connection to Postgres was lost")?,
-                    () = &mut next_poll => break,
-                    ask = self.snapshot.unheld.next() => self.snapshot.unheld.serve(&client, ask).await?,
-                }
+            tokio::select! {
+                notice = notices.recv() => notice.context("the connection to Postgres was lost")?,
+                () = sleep(poll) => {}
             }
             self.snapshot.resting.store(false, Ordering::Relaxed);
         }

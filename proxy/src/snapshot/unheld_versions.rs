@@ -1,15 +1,17 @@
-//! Versions that are not followed, fetched when somebody names one and kept as long as there is room. The follower reads
-//! them on its own connection: requests hold none, and a caller needs no leave to read prompts to run one. While Postgres is
-//! away, what was not kept cannot be had.
+//! Versions that are not followed, fetched when somebody names one and kept as long as there is room. They are read beside the
+//! follower, over one connection for all: requests hold none, a caller needs no leave to read prompts to run one, and however
+//! many are asked for, no change waits behind them. While Postgres is away, what was not kept cannot be had.
 //!
 //! What is kept is bounded and shared out between tenants (`tenant_share`); what was not used for longest goes first.
 
 use super::ready_version::{ReadyPartial, ReadyVersion, VersionKey};
+use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
 use crate::runtime::tenant_share::{Holding, ShareRule, Tenant, TenantShare};
 use parking_lot::Mutex;
 use shared::model::id::{OrganisationId, WorkspaceId};
 use shared::model::{PartialVersion, PromptVersion};
 use shared::prompt::RequestSkeleton;
+use shared::settings::Database;
 use shared::telemetry::{Brief, LogLimit};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ const MAX_WAITING_OF_WORKSPACE: usize = 8;
 const ABSENCE: Duration = Duration::from_secs(10);
 const MAX_ABSENT: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(2);
+const CONNECTIONS: usize = 1;
 
 /// Which version, of what and of whom.
 #[derive(Debug, Clone)]
@@ -123,27 +126,18 @@ impl UnheldVersions {
         Self { prompts: VersionStore::empty(), partials: VersionStore::empty() }
     }
 
-    /// The next version that somebody waits for. Nothing is lost if this is given up.
-    pub async fn next(&self) -> UnheldAsk {
+    /// Reads what is waited for, one after the other, for as long as the process lives.
+    pub async fn serve(&self, database: Database) {
+        let pool = SmallPool::new(database, CONNECTIONS);
         let (mut prompts, mut partials) = (self.prompts.asked.lock().await, self.partials.asked.lock().await);
-        tokio::select! {
-            Some(ask) = prompts.recv() => UnheldAsk::Prompt(ask),
-            Some(ask) = partials.recv() => UnheldAsk::Partial(ask),
-            else => std::future::pending().await,
+        loop {
+            tokio::select! {
+                Some(ask) = prompts.recv() => self.prompts.serve(&pool, ask).await,
+                Some(ask) = partials.recv() => self.partials.serve(&pool, ask).await,
+                else => return,
+            }
         }
     }
-
-    pub async fn serve(&self, client: &Client, ask: UnheldAsk) -> anyhow::Result<()> {
-        match ask {
-            UnheldAsk::Prompt(ask) => self.prompts.serve(client, ask).await,
-            UnheldAsk::Partial(ask) => self.partials.serve(client, ask).await,
-        }
-    }
-}
-
-pub enum UnheldAsk {
-    Prompt(VersionAsk<ReadyVersion>),
-    Partial(VersionAsk<ReadyPartial>),
 }
 
 impl<T: Fetchable> VersionStore<T> {
@@ -171,26 +165,23 @@ impl<T: Fetchable> VersionStore<T> {
         }
     }
 
-    async fn serve(&self, client: &Client, ask: VersionAsk<T>) -> anyhow::Result<()> {
+    async fn serve(&self, pool: &SmallPool, ask: VersionAsk<T>) {
         if ask.tell.is_closed() {
-            return Ok(());
+            return;
         }
         // Somebody else may have asked for the same.
         let fetched = match self.find(&ask.place) {
             Some(cached) => Ok(cached),
-            None => match tokio::time::timeout(PATIENCE, read::<T>(client, &ask.place)).await {
+            None => match tokio::time::timeout(PATIENCE, read_from::<T>(pool, &ask.place)).await {
                 Ok(Ok(Some(version))) => Ok(self.keep(&ask.place, version)),
                 Ok(Ok(None)) => {
                     self.note_absent(&ask.place);
                     Err(NotFetched::Missing)
                 }
-                Ok(Err(error)) if client.is_closed() => return Err(error.into()),
-                // One that takes too long ends nothing but its own wait.
-                Ok(Err(_)) | Err(_) => Err(NotFetched::Away),
+                Ok(Err(PostgresAway)) | Err(_) => Err(NotFetched::Away),
             },
         };
         let _ = ask.tell.send(fetched);
-        Ok(())
     }
 
     fn is_absent(&self, place: &VersionPlace) -> bool {
@@ -217,6 +208,13 @@ impl<T: Fetchable> VersionStore<T> {
 fn weight(template: &str) -> usize {
     const OF_A_TAG: usize = 128;
     template.len() * 3 + template.matches("{{").count() * OF_A_TAG
+}
+
+async fn read_from<T: Fetchable>(pool: &SmallPool, place: &VersionPlace) -> Result<Option<T>, PostgresAway> {
+    let lent = pool.lend_own().await?;
+    let version = bounded(read(&lent.client, place)).await?;
+    lent.give_back();
+    Ok(version)
 }
 
 async fn read<T: Fetchable>(client: &Client, place: &VersionPlace) -> Result<Option<T>, tokio_postgres::Error> {

@@ -3,6 +3,7 @@
 
 use super::{Browser, begun, person, started, trail};
 use serde_json::json;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// As if the browser were at this address; the test's own is trusted to say so.
 fn at(browser: &Browser, address: &str) -> Browser {
@@ -53,6 +54,19 @@ async fn a_flood_pushes_out_only_itself() {
     begun(&service, &mut at(&Browser::new(&service), "10.0.0.1")).await;
     let row = service.database.client().await.query_one(COUNT, &[]).await.unwrap();
     assert_eq!(row.get::<_, i64>(0), 100);
+}
+
+/// Each login that a stranger begins would otherwise be a call to somebody else.
+#[tokio::test]
+async fn a_provider_that_is_of_no_use_is_not_asked_for_every_stranger() {
+    let (service, provider) = started(&[]).await;
+    provider.site.habits.lock().unwrap().says_it_is = Some("https://id.example.com".into());
+    let path = format!("/auth/login?organisation={}", service.home.organisation_id);
+    for n in 0..20 {
+        let mut stranger = at(&Browser::new(&service), &format!("198.51.100.{n}"));
+        assert_eq!(stranger.get(&path).await.status, 403);
+    }
+    assert_eq!(provider.site.discovered.load(Relaxed), 1);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use harness::Issuer;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use url::Url;
 use uuid::Uuid;
@@ -34,6 +35,8 @@ pub struct Site {
     pub habits: Mutex<Habits>,
     /// Forms that came to the token endpoint.
     pub redeemed: Mutex<Vec<BTreeMap<String, String>>>,
+    /// How often its metadata were asked for.
+    pub discovered: AtomicUsize,
 }
 
 /// Deviations, each off.
@@ -69,6 +72,7 @@ impl Provider {
             known: Mutex::default(),
             habits: Mutex::default(),
             redeemed: Mutex::default(),
+            discovered: AtomicUsize::new(0),
         });
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(metadata))
@@ -130,6 +134,7 @@ pub fn altered(location: &str, name: &str, value: Option<&str>) -> String {
 async fn metadata(State(site): State<Arc<Site>>) -> Json<Value> {
     let habits = site.habits.lock().unwrap();
     let issuer = &site.issuer;
+    site.discovered.fetch_add(1, Relaxed);
     Json(json!({
         "issuer": habits.says_it_is.as_ref().unwrap_or(issuer),
         "authorization_endpoint": format!("{issuer}/authorize"),

@@ -8,7 +8,7 @@ use crate::service::Service;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use harness::client::whole;
-use harness::{Answer, Client};
+use harness::{Answer, Client, until};
 use http::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -219,6 +219,28 @@ async fn tokens_are_refreshed_ahead_by_the_job_and_when_they_are_needed() {
     assert_eq!(listed["data"][0]["connected"], false, "{listed}");
     it.connect(&person).await;
     assert!(it.is_let_in(&person).await, "connecting again mends it");
+}
+
+/// Many servers take a refresh token that comes again for theft.
+#[tokio::test]
+async fn tokens_that_could_not_be_stored_are_stored_later_and_not_asked_for_again() {
+    const REFUSE: &str = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE OF access_token ON mcp_connections FOR EACH ROW EXECUTE FUNCTION refuse()";
+    let it = Connecting::start().await;
+    let (_, person) = member(&it.service).await;
+    it.connect(&person).await;
+    let asked = it.issuer.book().grants.len();
+    it.service.sql(REFUSE).await;
+    it.service.sql("UPDATE mcp_connections SET refresh_due_at = now()").await;
+    let app = jobs::admin_with(&it.service.database, &["--trusted-custom-hosts=127.0.0.1", &it.key]).await;
+    jobs::run(&app, "refresh_mcp_tokens").await;
+    assert_eq!(it.issuer.book().grants.len(), asked + 1, "they are got, and not stored");
+    assert!(!it.is_let_in(&person).await, "the server has forgotten the token before");
+    assert_eq!(jobs::run(&app, "refresh_mcp_tokens").await, 0, "the row is leased");
+    it.service.sql("DROP TRIGGER refuse ON mcp_connections").await;
+    until("they are stored", async || it.is_let_in(&person).await).await;
+    assert_eq!(it.issuer.book().grants.len(), asked + 1, "nothing was asked for again");
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Proxies that die with rows in their hands, as their leases tell: what they held is asked again, is marked, and counts once.
 
 use super::{application, asked, begin, ids, lines, number, paced, rows, sql, until_status};
+use bench::process::Signal;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// As if the holder had not been heard of for long.
 const DEAD: &str = "UPDATE batch_rows SET lease_owner = gen_random_uuid(), lease_until = now() - interval '1 second'
@@ -94,4 +96,17 @@ async fn results_that_a_killed_proxy_had_written_and_not_told_of_are_written_ane
     assert_eq!(listed["data"].as_array().unwrap().len(), 2, "the input and one output: {listed}");
     const COST: &str = "SELECT (cost > 0)::int::bigint FROM batches";
     assert_eq!(number(&stack, COST).await, 1);
+}
+
+/// What is cut would be asked again by another, and paid for again.
+#[tokio::test]
+async fn a_row_that_takes_longer_than_the_drain_timeout_is_answered_before_its_proxy_leaves() {
+    const ANSWERED: &str = "SELECT count(*) FROM batch_rows WHERE state = 2 AND asked = 1";
+    let mut stack = paced(10).proxy("DRAIN_TIMEOUT_S", "1").start().await;
+    stack.mock.script(json!([{ "latency_ms": 5000 }])).unwrap();
+    begin(&stack, &rows(1)).await;
+    stack.until("the row is asked", async || asked(&stack, "question 1") == 1).await;
+    stack.proxy.signal(Signal::TERM);
+    assert!(stack.proxy.ended_within(Duration::from_secs(30)).await.success());
+    assert_eq!((number(&stack, ANSWERED).await, asked(&stack, "question 1")), (1, 1));
 }

@@ -148,6 +148,20 @@ async fn answers_are_withheld_by_default_in_streams_and_with_their_reasoning() {
             answer.status == 446 && !answer.text().contains("a forbidden word")
         };
         stack.until("the answer is withheld", denied).await;
+        let said = json!({ "role": "assistant", "reasoning_content": "a forbidden thought", "content": "Hi" });
+        let (choice, kind) = match is_stream {
+            true => (json!({ "index": 0, "delta": said, "finish_reason": "stop" }), "text/event-stream"),
+            false => (json!({ "index": 0, "message": said, "finish_reason": "stop" }), "application/json"),
+        };
+        let whole = json!({ "id": "c", "created": 1, "model": "m", "choices": [choice] }).to_string();
+        let thought = if is_stream { format!("data: {whole}\n\ndata: [DONE]\n\n") } else { whole };
+        stack.mock.script(json!([{ "body": thought, "content_type": kind }])).unwrap();
+        let answer = client.post("/chat/completions", &body).await;
+        assert!(
+            answer.status == 446 && !answer.text().contains("a forbidden thought"),
+            "{is_stream}: {}",
+            answer.text()
+        );
     }
 }
 
@@ -170,4 +184,28 @@ async fn a_denial_tells_which_check_and_why_and_nothing_of_what_it_found() {
     }
     let told: Value = rows(&stack, 2).await[0].get("hook_results");
     assert!(told.to_string().contains("123-45-6789"), "the log has it: {told}");
+    // What an answer says is nobody's yet: each check that shows what it found, on either lane, streamed or not.
+    let number = "123-45-6789";
+    for (check, parameters) in [
+        ("default.regexMatch", json!({ "rule": "[0-9]{3}-[0-9]{2}-[0-9]{4}", "not": true })),
+        ("default.contains", json!({ "words": [number], "operator": "none" })),
+        ("default.wordCount", json!({ "minWords": 900, "maxWords": 999 })),
+        ("default.endsWith", json!({ "suffix": "never" })),
+        ("default.jsonKeys", json!({ "keys": ["never"], "operator": "any" })),
+        ("default.jsonSchema", json!({ "schema": { "type": "object", "required": ["never"] } })),
+        ("default.validUrls", json!({ "onlyDNS": true })),
+    ] {
+        let hook = json!({ check: parameters, "deny": true });
+        let config = crate::routing::target(&stack, json!({ "output_guardrails": [hook] }));
+        let client = crate::routing::client(&stack, &config);
+        for (path, is_stream) in [("/chat/completions", false), ("/chat/completions", true), ("/api/chat", false)] {
+            let reply = json!({ "number": number, "at": "https://none.invalid/123-45-6789" }).to_string();
+            stack.mock.script(json!([{ "reply": reply }])).unwrap();
+            let mut asked = chat("hi");
+            asked["stream"] = is_stream.into();
+            let answer = client.post(path, &asked).await;
+            assert!(!answer.text().contains(number), "{check} {path} {is_stream}: {}", answer.text());
+            assert!(path != "/chat/completions" || answer.status == 446, "{check}: {}", answer.text());
+        }
+    }
 }

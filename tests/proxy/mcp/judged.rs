@@ -1,7 +1,7 @@
 //! Whatever a client or a server says is judged or withheld: in every kind of message, by every way that one comes, and
 //! however it is written.
 
-use super::{greeting, request, serve_at};
+use super::{call, greeting, request, serve, serve_at, session, session_id};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -287,6 +287,38 @@ async fn nothing_that_a_client_says_passes_unjudged() {
             parrot.says(200, JSON, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
             let got = send(&own, &body.replace("WORD", word)).await;
             assert_eq!(parrot.heard().contains(word), may_pass, "{word}: {body}: {got}");
+        }
+    }
+}
+
+/// One tool that repeats what it is told, over every transport, the merged server and a batch.
+#[tokio::test]
+async fn calls_are_judged_over_every_way_to_a_server() {
+    let stack = Stack::start().await;
+    for way in ["json", "events", "stateless"] {
+        serve(&stack, way, way, json!({})).await;
+    }
+    let old = super::bridged::start().await;
+    let own = serve_at(&stack, "old", &format!("{old}/sse"), json!({ "transport": "sse" })).await;
+    let batches = session(&own, "/json/mcp").await;
+    let batches = own.with("mcp-session-id", session_id(&batches)).with("mcp-protocol-version", "2025-03-26");
+    for (what, client, path, tool, is_batch) in [
+        ("plain answers", session(&own, "/json/mcp").await, "/json/mcp", "echo", false),
+        ("events", session(&own, "/events/mcp").await, "/events/mcp", "echo", false),
+        ("without a session", own.clone(), "/stateless/mcp", "echo", false),
+        ("the older transport", session(&own, "/old/mcp").await, "/old/mcp", "echo", false),
+        ("the merged server", session(&own, "/mcp").await, "/mcp", "events__echo", false),
+        ("a batch", batches, "/json/mcp", "echo", true),
+    ] {
+        let client = judging(&client);
+        for (word, may_pass) in [("harmless", true), ("classified", false), ("forbidden", false)] {
+            let mut message = call(1, tool, &format!("{word} saga"));
+            if is_batch {
+                message = json!([message]);
+            }
+            let got = client.post(path, &message).await;
+            assert_eq!(got.text().contains("saga"), may_pass, "{what}: {word}: {}", got.text());
+            assert_eq!(got.text().contains("hooks_failed"), !may_pass, "{what}: {word}: {}", got.text());
         }
     }
 }

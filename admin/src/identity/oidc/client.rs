@@ -24,7 +24,7 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// Endpoints move rarely; a provider that moved one is asked again after this.
 const CACHE_LIFETIME: Duration = Duration::from_secs(15 * 60);
 const MAX_CACHED: usize = 1000;
-/// An issuer that could not be reached is not asked again so soon: strangers begin logins, and each would wait.
+/// An issuer that gave nothing that can be used is not asked again so soon: strangers begin logins, and each would be a call.
 const FAILURE_LIFETIME: Duration = Duration::from_secs(30);
 const MAX_ANSWER: usize = 256 << 10;
 
@@ -32,7 +32,7 @@ pub struct OidcClient {
     outbound: Arc<Outbound>,
     ring: KeyRing,
     known: Mutex<HashMap<String, (Instant, Arc<Metadata>)>>,
-    failed: Mutex<HashMap<String, (Instant, String)>>,
+    failed: Mutex<HashMap<String, (Instant, OidcError)>>,
     /// Scopes that the operator adds to every login.
     pub custom_scopes: Vec<String>,
 }
@@ -79,20 +79,21 @@ impl OidcClient {
         }
         let failed = self.failed.lock().get(issuer).filter(|(at, _)| at.elapsed() < FAILURE_LIFETIME).cloned();
         if let Some((_, why)) = failed {
-            return Err(OidcError::Unreachable(why));
+            return Err(why);
         }
+        let found = self.discover(issuer).await;
+        match &found {
+            Ok(metadata) => keep(&mut self.known.lock(), issuer, metadata.clone()),
+            Err(why) => keep(&mut self.failed.lock(), issuer, why.clone()),
+        }
+        found
+    }
+
+    async fn discover(&self, issuer: &str) -> Result<Arc<Metadata>, OidcError> {
         let url = discovery::address(issuer);
         let asked = tokio::time::timeout(WITHIN, self.outbound.get(&url, discovery::MAX_DOCUMENT)).await;
-        let body = match asked.unwrap_or_else(|_| Err(no_answer())) {
-            Ok(body) => body,
-            Err(why) => {
-                keep(&mut self.failed.lock(), issuer, why.clone());
-                return Err(OidcError::Unreachable(why));
-            }
-        };
-        let metadata = Arc::new(Metadata::parse(&body, issuer, self.outbound.guard())?);
-        keep(&mut self.known.lock(), issuer, metadata.clone());
-        Ok(metadata)
+        let body = asked.unwrap_or_else(|_| Err(no_answer())).map_err(OidcError::Unreachable)?;
+        Ok(Arc::new(Metadata::parse(&body, issuer, self.outbound.guard())?))
     }
 
     /// The claims of a token that the issuer's keys signed; nothing else of it was looked at.

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// For the whole request; targets have shorter limits of their own.
-const MAX_REQUEST_TIME: Duration = Duration::from_secs(900);
+pub const MAX_REQUEST_TIME: Duration = Duration::from_secs(900);
 /// Before a row is read again that the store did not give.
 const READ_AGAIN: Duration = Duration::from_secs(5);
 

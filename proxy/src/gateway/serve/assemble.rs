@@ -143,9 +143,9 @@ pub struct Assembled {
 }
 
 pub fn capabilities(settings: &Settings, services: &Services) -> anyhow::Result<Assembled> {
-    let Services { snapshot, metrics, router, calls, .. } = services;
+    let Services { router, calls, .. } = services;
     let semantic = Semantic::open(&settings.semantic_cache, &settings.database, &calls.dialer)?;
-    let cache = Arc::new(cache(settings, snapshot, &router.sealer, metrics).with_semantic(semantic));
+    let cache = Arc::new(cache(settings, services).with_semantic(semantic));
     let files = managed_files(settings);
     let records = Arc::new(BatchRecords::new(settings.database.clone()));
     let relay = Arc::new(RelayLane::new(services));
@@ -180,11 +180,15 @@ fn managed_files(settings: &Settings) -> Option<Arc<ManagedFiles>> {
     }
 }
 
-fn cache(settings: &Settings, snapshot: &Arc<Snapshot>, sealer: &Arc<Sealer>, metrics: &Metrics) -> Cache {
+fn cache(settings: &Settings, services: &Services) -> Cache {
+    let Services { snapshot, metrics, router, admitter, .. } = services;
     let (url, meters) = (settings.limits.redis_url.as_deref(), metrics.cache_store.clone());
-    let remote = RemoteStore::from_settings(&settings.cache_store, url, snapshot.clone(), sealer.clone(), meters);
+    let remote =
+        RemoteStore::from_settings(&settings.cache_store, url, snapshot.clone(), router.sealer.clone(), meters);
     let max_bytes = usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX);
-    Cache::new(max_bytes).backed_by(remote, Purges { snapshot: snapshot.clone() })
+    let limits = admitter.limits.clone();
+    let database_clock = Arc::new(move || limits.now() / 1000);
+    Cache::new(max_bytes).backed_by(remote, Purges { snapshot: snapshot.clone(), database_clock })
 }
 
 fn body_pace(settings: &Settings) -> BodyPace {

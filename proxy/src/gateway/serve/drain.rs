@@ -1,6 +1,7 @@
 //! How the process stops. SIGTERM: not ready at once, listeners closed, running requests finished up to a limit, and
 //! out as soon as nothing runs. SIGQUIT: the same after handing the listening sockets to a new process, and nothing at
-//! all when no new process asks for them. SIGINT: now.
+//! all when no new process asks for them. SIGINT: now. Rows of batches that were begun may take longer than streams: nobody
+//! would bring back what is cut, and whoever asks for them again pays again.
 //!
 //! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
 
@@ -8,6 +9,7 @@ use super::successor;
 use crate::gateway::fresh_connections::{self, FIRST_REQUEST};
 use async_trait::async_trait;
 use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
+use proxy::batches::runner::MAX_DRAIN_TIME;
 use proxy::context::metrics::Metrics;
 use proxy::journal::Journal;
 use proxy::limits::Limits;
@@ -88,7 +90,7 @@ impl Drain {
         let end = began + self.limit;
         let mut quiet_since = began;
         while quiet_since.elapsed() < QUIET {
-            if Instant::now() >= end {
+            if Instant::now() >= end && !self.awaits_rows(began) {
                 tracing::warn!(in_flight = self.metrics.in_flight(), "the drain timeout is over; leaving anyway");
                 break;
             }
@@ -108,6 +110,15 @@ impl Drain {
         tracing::info!("left");
         std::process::exit(0);
     }
+
+    fn awaits_rows(&self, began: Instant) -> bool {
+        self.metrics.batches.in_flight.get() > 0 && began.elapsed() < MAX_DRAIN_TIME
+    }
+}
+
+/// How long Pingora may wait at most: `exit_when_idle` always ends earlier.
+pub fn longest(limit: Duration) -> Duration {
+    limit.max(MAX_DRAIN_TIME) + Duration::from_secs(60)
 }
 
 /// The signals, in the form that Pingora asks for.

@@ -24,11 +24,13 @@ pub async fn waiting(client: &impl GenericClient, moved: &MovedBodies) -> Result
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
-/// Lets them say the new place. Answers how many did say the old one.
+/// Lets them say the new place. Answers how many did say the old one. Figures stay what they are, which the transaction says
+/// of all its updates of logs: nothing else of them may be changed in it.
 pub async fn move_bodies(client: &impl GenericClient, moved: &MovedBodies) -> Result<u64, Error> {
-    const MOVE: &str = "UPDATE request_logs r SET body_key = k.becomes
-        FROM unnest($1::timestamptz[], $2::uuid[], $3::text[], $4::text[]) AS k(made, id, was, becomes)
-        WHERE r.created_at = k.made AND r.id = k.id AND r.body_key = k.was AND r.created_at BETWEEN $5 AND $6";
+    const MOVE: &str = "WITH moves AS MATERIALIZED (SELECT set_config('gateway.moves_bodies', 'on', true) AS it)
+        UPDATE request_logs r SET body_key = k.becomes
+        FROM moves, unnest($1::timestamptz[], $2::uuid[], $3::text[], $4::text[]) AS k(made, id, was, becomes)
+        WHERE moves.it = 'on' AND r.created_at = k.made AND r.id = k.id AND r.body_key = k.was AND r.created_at BETWEEN $5 AND $6";
     let Some((first, last)) = moved.span() else { return Ok(0) };
     client.execute(MOVE, &[&moved.times, &moved.ids, &moved.old, &moved.new, &first, &last]).await
 }

@@ -69,6 +69,31 @@ fn every_text_is_judged_alike_each_time_with_an_explanation_or_an_error() {
     }
 }
 
+/// A client reads the explanation of what was denied, also of an answer that it does not get.
+#[test]
+fn no_explanation_repeats_what_was_judged() {
+    const SAID: &str = "Zq7x-4821";
+    let texts = [
+        format!("a needle beside {SAID} é"),
+        format!("{{\"needle\": \"{SAID}\", \"{SAID}\": 1}}"),
+        format!("```rust\nfn f() {{ let a = \"{SAID}\"; }}\n```"),
+        format!("sk-proj-{SAID} is the key of ada.{SAID}@mail.test"),
+    ];
+    for (id, _) in here() {
+        let check = compile(id, &parameters(id)).unwrap();
+        for text in &texts {
+            let request = json!({ "model": "m", "messages": [{ "role": "user", "content": text }] });
+            let answer = json!({ "choices": [{ "message": { "role": "assistant", "content": text } }] });
+            for verdict in [check.run(&subject(&request, None)), check.run(&subject(&request, Some(&answer)))] {
+                let told = verdict.to_json();
+                let explanation = told["data"]["explanation"].to_string();
+                let error = verdict.error.map(|error| error.message).unwrap_or_default();
+                assert!(!explanation.contains(SAID) && !error.contains(SAID), "{id}: {explanation} {error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_body_of_no_known_form_is_judged_too() {
     let deep = (0..100).fold(json!("needle"), |inner, _| json!({ "content": [inner] }));
