@@ -25,7 +25,7 @@ export interface Key {
   status: string;
   scopes: string[];
   rate_limits: { type: string; unit: string; value: number }[];
-  usage_limits: { type: string; credit_limit: number | null; current_usage: number; periodic_reset: string | null; status: string } | null;
+  usage_limits: { type: string | null; credit_limit: number | null; current_usage: number; periodic_reset: string | null; status: string } | null;
   expires_at: string | null;
   created_at: string;
 }
@@ -168,7 +168,7 @@ export function Limits({ of }: { of: Pick<Key, "rate_limits" | "usage_limits"> }
   const { rate_limits, usage_limits: budget } = of;
   const [limit, used] = [budget?.credit_limit ?? null, budget?.current_usage ?? 0];
   const share = limit ? used / limit : 0;
-  const shown = (value: number) => (budget?.type === "cost" ? dollars(value) : short(value));
+  const shown = (value: number) => (budget?.type !== "tokens" ? dollars(value) : short(value));
   return (
     <span class="row">
       {rate_limits.map(({ type, unit, value }) => (
