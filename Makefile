@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams mcp-streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts scim brownout crash journal ingest bodies logs analytics exports storm groups tail hostile upgrade patterns webhooks batches bill
 
-.PHONY: help run build console console-watch dist docs-cli test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents test-console console-shots prove prove-agents prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-browser setup-deny setup-bench setup-upgrade setup-embedder setup-agents
+.PHONY: help run build console console-watch dist docs-cli test test-repeat test-changed test-clients test-mcp-conformance test-openapi test-deploy test-agents test-console console-shots prove prove-agents prove-openapi prove-docs prove-differential prove-terraform prove-credentials prove-limits-simulation prove-analytics-truth $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-browser setup-deny setup-bench setup-upgrade setup-embedder setup-agents
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -145,6 +145,10 @@ prove-docs: setup-test ## the docs page in a headless Chromium: search, try-it, 
 prove-differential: setup-test ## the same requests to ours and to a public gateway, before the same provider
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/differential/run
+
+prove-terraform: setup-test ## the published Terraform provider: one of everything applied, changed and destroyed, no plan after it (needs terraform)
+	@cargo build --locked --workspace $(BINS)
+	@HEADER_PREFIX_ALIASES=x-portkey- exec $(TARGET)/debug/gateway-dev stack -- tests/terraform/run
 
 prove-credentials: setup-test ## that no stored credential reaches another origin, in 100,000 cases (CASES=100000)
 	@CREDENTIAL_CASES=$(or $(CASES),100000) cargo test --locked -p proxy --lib a_stored_credential_never_reaches_another_origin

@@ -1,6 +1,7 @@
 //! Jobs under any number of admins: each runs once when it is due, a failed or abandoned run did nothing, and a second
 //! run finds nothing left.
 
+mod alert_mail;
 mod batches;
 mod budgets;
 mod files;

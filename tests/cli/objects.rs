@@ -171,6 +171,8 @@ async fn a_call_is_made_found_followed_and_explained() {
 
     let usage = admin.ok(&["usage", "--by", "model,api_key", "--last", "1h"]).await;
     assert!(usage.starts_with("gpt-4o-mini\t"), "{usage}");
+    let teams = admin.ok(&["usage", "--by", "metadata/team,model", "--last", "1h"]).await;
+    assert!(teams.starts_with("\tgpt-4o-mini\t"), "calls without a team: {teams}");
     assert!(admin.ok(&["audit", "list", "-o", "table"]).await.starts_with("TIME"));
     admin.ok(&["budgets"]).await;
 }

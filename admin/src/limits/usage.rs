@@ -17,6 +17,8 @@ const WEEK: Weekday = Weekday::Sun;
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageLimits {
     kind: UsageKind,
+    /// Nobody said the kind. It is not shown then: clients compare what they read with what they sent.
+    is_kind_implied: bool,
     marks: BudgetMarks,
     schedule: Option<ResetSchedule>,
     next_usage_reset_at: Option<DateTime<Utc>>,
@@ -94,6 +96,7 @@ fn checked(sent: SentUsageLimits, now: DateTime<Utc>) -> Result<UsageLimits, Api
     };
     Ok(UsageLimits {
         kind: sent.kind.unwrap_or_default(),
+        is_kind_implied: sent.kind.is_none(),
         marks,
         schedule,
         next_usage_reset_at: reset::first(schedule, sent.next_usage_reset_at.as_deref(), now)?,
@@ -117,6 +120,7 @@ impl UsageLimits {
         let period = ResetPeriod::deserialize(field("periodic_reset")).ok();
         Some(Self {
             kind: UsageKind::deserialize(field("type")).unwrap_or_default(),
+            is_kind_implied: flag("is_type_implied"),
             marks: BudgetMarks {
                 credit_limit: amount("credit_limit"),
                 alert_threshold: amount("alert_threshold"),
@@ -142,6 +146,8 @@ impl UsageLimits {
     /// The object as it is stored, and as those read it who count: with the time from which on its usage counts.
     pub fn stored(&self) -> Value {
         let mut stored = self.sent();
+        stored["type"] = json!(self.kind);
+        stored["is_type_implied"] = self.is_kind_implied.into();
         stored["is_threshold_alerts_sent"] = self.marks.is_threshold_alerts_sent.into();
         stored["is_exhausted_alerts_sent"] = self.marks.is_exhausted_alerts_sent.into();
         stored["is_expired_alerts_sent"] = self.is_expired_alerts_sent.into();
@@ -164,7 +170,7 @@ impl UsageLimits {
     /// The object as a client would send it: without its state.
     pub fn sent(&self) -> Value {
         json!({
-            "type": self.kind,
+            "type": (!self.is_kind_implied).then_some(self.kind),
             "credit_limit": self.marks.credit_limit,
             "alert_threshold": self.marks.alert_threshold,
             "periodic_reset": self.schedule.and_then(ResetSchedule::period),
@@ -253,7 +259,7 @@ mod tests {
     #[test]
     fn a_limit_is_shown_whole_with_its_defaults() {
         let expected = json!({
-            "type": "cost",
+            "type": null,
             "credit_limit": 500,
             "alert_threshold": 99.5,
             "periodic_reset": "monthly",
@@ -276,6 +282,21 @@ mod tests {
         assert_eq!(UsageLimits::from_stored(&limits.stored(), None).unwrap(), limits);
         for none in [json!(null), json!([])] {
             assert_eq!(taken(none), Ok(Value::Null));
+        }
+    }
+
+    #[test]
+    fn the_kind_is_shown_where_it_was_said_and_counts_where_it_was_not() {
+        for (sent, shown, kind) in [
+            (json!({ "credit_limit": 5 }), Value::Null, UsageKind::Cost),
+            (json!({ "type": null, "credit_limit": 5 }), Value::Null, UsageKind::Cost),
+            (json!({ "type": "cost", "credit_limit": 5 }), json!("cost"), UsageKind::Cost),
+            (json!({ "type": "tokens", "credit_limit": 5 }), json!("tokens"), UsageKind::Tokens),
+        ] {
+            let limits = usage_limits(sent.clone(), None, now()).unwrap().unwrap();
+            let again = UsageLimits::from_stored(&limits.stored(), None).unwrap();
+            assert_eq!((&again.shown()["type"], again.kind()), (&shown, kind), "{sent}");
+            assert_eq!(again.stored()["type"], json!(kind), "{sent}: whoever counts reads it");
         }
     }
 

@@ -334,12 +334,14 @@ impl ValueOf {
         }
     }
 
+    /// Whether values of two workspaces differ.
+    pub(super) fn is_in_workspace(self) -> bool {
+        matches!(self, Self::Workspace | Self::OwnInWorkspace | Self::UserInWorkspace)
+    }
+
     /// The workspace as a text, where it is shown.
     pub(super) fn workspace(self, id: Uuid) -> String {
-        match self {
-            Self::Workspace | Self::OwnInWorkspace | Self::UserInWorkspace => id.to_string(),
-            Self::Nothing | Self::Own | Self::User => String::new(),
-        }
+        if self.is_in_workspace() { id.to_string() } else { String::new() }
     }
 }
 

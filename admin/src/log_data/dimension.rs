@@ -23,7 +23,7 @@ impl Dimension {
     }
 }
 
-const LOGS: &str = "request_logs";
+pub(super) const LOGS: &str = "request_logs";
 /// Each guardrail once for a call, whatever its hooks and checks.
 const LOGS_BY_GUARDRAIL: &str = "request_logs CROSS JOIN LATERAL (
     SELECT DISTINCT hook ->> 'id' AS guardrail FROM jsonb_array_elements(

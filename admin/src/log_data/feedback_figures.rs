@@ -2,6 +2,7 @@
 //! not hold it. It is found from the side of feedback, of which there is much less than of calls.
 
 use super::LogView;
+use super::counted::ValueOf;
 use super::measure::{self, Measure};
 use super::period::Period;
 use super::traces::SoughtTraces;
@@ -10,6 +11,7 @@ use rust_decimal::Decimal;
 use shared::db::table::Filter;
 use std::collections::HashMap;
 use tokio_postgres::GenericClient;
+use uuid::Uuid;
 
 /// Of the calls of one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,13 +33,15 @@ impl FeedbackFigures {
     }
 }
 
-/// By the value of this name. `filter` is the condition on calls, which are all of this period.
+/// By the value of this name, with its workspace where `by` says so. `filter` is the condition on calls, which are all of this
+/// period.
 pub async fn by_metadata(
     db: &impl GenericClient,
     view: &LogView,
     period: Period,
     filter: &Filter,
     name: &str,
+    by: ValueOf,
 ) -> Result<HashMap<String, FeedbackFigures>, ApiError> {
     let given = view.tenant_filter();
     let sought = SoughtTraces::find(db, &given, &given, period).await?;
@@ -46,20 +50,23 @@ pub async fn by_metadata(
     values.push(&name);
     let n = values.len();
     let columns = format!("workspace_id, trace_id, coalesce(metadata ->> ${n}::text, '') AS value");
+    let workspace = if by.is_in_workspace() { "workspace_id" } else { "NULL::uuid" };
     // Apart from each other (`OFFSET 0`): planning them together takes longer than finding them.
     let sql = format!(
-        "SELECT value, count(*)::numeric AS calls, round(avg(said), 10) AS average
+        "SELECT {workspace} AS workspace, value, count(*)::numeric AS calls, round(avg(said), 10) AS average
          FROM (SELECT workspace_id AS given_in, trace_id AS given_on, avg(weighted) AS said FROM feedback
              WHERE {} GROUP BY 1, 2) AS thoughts
          JOIN (SELECT * FROM ({}) AS found OFFSET 0) AS calls ON workspace_id = given_in AND trace_id = given_on
-         GROUP BY 1",
+         GROUP BY 1, 2",
         given.sql(),
         SoughtTraces::calls(sought.as_ref(), &given.sql(), &columns, &filter.sql_after(&given), n),
     );
     values.extend(sought.iter().flat_map(SoughtTraces::values));
     let rows = db.query(&sql, &values).await?;
     let read = rows.iter().map(|row| {
-        Ok((row.try_get("value")?, FeedbackFigures { calls: row.try_get("calls")?, average: row.try_get("average")? }))
+        let workspace: Option<Uuid> = row.try_get("workspace")?;
+        let name = by.shown(row.try_get("value")?, &by.workspace(workspace.unwrap_or_default())).into_owned();
+        Ok((name, FeedbackFigures { calls: row.try_get("calls")?, average: row.try_get("average")? }))
     });
     read.collect::<Result<_, tokio_postgres::Error>>().map_err(ApiError::from)
 }

@@ -38,8 +38,8 @@ pub enum GroupBy<'q> {
     Metadata(&'q str),
 }
 
-/// Calls, and what was thought of the trace of each.
-const WITH_FEEDBACK: &str = "request_logs LEFT JOIN LATERAL (
+/// Beside calls: what was thought of the trace of each.
+const WITH_FEEDBACK: &str = "LEFT JOIN LATERAL (
     SELECT avg(f.weighted) AS said FROM feedback f
     WHERE f.workspace_id = request_logs.workspace_id AND f.trace_id = request_logs.trace_id) AS thoughts ON true";
 
@@ -88,23 +88,19 @@ pub async fn groups(
         return Ok(groups);
     }
     let mut values = filter.values();
-    let (value, from) = match &query.by {
-        GroupBy::Dimension(dimension) => (dimension.sql.to_owned(), dimension.from),
+    let (value, with) = match &query.by {
+        GroupBy::Dimension(dimension) => (dimension.sql.to_owned(), ""),
         GroupBy::Metadata(name) => {
             values.push(name);
             (format!("coalesce(metadata ->> ${}::text, '')", values.len()), WITH_FEEDBACK)
         }
     };
-    // Only guardrails are read from elsewhere than from logs alone.
-    let (second, from) = match query.then_by {
-        Some(then_by) if then_by.is_of_logs() => (then_by.sql, from),
-        Some(then_by) => (then_by.sql, then_by.from),
-        None => ("NULL::text", from),
-    };
+    let second = query.then_by.map_or("NULL::text", |then_by| then_by.sql);
+    let from = query.from();
     let n = values.len();
     let order = query.order.sql();
     let grouped = format!(
-        "SELECT {value} AS value, {second} AS second, {} FROM {from} WHERE {} GROUP BY 1, 2",
+        "SELECT {value} AS value, {second} AS second, {} FROM {from} {with} WHERE {} GROUP BY 1, 2",
         measure::columns(query.measures),
         filter.sql(),
     );
@@ -147,9 +143,10 @@ async fn from_slots(
             Ok(counted.map(|counted| query.page(key, &counted.by_value(), &HashMap::new())))
         }
         GroupBy::Metadata(name) => {
-            let Some(found) = slots.by_metadata(db, filter, name).await? else { return Ok(None) };
-            let feedback = feedback_figures::by_metadata(db, view, slots.period(), filter, name).await?;
-            Ok(Some(query.page(SlotKey::METADATA, &found, &feedback)))
+            let Some(key) = SlotKey::of_metadata(query.then_by) else { return Ok(None) };
+            let Some(found) = slots.by_metadata(db, filter, name, key.value).await? else { return Ok(None) };
+            let feedback = feedback_figures::by_metadata(db, view, slots.period(), filter, name, key.value).await?;
+            Ok(Some(query.page(key, &found, &feedback)))
         }
     }
 }
@@ -172,8 +169,15 @@ enum WorkspacePlace {
 }
 
 impl SlotKey {
-    const METADATA: Self =
-        Self { grouped_by: SlotDimension::Metadata, value: ValueOf::Own, workspace: WorkspacePlace::Nowhere };
+    /// Of a name of metadata, which comes first.
+    fn of_metadata(then_by: Option<&Dimension>) -> Option<Self> {
+        let (value, workspace) = match then_by {
+            None => (ValueOf::Own, WorkspacePlace::Nowhere),
+            Some(then_by) if *then_by == dimension::WORKSPACE => (ValueOf::OwnInWorkspace, WorkspacePlace::Second),
+            Some(_) => return None,
+        };
+        Some(Self { grouped_by: SlotDimension::Metadata, value, workspace })
+    }
 
     fn new(by: &Dimension, then_by: Option<&Dimension>) -> Option<Self> {
         let (other, workspace) = match then_by {
@@ -201,6 +205,16 @@ impl SlotKey {
 }
 
 impl GroupQuestion<'_> {
+    /// Where calls are read from. Only guardrails stand elsewhere than in logs alone.
+    fn from(&self) -> &'static str {
+        let first = match self.by {
+            GroupBy::Dimension(dimension) => Some(dimension),
+            GroupBy::Metadata(_) => None,
+        };
+        let mut both = [first, self.then_by].into_iter().flatten();
+        both.find(|one| !one.is_of_logs()).map_or(dimension::LOGS, |one| one.from)
+    }
+
     /// Of what was counted already. Only what orders groups is measured of all of them.
     fn page(&self, key: SlotKey, all: &ByValue, feedback: &HashMap<String, FeedbackFigures>) -> Groups {
         let measured = |measure: &Measure, value: &str, figures: &Figures| match measure.rolled {
@@ -289,5 +303,9 @@ mod tests {
         ] {
             assert_eq!(key(by, then_by), expected, "{} {:?}", by.name, then_by.map(|one| one.name));
         }
+        let of_metadata = |then_by| SlotKey::of_metadata(then_by).map(|key| (key.value, key.workspace));
+        assert_eq!(of_metadata(None), Some((ValueOf::Own, WorkspacePlace::Nowhere)));
+        assert_eq!(of_metadata(Some(workspace)), Some((ValueOf::OwnInWorkspace, WorkspacePlace::Second)));
+        assert_eq!(of_metadata(Some(model)), None);
     }
 }

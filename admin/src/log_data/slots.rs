@@ -143,19 +143,22 @@ impl Slots {
         Ok(Some(TopCounted { names, top, all: is_more.then_some(all) }))
     }
 
-    /// Figures by the value of a name of metadata, without percentiles; none where slots do not have them, or have too many.
+    /// Figures by the value of a name of metadata, with its workspace where `value` says so, without percentiles; none where slots
+    /// do not have them, or have too many.
     pub async fn by_metadata(
         &self,
         db: &impl GenericClient,
         filter: &Filter,
         name: &str,
+        value: ValueOf,
     ) -> Result<Option<ByValue>, ApiError> {
         if name == USER_NAME {
-            let shape = CountedShape { grouped_by: SlotDimension::User, value: ValueOf::User, step: None };
+            let value = if value.is_in_workspace() { ValueOf::UserInWorkspace } else { ValueOf::User };
+            let shape = CountedShape { grouped_by: SlotDimension::User, value, step: None };
             let counted = self.count(db, filter, &[], shape).await?;
             return Ok(counted.map(|counted| counted.by_value().into_owned()));
         }
-        let shape = CountedShape { grouped_by: SlotDimension::Metadata, value: ValueOf::Own, step: None };
+        let shape = CountedShape { grouped_by: SlotDimension::Metadata, value, step: None };
         if self.only.is_some() || self.condition != SlotCondition::All {
             return Ok(None);
         }
@@ -165,7 +168,10 @@ impl Slots {
         let rows = db.query_raw(&self.sql(plan.dimension), asked.values(&self.tenant)).await?;
         pin_mut!(rows);
         while let Some(row) = rows.try_next().await? {
-            let add = |value: &str, figures: &Figures| add_to(&mut found, value, |sum| sum.merge_sums(figures));
+            let workspace = value.workspace(row.try_get("workspace_id")?);
+            let add = |own: &str, figures: &Figures| {
+                add_to(&mut found, &value.shown(own, &workspace), |sum| sum.merge_sums(figures));
+            };
             let is_whole = usage_slots::read_name(row.try_get("figures")?, row.try_get("slot")?, name, add)?;
             if !is_whole || found.len() > MAX_FIGURES {
                 return Ok(None);
@@ -177,7 +183,7 @@ impl Slots {
         if !is_known || requests_in(&found) != requests_in(&all.by_value()) {
             return Ok(None);
         }
-        let is_whole = add_logs_by_name(db, filter, &plan.stretches, name, &mut found).await?;
+        let is_whole = add_logs_by_name(db, filter, &plan.stretches, (name, value), &mut found).await?;
         Ok(is_whole.then_some(found))
     }
 
@@ -360,12 +366,12 @@ async fn add_logs(
     Ok(true)
 }
 
-/// The same by the value of a name of metadata.
+/// The same by the value of a name of metadata, as it is told apart.
 async fn add_logs_by_name(
     db: &impl GenericClient,
     filter: &Filter,
     stretches: &[Piece],
-    name: &str,
+    (name, value): (&str, ValueOf),
     found: &mut ByValue,
 ) -> Result<bool, ApiError> {
     let columns = format!("{COLUMNS}, coalesce(metadata ->> ${}::text, '')", filter.values().len() + 3);
@@ -377,7 +383,9 @@ async fn add_logs_by_name(
         pin_mut!(rows);
         while let Some(row) = rows.try_next().await? {
             let call = CountedCall::read(&row)?;
-            add_to(found, row.try_get(row.len() - 1)?, |sum| sum.add_sums(&call));
+            let own: &str = row.try_get(row.len() - 1)?;
+            let shown = value.shown(own, &value.workspace(call.workspace_id)).into_owned();
+            add_to(found, &shown, |sum| sum.add_sums(&call));
             if found.len() > MAX_FIGURES {
                 return Ok(false);
             }

@@ -66,6 +66,8 @@ async fn walk(service: &Service, other: &FirstKeys) {
         "groups/model?then_by=workspace&",
         "groups/workspace?then_by=model&",
         "groups/status_code?then_by=user&",
+        "groups/metadata/plan?then_by=workspace&",
+        "groups/metadata/plan?then_by=model&",
     ];
     let divided = divided.iter().map(|more| format!("/analytics/{more}"));
     for path in COUNTING.iter().map(|path| format!("{path}?")).chain(divided) {

@@ -64,6 +64,13 @@ async fn slots_have_the_groups_that_logs_have() {
     assert_eq!(groups(&service, "plan").await, from_logs[0], "slots that another version built");
     service.sql("INSERT INTO usage_slots SELECT * FROM divided").await;
     // Without the logs, slots alone could know.
+    let in_workspace = async || {
+        let query = format!("{ALL}&then_by=workspace");
+        let answer = get(&service.administrator(), "/analytics/groups/metadata/plan", &query).await;
+        let pair = |one: &Value| (one["metadata_value"].clone(), one["requests"].clone(), one["workspace"].clone());
+        answer["data"].as_array().unwrap().iter().map(pair).collect::<Vec<_>>()
+    };
+    let divided_by_workspace = in_workspace().await;
     service.sql("TRUNCATE request_logs").await;
     for (name, expected) in names.iter().zip(&from_logs) {
         let found = groups(&service, name).await;
@@ -75,6 +82,8 @@ async fn slots_have_the_groups_that_logs_have() {
         let expected = if is_from_slots { requests(expected) } else { Vec::new() };
         assert_eq!(requests(&found), expected, "{name}");
     }
+    assert_eq!(divided_by_workspace[0].2, json!(service.home.workspace_id));
+    assert_eq!(in_workspace().await, divided_by_workspace);
 }
 
 #[tokio::test]

@@ -64,6 +64,10 @@ async fn each_answer_is_the_one_of_the_operation_that_is_that_question() {
             json!({ "group": "workspace", "then_by": "status_code", "order_by": "status_code", "order_by_type": "asc" }),
             "/analytics/groups/workspace?then_by=status_code&order_by=status_code&order_by_type=asc&",
         ),
+        (
+            json!({ "group": "metadata/plan", "then_by": "workspace", "order_by": "workspace" }),
+            "/analytics/groups/metadata/plan?then_by=workspace&order_by=workspace&",
+        ),
         (json!({ "group": "user", "columns": ["first_seen"] }), "/analytics/groups/user?columns=first_seen&"),
     ];
     same.extend(further.map(|(question, path)| (question, path.to_owned())));

@@ -210,6 +210,56 @@ impl Truth {
         }
     }
 
+    /// By a name of metadata and a dimension: from slots where it is the workspace, from logs else, also where a call counts under
+    /// each guardrail that it passed.
+    async fn check_metadata_pairs(&self, asked: &Question, calls: &[&LoggedCall]) {
+        type Values = fn(&LoggedCall) -> Vec<String>;
+        let names: [(&str, Values); 2] = [
+            ("plan", |call| vec![call.plan.unwrap_or_default().to_owned()]),
+            ("_user", |call| vec![call.user.unwrap_or_default().to_owned()]),
+        ];
+        let dimensions: [(&str, Values); 4] = [
+            ("workspace", |call| vec![call.is_elsewhere.to_string()]),
+            ("model", |call| vec![call.model.to_owned()]),
+            ("status_code", |call| vec![call.status.to_string()]),
+            ("guardrail", |call| call.passed().into_iter().map(str::to_owned).collect()),
+        ];
+        let home = self.service.home.workspace_id.to_string();
+        let mut given: HashMap<&str, Vec<i64>> = HashMap::new();
+        self.world.feedback.iter().for_each(|one| given.entry(&one.trace).or_default().push(one.value));
+        for (name, value) in names {
+            for (second, second_value) in dimensions {
+                let path = format!("/analytics/groups/metadata/{name}");
+                let list = self.ask(&path, &format!("{}&then_by={second}&page_size=100", asked.query)).await;
+                let mut expected: BTreeMap<(String, String), Vec<&LoggedCall>> = BTreeMap::new();
+                for call in calls {
+                    for other in second_value(call) {
+                        expected.entry((value(call).concat(), other)).or_default().push(call);
+                    }
+                }
+                assert_eq!(list["total"], expected.len(), "{name} {second} {}", asked.query);
+                for group in list["data"].as_array().unwrap() {
+                    let other = match &group[second] {
+                        Value::String(id) if second == "workspace" => (*id != home).to_string(),
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    let pair = (group["metadata_value"].as_str().unwrap().to_owned(), other);
+                    let of = expected.remove(&pair).unwrap_or_else(|| panic!("{pair:?} is no {name} and {second}"));
+                    assert_eq!(group["requests"], of.len(), "{group}");
+                    close(&group["cost"], reference::cost(&of), "cost");
+                    close(&group["avg_tokens"], reference::tokens(&of) / of.len() as f64, "tokens of a call");
+                    // All feedback is given in the first workspace.
+                    let heard = of.iter().filter(|call| !call.is_elsewhere && given.contains_key(call.trace.as_str()));
+                    assert_eq!(group["requests_with_feedback"], heard.count(), "{name} {second} {group}");
+                    let has_name = group["workspace_name"].is_string();
+                    assert_eq!(has_name, second == "workspace", "{group}");
+                }
+                assert!(expected.is_empty(), "{name} {second}: {expected:?}");
+            }
+        }
+    }
+
     fn calls(&self, asked: &Question) -> Vec<&LoggedCall> {
         let is_in = |call: &&LoggedCall| call.at >= asked.from && call.at < asked.until;
         self.world.calls.iter().filter(is_in).filter(|call| (asked.holds)(call)).collect()
@@ -401,6 +451,7 @@ async fn groups_are_what_their_calls_add_up_to() {
             named
         );
         truth.check_metadata(&asked, &calls).await;
+        truth.check_metadata_pairs(&asked, &calls).await;
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Requests, tokens and cost by what they have in common, the costliest first.
 #[derive(clap::Args)]
 pub struct Usage {
-    /// Two at most, by commas: model, provider, workspace, api_key, user, config, prompt, status_code, ai_service, metadata/KEY.
+    /// Two at most, by commas: model, provider, workspace, api_key, user, config, prompt, status_code, ai_service; first also metadata/KEY.
     #[arg(long, default_value = "model")]
     by: String,
     /// The last so much time: 24h, 30d.
@@ -27,6 +27,7 @@ pub struct Budgets {
     kind: Option<String>,
 }
 
+const COLUMNS: &str = "cost,total_tokens,error_count,avg_latency,last_seen";
 const USAGE: &[Column] = &[
     Column::new("group", "name|group"),
     Column::new("and", "and"),
@@ -53,25 +54,26 @@ const BUDGETS: &[Column] = &[
 
 pub async fn run(session: &Session, usage: &Usage) -> Result<Exit, Failure> {
     let (by, then) = usage.by.split_once(',').map_or((usage.by.as_str(), None), |(by, then)| (by, Some(then)));
-    let path = match by.strip_prefix("metadata/") {
-        Some(key) => format!("/analytics/groups/metadata/{}", segment(key)),
-        None => format!("/analytics/groups/{}", segment(by)),
+    // Groups of metadata have columns of their own, and their value under a name of its own.
+    let (path, field, columns) = match by.strip_prefix("metadata/") {
+        Some(key) => (format!("/analytics/groups/metadata/{}", segment(key)), "metadata_value", None),
+        None => (format!("/analytics/groups/{}", segment(by)), by, Some(COLUMNS)),
     };
     let pair = |name: &str, value: String| (name.to_owned(), value);
     let mut query = vec![
         pair("time_of_generation_min", period::since(usage.last)),
         pair("time_of_generation_max", period::since(Duration::zero())),
-        pair("columns", "cost,total_tokens,error_count,avg_latency,last_seen".to_owned()),
         pair("order_by", "cost".to_owned()),
         pair("order_by_type", "desc".to_owned()),
     ];
+    query.extend(columns.map(|columns| pair("columns", columns.to_owned())));
     query.extend(then.map(|then| pair("then_by", then.to_owned())));
     query.extend(session.in_workspace_slug());
     let mut rows = session.client.list(&path, &query).await?;
     if !session.output.is_structured() {
         // The API names the dimension by its own word, which differs from question to question.
         for row in rows.iter_mut().filter_map(Value::as_object_mut) {
-            let group = row.remove(by.strip_prefix("metadata/").unwrap_or(by)).unwrap_or_default();
+            let group = row.remove(field).unwrap_or_default();
             let and = then.and_then(|then| row.remove(then)).unwrap_or_default();
             row.insert("group".to_owned(), group);
             row.insert("and".to_owned(), and);

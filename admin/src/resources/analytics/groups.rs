@@ -172,7 +172,11 @@ impl GroupList {
 
     fn by_dimension(name: &str, query: &Query) -> Result<Self, ApiError> {
         let dimension = dimension::named("groupBy", name)?;
-        let then_by = second_dimension(query, dimension)?;
+        let then_by = second_dimension(query)?;
+        if then_by == Some(dimension) {
+            // Each group would have one row of the same value.
+            return Err(ApiError::field(THEN_BY, format!("must be another dimension than `{name}`")));
+        }
         let columns = query.choices("columns", &column_names())?;
         let asked = COLUMNS.iter().filter(|(name, _)| columns.iter().any(|asked| asked == name)).copied();
         let fields = std::iter::once(REQUESTS).chain(asked).collect();
@@ -181,7 +185,11 @@ impl GroupList {
 
     fn of(by: By, query: &Query) -> Result<Self, ApiError> {
         let fields = by.fields();
-        Self::with(by, None, fields, false, query)
+        let then_by = match by {
+            By::Metadata(_) => second_dimension(query)?,
+            _ => None,
+        };
+        Self::with(by, then_by, fields, false, query)
     }
 
     fn with(
@@ -248,20 +256,21 @@ impl GroupList {
                     }
                 }
             }
-            By::Metadata(_) => {}
-            By::Dimension(dimension) => self.add_names(&mut rows, dimension, found, tx).await?,
+            By::Metadata(_) => self.add_names(&mut rows, None, found, tx).await?,
+            By::Dimension(dimension) => self.add_names(&mut rows, Some(dimension), found, tx).await?,
         }
         Ok(rows)
     }
 
+    /// Names of objects whose ids are values; `first` is the first dimension, if it is no name of metadata.
     async fn add_names(
         &self,
         rows: &mut [Value],
-        dimension: &'static Dimension,
+        first: Option<&'static Dimension>,
         found: &FoundGroups,
         tx: &Transaction<'_>,
     ) -> Result<(), ApiError> {
-        let both = || [Some(dimension), self.then_by].into_iter().flatten();
+        let both = || [first, self.then_by].into_iter().flatten();
         for one in both().filter(|one| names::has_names(one)) {
             let names = found.names(tx, one).await?;
             for row in rows.iter_mut() {
@@ -270,7 +279,7 @@ impl GroupList {
                 if self.then_by.is_some() {
                     row[format!("{}_name", one.name)] = name.clone();
                 }
-                if one == dimension {
+                if first == Some(one) {
                     row["name"] = name;
                 }
             }
@@ -407,14 +416,8 @@ fn as_texts(rows: Vec<Value>, names: &[&str]) -> Vec<Value> {
     rows.into_iter().map(text).collect()
 }
 
-/// What `then_by` asks for; the same thing twice would divide nothing.
-fn second_dimension(query: &Query, first: &Dimension) -> Result<Option<&'static Dimension>, ApiError> {
-    let Some(name) = query.text(THEN_BY) else { return Ok(None) };
-    let second = dimension::named(THEN_BY, name)?;
-    match second == first {
-        true => Err(ApiError::field(THEN_BY, format!("must be another dimension than `{}`", first.name))),
-        false => Ok(Some(second)),
-    }
+fn second_dimension(query: &Query) -> Result<Option<&'static Dimension>, ApiError> {
+    query.text(THEN_BY).map(|name| dimension::named(THEN_BY, name)).transpose()
 }
 
 pub fn column_names() -> Vec<&'static str> {
@@ -439,12 +442,18 @@ pub fn descriptions() -> [Doc; 6] {
         .need("avg_tokens", docs::figure("avg_tokens"))
         .need("avg_weighted_feedback", docs::figure("avg_weighted_feedback"))
         .need("requests_with_feedback", docs::figure("requests_with_feedback"))
-        .need("last_seen", schema::time().or_null().says("When the last of them began."));
+        .need("last_seen", schema::time().or_null().says("When the last of them began."))
+        .open();
     [
         described(USERS, "Calls by user", "UserGroups", user),
         described(MODELS, "Calls by model", "ModelGroups", model),
         described(WORKSPACES, "Calls by workspace", "WorkspaceGroups", workspace),
-        described(METADATA, "Calls by a name of their metadata", "MetadataGroups", pair),
+        described(METADATA, "Calls by a name of their metadata", "MetadataGroups", pair)
+            .details(
+                "With `then_by` each group is divided further: a row has the value of that dimension under its name, and the names \
+                 of keys and workspaces as `api_key_name` and `workspace_name`.",
+            )
+            .filter(THEN_BY, then_by("A second dimension: one row for each pair.")),
         by_anything(ANY, "AnyGroup"),
         by_anything(LOGS, "LogGroup"),
     ]
@@ -470,6 +479,10 @@ fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
         .answer(list)
 }
 
+fn then_by(says: &str) -> Schema {
+    schema::choice(&dimension::names()).or_empty().says(says)
+}
+
 fn by_anything(path: &str, title: &str) -> Doc {
     let group = schema::object(title)
         .need("object", schema::fixed("analytics-group"))
@@ -484,10 +497,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
              workspaces as `api_key_name` and `workspace_name`. At most {} groups are listed.",
             MAX_GROUPS
         ))
-        .filter(
-            THEN_BY,
-            schema::choice(&dimensions).or_empty().says("A second dimension, other than `groupBy`: one row for each pair."),
-        )
+        .filter(THEN_BY, then_by("A second dimension, other than `groupBy`: one row for each pair."))
         .filter("columns", crate::openapi::choices(&column_names()))
         .filter("include_total", schema::choice(FLAGS).or_empty().says("Adds the columns over all calls."))
 }

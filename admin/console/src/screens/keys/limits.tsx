@@ -9,7 +9,7 @@ export function Limits({ of }: { of: Pick<Key, "rate_limits" | "usage_limits"> }
   const { rate_limits, usage_limits: budget } = of;
   const [limit, used] = [budget?.credit_limit ?? null, budget?.current_usage ?? 0];
   const share = limit ? used / limit : 0;
-  const amount = (value: number) => (budget?.type === "cost" ? dollars(value) : short(value));
+  const amount = (value: number) => (budget?.type === "tokens" ? short(value) : dollars(value));
   return (
     <span class="row">
       {rate_limits.map(({ type, unit, value }) => (
