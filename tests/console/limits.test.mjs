@@ -52,7 +52,7 @@ test("a key's limits are changed after a look at the difference, and the others 
   assert.deepEqual([now.defaults, now.scopes], [defaults, scopes]);
 }));
 
-test("a key that somebody else changed is neither changed nor suspended", () => acting(browser, OWNER, async ({ page }) => {
+test("a key that somebody else changed is neither changed nor deleted, but suspended", () => acting(browser, OWNER, async ({ page }) => {
   const { id } = seeded.keys["support-bot"];
   await settled(page, `/keys?key=${id}`);
   await ask("PUT", `/api-keys/${id}`, { description: "changed elsewhere" });
@@ -62,10 +62,14 @@ test("a key that somebody else changed is neither changed nor suspended", () => 
   await dialog(page).getByText("This was changed since it was read").waitFor();
   assert.ok(await dialog(page).getByRole("button", { name: "Save" }).isDisabled());
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Suspend" }).click();
-  await dialog(page).getByRole("button", { name: "Suspend" }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await dialog(page).getByRole("button", { name: "Delete" }).click();
   await dialog(page).getByText("This was changed since it was read").waitFor();
   assert.equal((await ask("GET", `/api-keys/${id}`)).json.status, "active");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Suspend" }).click();
+  await dialog(page).getByRole("button", { name: "Suspend" }).click();
+  await until("the key is suspended", async () => (await ask("GET", `/api-keys/${id}`)).json.status === "suspended");
 }));
 
 test("a provider gets a budget, and loses it", () => acting(browser, OWNER, async ({ page }) => {
