@@ -115,13 +115,13 @@ test("a member sees limits and changes none", () => acting(browser, mail("member
   assert.equal(await page.getByRole("link", { name: /^Change the limit/ }).count(), 0);
 }));
 
-test("files of keys and providers are ones that the command line takes", () => acting(browser, OWNER, async ({ page }) => {
+test("files of objects are ones that the command line takes", () => acting(browser, OWNER, async ({ page }) => {
   const { json: provider } = await ask("GET", `/providers/openai-us${suffix}?workspace_id=${seeded.workspace}`);
   const folder = await mkdtemp(`${tmpdir()}/console-`);
-  for (const [name, path] of [["key", `/keys?key=${seeded.keys.checkout.id}`], ["provider", `/providers?provider=${provider.id}`]]) {
+  for (const [name, path] of [["key", `/keys?key=${seeded.keys.checkout.id}`], ["provider", `/providers?provider=${provider.id}`], ["policy", `/policies?policy=${policy.id}`], ["workspace", `/people/workspaces?space=${seeded.workspace}`]]) {
     await settled(page, path);
     const side = page.locator(".side");
-    await side.getByText("As text", { exact: true }).click();
+    await side.getByText("As text", { exact: true }).first().click();
     await writeFile(`${folder}/${name}.yaml`, await side.getByLabel("As text: YAML").textContent());
   }
   execFileSync(process.env.PORTCULLIS, ["validate", "-f", folder]);

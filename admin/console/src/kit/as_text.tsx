@@ -18,7 +18,7 @@ interface AsTextProps {
 }
 
 export interface Document {
-  kind: "api-key" | "config" | "integration" | "provider" | "workspace";
+  kind: "api-key" | "config" | "policy-rate-limits" | "policy-usage-limits" | "provider" | "workspace";
   /** The slug of its workspace; none for what belongs to the organisation. */
   workspace?: string;
   name: string;
