@@ -16,7 +16,7 @@ before(async () => {
   await person(mail("member"), [{ id: team.id, role: "member" }]);
   key = await made("/api-keys/workspace/service", { name: `audited${suffix}`, workspace_id: team.id, scopes: ["models.list"] });
   await ask("PUT", `/api-keys/${key.id}`, { description: HOSTILE, status: "suspended" });
-  await until("both deeds are in the trail", async () => (await ask("GET", `/audit-logs?resource_id=${key.id}`)).json.total >= 2);
+  await until("both changes are in the trail", async () => (await ask("GET", `/audit-logs?resource_id=${key.id}`)).json.total >= 2);
 });
 
 after(async () => { await browser?.close(); });
@@ -36,6 +36,17 @@ test("who changed this: two clicks from the key to what was before and after", (
   await page.waitForURL((url) => url.pathname === "/console/keys" && url.searchParams.get("key") === key.id);
 }));
 
+test("the history of a pasted id is found without a click", () => acting(browser, OWNER, async ({ page, clicks }) => {
+  await page.keyboard.press("Control+k");
+  await page.keyboard.insertText(key.id);
+  await page.getByRole("option", { name: `History of ${key.id}` }).waitFor();
+  await page.keyboard.press("ArrowUp");
+  for (let step = 0; step < 4; step += 1) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.pathname === "/console/audit" && url.searchParams.get("object") === key.id);
+  assert.equal(clicks.number, 0);
+}));
+
 test("ids in a difference have their names beside them", () => acting(browser, OWNER, async ({ page }) => {
   await settled(page, `/audit?object=${key.id}&action=create`);
   await page.getByRole("row").nth(1).click();
@@ -48,7 +59,7 @@ test("filters stand in the address, and can be removed when nothing is left", ()
   await page.waitForURL(/type=api_keys/);
   const rows = page.locator("tbody tr");
   await until("only keys", async () => (await rows.count()) > 0 && (await rows.locator("td:nth-child(4)").allTextContents()).every((text) => text === "key"));
-  await page.getByLabel("Deed").selectOption("publish");
+  await page.getByLabel("Action").selectOption("publish");
   await page.getByText("Nothing was done in this time").waitFor();
   await page.getByRole("button", { name: "Remove the filters" }).click();
   await rows.first().waitFor();

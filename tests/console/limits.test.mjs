@@ -52,7 +52,7 @@ test("a key's limits are changed after a look at the difference, and the others 
   assert.deepEqual([now.defaults, now.scopes], [defaults, scopes]);
 }));
 
-test("a key that somebody else changed is neither changed nor suspended", () => acting(browser, OWNER, async ({ page }) => {
+test("a key that somebody else changed is neither changed nor deleted, but suspended", () => acting(browser, OWNER, async ({ page }) => {
   const { id } = seeded.keys["support-bot"];
   await settled(page, `/keys?key=${id}`);
   await ask("PUT", `/api-keys/${id}`, { description: "changed elsewhere" });
@@ -62,10 +62,14 @@ test("a key that somebody else changed is neither changed nor suspended", () => 
   await dialog(page).getByText("This was changed since it was read").waitFor();
   assert.ok(await dialog(page).getByRole("button", { name: "Save" }).isDisabled());
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Suspend" }).click();
-  await dialog(page).getByRole("button", { name: "Suspend" }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await dialog(page).getByRole("button", { name: "Delete" }).click();
   await dialog(page).getByText("This was changed since it was read").waitFor();
   assert.equal((await ask("GET", `/api-keys/${id}`)).json.status, "active");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Suspend" }).click();
+  await dialog(page).getByRole("button", { name: "Suspend" }).click();
+  await until("the key is suspended", async () => (await ask("GET", `/api-keys/${id}`)).json.status === "suspended");
 }));
 
 test("a provider gets a budget, and loses it", () => acting(browser, OWNER, async ({ page }) => {
@@ -111,13 +115,13 @@ test("a member sees limits and changes none", () => acting(browser, mail("member
   assert.equal(await page.getByRole("link", { name: /^Change the limit/ }).count(), 0);
 }));
 
-test("files of keys and providers are ones that the command line takes", () => acting(browser, OWNER, async ({ page }) => {
+test("files of objects are ones that the command line takes", () => acting(browser, OWNER, async ({ page }) => {
   const { json: provider } = await ask("GET", `/providers/openai-us${suffix}?workspace_id=${seeded.workspace}`);
   const folder = await mkdtemp(`${tmpdir()}/console-`);
-  for (const [name, path] of [["key", `/keys?key=${seeded.keys.checkout.id}`], ["provider", `/providers?provider=${provider.id}`]]) {
+  for (const [name, path] of [["key", `/keys?key=${seeded.keys.checkout.id}`], ["provider", `/providers?provider=${provider.id}`], ["policy", `/policies?policy=${policy.id}`], ["workspace", `/people/workspaces?space=${seeded.workspace}`]]) {
     await settled(page, path);
     const side = page.locator(".side");
-    await side.getByText("As text", { exact: true }).click();
+    await side.getByText("As text", { exact: true }).first().click();
     await writeFile(`${folder}/${name}.yaml`, await side.getByLabel("As text: YAML").textContent());
   }
   execFileSync(process.env.PORTCULLIS, ["validate", "-f", folder]);

@@ -317,3 +317,32 @@ test("the tree of a config says order and shares, and any JSON has one", async (
   for (let level = 0; level < 1000; level += 1) deep = { targets: [deep] };
   for (const odd of [null, 1, "x", [], { targets: 5 }, { targets: [null] }, { strategy: 1, retry: { attempts: {} }, targets: [{ weight: "x" }] }, deep]) tree(odd);
 });
+
+test("a change of a limit sends what can be set, keeps the other limits, and an empty field takes it away", async () => {
+  const { perMinute, sentParts, withAmount, withPerMinute } = await load("screens/limits/types.ts");
+  const counted = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true, alert_threshold: null, current_usage: 3, status: "active", unconfirmed: 0 };
+  const sent = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true };
+  assert.deepEqual(sentParts(counted), sent);
+  assert.deepEqual([null, undefined, { ...counted, credit_limit: null }].map(sentParts), [null, null, null]);
+  assert.deepEqual(withAmount(sent, 75, "monthly"), { ...sent, credit_limit: 75, periodic_reset: "monthly" });
+  assert.equal("periodic_reset" in withAmount(sent, 75, ""), false);
+  assert.deepEqual(withAmount(null, 10, "monthly"), { type: "cost", credit_limit: 10, periodic_reset: "monthly" });
+  assert.equal(withAmount(sent, null, "monthly"), null);
+  const rates = [{ type: "tokens", unit: "rph", value: 5 }, { type: "requests", unit: "rpm", value: 600 }];
+  assert.equal(perMinute(rates), 600);
+  assert.deepEqual(withPerMinute(rates, 60), [{ type: "requests", unit: "rpm", value: 60 }, rates[0]]);
+  assert.deepEqual([withPerMinute(rates, null), withPerMinute(null, null)], [[rates[0]], []]);
+});
+
+test("a switch of rights is a role and a right", async () => {
+  const { partsOf } = await load("screens/settings/rights.tsx");
+  assert.deepEqual(["membersViewLogs", "organisationAdminsViewLogs", "managersUpdateWs"].map(partsOf), [{ role: "members", right: "ViewLogs" }, { role: "organisationAdmins", right: "ViewLogs" }, { role: "managers", right: "UpdateWs" }]);
+  assert.deepEqual(["members", "somebodyMay", ""].map(partsOf), [null, null, null]);
+});
+
+test("a command asks for the same as the address, and nothing breaks out of its quotes", async () => {
+  const { command, curl } = await load("kit/as_text.tsx");
+  const asked = { method: "PUT", path: "/configs/it's", query: { dry_run: true }, body: { name: "a'b" } };
+  assert.equal(command(asked), `echo '{"name":"a'\\''b"}' |\n  portcullis api PUT '/configs/it'\\''s?dry_run=true' --body -`);
+  assert.ok(curl(asked).includes(`-d '{"name":"a'\\''b"}'`));
+});

@@ -35,7 +35,7 @@ export function Looks() {
       </label>
       <label class="field">
         <span class="label">{t().menu.language}</span>
-        <select value={language.value} onChange={(event) => choose(event.currentTarget.value as Language)}>
+        <select value={language.value} onChange={(event) => void choose(event.currentTarget.value as Language)}>
           {Object.entries(LANGUAGES).map(([code, name]) => (
             <option key={code} value={code} lang={code}>
               {name}

@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { isSignedOut } from "./api/call";
-import { choose, language } from "./i18n";
+import { choose, preferred } from "./i18n";
 import { go, listen, place, ROOT } from "./nav/router";
 import { Screen } from "./nav/screen";
 
@@ -15,7 +15,8 @@ function App() {
 }
 
 listen();
-choose(language.value);
+// Nothing is shown in one language first and then in another.
+await choose(preferred());
 // Whoever is signed out elsewhere comes back to the same place.
 effect(() => {
   if (!isSignedOut.value || place.value.path in ALONE) return;

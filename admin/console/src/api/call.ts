@@ -57,10 +57,10 @@ function finished(): void {
 const isSearch = (path: string) => path.startsWith("/logs") || path.startsWith("/analytics");
 
 export async function call<T = Json>(method: string, path: string, given: Options = {}): Promise<T> {
-  return (await (await asked(method, path, given)).json().catch(() => null)) as T;
+  return (await (await request(method, path, given)).json().catch(() => null)) as T;
 }
 
-async function asked(method: string, path: string, given: Options): Promise<Response> {
+async function request(method: string, path: string, given: Options): Promise<Response> {
   // Where this is asked for is settled now: after a wait the address may name another workspace.
   const options = { ...given, workspace: given.workspace ?? acting.workspace() };
   if (!isSearch(path)) return repeated(method, path, options);
@@ -77,13 +77,13 @@ export const post = <T = Json>(path: string, body?: Json, options: Options = {})
 
 /** An object with the tag of its state: a change that repeats the tag is refused once somebody else changed the object. */
 export async function getTagged<T = Json>(path: string, query?: Query, options: Options = {}): Promise<{ data: T; tag: string }> {
-  const answer = await asked("GET", path, { ...options, query });
+  const answer = await request("GET", path, { ...options, query });
   return { data: (await answer.json()) as T, tag: answer.headers.get("etag") ?? "" };
 }
 
 /** The same rows as a table of comma-separated values. */
 export async function sheet(path: string, query?: Query): Promise<string> {
-  return (await asked("GET", path, { query, headers: { accept: "text/csv" } })).text();
+  return (await request("GET", path, { query, headers: { accept: "text/csv" } })).text();
 }
 
 /** The address of an operation, with the names of a query that have a value. */

@@ -212,7 +212,7 @@ export const de: Texts = {
     archive: "Archivieren", archiveWhy: "Seine Schlüssel gelten sofort nicht mehr. Seine Logs bleiben, bis sie ablaufen.", archiveWhole: "Auch wenn noch etwas darin ist", nameAgain: "Sein Name, noch einmal", archived: "Der Arbeitsbereich wurde archiviert.",
   },
   audit: {
-    title: "Protokoll", entry: "Was getan wurde", time: "Zeit", who: "Wer", action: "Tat", type: "Art", object: "Objekt", by: "Von", from: "Adresse", request: "Anfrage", error: "Abgelehnt, weil", sequence: "Nummer in der Kette", everyType: "Jede Art", everyAction: "Jede Tat",
+    title: "Protokoll", entry: "Was getan wurde", time: "Zeit", who: "Wer", action: "Aktion", type: "Art", object: "Objekt", by: "Von", from: "Adresse", request: "Anfrage", error: "Abgelehnt, weil", sequence: "Nummer in der Kette", everyType: "Jede Art", everyAction: "Jede Aktion",
     history: "Verlauf", allOf: "alles von dort", difference: "Vorher und nachher", noDifference: "Vom Objekt ist nichts aufgezeichnet: es hat sich nicht geändert, oder Ihre Rolle liest es nicht.", sent: "Was gesendet wurde",
     nothing: "In dieser Zeit wurde nichts getan", nothingWhy: "Lesen wird nicht aufgezeichnet, nur was etwas ändert oder jemanden anmeldet.", dropFilters: "Filter entfernen",
     actions: { authenticate: "angemeldet", create: "angelegt", update: "geändert", delete: "gelöscht", rotate: "erneuert", publish: "veröffentlicht", duplicate: "kopiert", test: "geprüft", export: "exportiert", import: "importiert", manage: "verwaltet", mend: "berichtigt", reconcile: "abgeglichen", release: "freigegeben", limit_reached: "Grenze erreicht", threshold_reached: "Schwelle erreicht" },
@@ -246,5 +246,5 @@ export const de: Texts = {
   review: {
     field: "Feld", before: "Vorher", after: "Nachher", same: "Nichts ist anders.", trying: "Wird geprüft, ohne zu speichern…", tried: "Das Gateway würde das annehmen.", reload: "Neu lesen", saved: "Gespeichert.", title: (name) => `Änderungen an ${name}`,
   },
-  palette: { title: "Gehe zu", hint: "Eine Seite, oder die Id eines Logs oder eines Trace…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel finden" },
+  palette: { title: "Gehe zu", hint: "Eine Seite oder eine Id…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel öffnen", openConfig: "Die Config öffnen", history: "Verlauf von" },
 };

@@ -210,7 +210,7 @@ export const en = {
     archive: "Archive", archiveWhy: "Its keys stop working at once. Its logs stay until they expire.", archiveWhole: "Also when it still holds something", nameAgain: "Its name, once more", archived: "The workspace was archived.",
   },
   audit: {
-    title: "Audit", entry: "What was done", time: "Time", who: "Who", action: "Deed", type: "Kind", object: "Object", by: "By", from: "From", request: "Request", error: "Refused because", sequence: "Number in the chain", everyType: "Every kind", everyAction: "Every deed",
+    title: "Audit", entry: "What was done", time: "Time", who: "Who", action: "Action", type: "Kind", object: "Object", by: "By", from: "From", request: "Request", error: "Refused because", sequence: "Number in the chain", everyType: "Every kind", everyAction: "Every action",
     history: "History", allOf: "everything by them", difference: "Before and after", noDifference: "Nothing of the object was recorded: it did not change, or your role does not read it.", sent: "What was sent",
     nothing: "Nothing was done in this time", nothingWhy: "Reading is not recorded, only what changes something or signs somebody in.", dropFilters: "Remove the filters",
     actions: { authenticate: "signed in", create: "created", update: "changed", delete: "deleted", rotate: "rotated", publish: "published", duplicate: "copied", test: "tested", export: "exported", import: "imported", manage: "managed", mend: "mended", reconcile: "reconciled", release: "released", limit_reached: "limit reached", threshold_reached: "threshold reached" } as Record<string, string>,
@@ -244,7 +244,7 @@ export const en = {
   review: {
     field: "Field", before: "Before", after: "After", same: "Nothing differs.", trying: "Trying without storing…", tried: "The gateway would accept this.", reload: "Read it again", saved: "Saved.", title: (name: string) => `Changes of ${name}`,
   },
-  palette: { title: "Go to", hint: "A screen, or an id of a log or a trace…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Find the key" },
+  palette: { title: "Go to", hint: "A screen, or an id…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Open the key", openConfig: "Open the config", history: "History of" },
 };
 
 export type Texts = typeof en;

@@ -18,7 +18,7 @@ interface AsTextProps {
 }
 
 export interface Document {
-  kind: "api-key" | "config" | "integration" | "provider" | "workspace";
+  kind: "api-key" | "config" | "policy-rate-limits" | "policy-usage-limits" | "provider" | "workspace";
   /** The slug of its workspace; none for what belongs to the organisation. */
   workspace?: string;
   name: string;
@@ -43,9 +43,9 @@ export function curl(props: AsTextProps): string {
 
 export function command(props: AsTextProps): string {
   const { method = "GET", path, query, body } = props;
-  const asked = address(path, query).replace(/^\/v1/, "");
+  const target = address(path, query).replace(/^\/v1/, "");
   const where = isOneWorkspace(props) ? ` -w ${quoted(workspace.value)}` : "";
-  const call = `portcullis api ${method} ${quoted(asked)}${where}`;
+  const call = `portcullis api ${method} ${quoted(target)}${where}`;
   return body === undefined ? call : `echo ${quoted(JSON.stringify(body))} |\n  ${call} --body -`;
 }
 

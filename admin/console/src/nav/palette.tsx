@@ -6,7 +6,7 @@ import { t } from "../i18n";
 import { isPaletteOpen } from "./palette_open";
 import { screen } from "./query";
 import { go } from "./router";
-import { MENU } from "./screens";
+import { KEY_SCOPES, MENU } from "./screens";
 
 interface Choice {
   text: string;
@@ -24,11 +24,23 @@ function choices(text: string): Choice[] {
     .filter(({ scopes }) => scopes.length === 0 || may(...scopes))
     .map((entry) => ({ text: t().menu[entry.text], href: screen(entry.path) }));
   const named = screens.filter((one) => one.text.toLowerCase().includes(wanted.toLowerCase()));
-  if (!wanted || isLikeSecret(wanted) || !may("logs.list")) return named;
-  const ids: Choice[] = UUID.test(wanted) ? [{ text: `${t().palette.openLog} ${wanted}`, href: screen(`logs/${wanted}`) }] : [];
-  const isId = wanted.length >= 4 && !/\s/.test(wanted) && named.length === 0;
-  if (isId || ids.length > 0) ids.push({ text: `${t().palette.openTrace} ${wanted}`, href: screen(`traces/${encodeURIComponent(wanted)}`) });
-  return [...ids, ...named];
+  if (!wanted || isLikeSecret(wanted)) return named;
+  return [...(UUID.test(wanted) || named.length === 0 ? objects(wanted) : []), ...named];
+}
+
+/** What an id may be of. Only logs and traces have ids that are no UUIDs. */
+function objects(id: string): Choice[] {
+  const texts = t().palette;
+  const isUuid = UUID.test(id);
+  const isId = isUuid || (id.length >= 4 && !/\s/.test(id));
+  const kinds: [boolean, string, string][] = [
+    [isUuid && may("logs.list"), texts.openLog, screen(`logs/${id}`)],
+    [isId && may("logs.list"), texts.openTrace, screen(`traces/${encodeURIComponent(id)}`)],
+    [isUuid && may(...KEY_SCOPES), texts.openKey, screen("keys", { key: id })],
+    [isUuid && may("configs.read"), texts.openConfig, screen(`routing/${id}`)],
+    [isUuid && may("audit_logs.list"), texts.history, screen("audit", { object: id, from: "-30d" })],
+  ];
+  return kinds.flatMap(([isOffered, text, href]) => (isOffered ? [{ text: `${text} ${id}`, href }] : []));
 }
 
 export function Palette() {

@@ -24,6 +24,9 @@ export interface MenuEntry {
   screen: ComponentType;
 }
 
+/** Any of them shows some keys. */
+export const KEY_SCOPES = ["own_api_keys.list", "workspace_service_api_keys.list", "workspace_user_api_keys.list", "organisation_service_api_keys.list"];
+
 export const MENU: MenuEntry[][] = [
   [
     { path: "", text: "overview", scopes: [], icon: "M2 9h3l2-6 3 11 2-5h2", screen: Overview },
@@ -35,7 +38,7 @@ export const MENU: MenuEntry[][] = [
   [
     {
       path: "keys", text: "keys", icon: "M9.5 6.5a3.5 3.5 0 1 1-1-2.5 3.5 3.5 0 0 1 1 2.5zm0 0L14 11v2.5h-2.5L10 12",
-      scopes: ["own_api_keys.list", "workspace_service_api_keys.list", "workspace_user_api_keys.list", "organisation_service_api_keys.list"],
+      scopes: KEY_SCOPES,
       screen: Keys,
     },
     {

@@ -4,6 +4,7 @@ import { get } from "../api/call";
 import { useLoaded } from "../api/loaded";
 import { workspace } from "../api/session";
 import { t } from "../i18n";
+import { AsText } from "../kit/as_text";
 import { Status } from "../kit/basics";
 import { openRow } from "../kit/rows";
 import { Empty, Part } from "../kit/states";
@@ -34,6 +35,7 @@ export default function Trace() {
         <h1>
           {t().trace.title} <span class="quiet">{visible(id)}</span>
         </h1>
+        <AsText path="/logs" query={{ trace_id: id, page_size: 100 }} />
       </div>
       <section class="panel">
         <Part state={calls.state.value} again={calls.reload}>

@@ -31,7 +31,7 @@ export function EntryView({ of }: { of: Entry }) {
   const keyName = useKeyNames();
   const at = new Date(of.timestamp);
   const address = of.action === "delete" ? null : addressOf(of);
-  const isKept = of.before !== null || of.after !== null;
+  const hasStates = of.before !== null || of.after !== null;
   /** A name for an id that stands somewhere in the object, as far as the person knows it. */
   const named = (id: string) => [workspaceName(id), keyName(id)].find((name) => name && name !== id && !id.startsWith(name));
   return (
@@ -84,7 +84,7 @@ export function EntryView({ of }: { of: Entry }) {
         )}
       </dl>
       <h3>{texts.difference}</h3>
-      {isKept ? <DifferenceTable of={differences(without(of.before), without(of.after))} named={named} /> : <p class="quiet">{texts.noDifference}</p>}
+      {hasStates ? <DifferenceTable of={differences(without(of.before), without(of.after))} named={named} /> : <p class="quiet">{texts.noDifference}</p>}
       {of.request_body && of.request_body !== "{}" && (
         <details>
           <summary>{texts.sent}</summary>

@@ -1,4 +1,4 @@
-// What narrows the trail: the kind of object, one object, the deed, and who did it.
+// What narrows the trail: the kind of object, one object, the action, and who did it.
 import type { Query } from "../../api/call";
 import { t } from "../../i18n";
 import { visible } from "../../kit/words";

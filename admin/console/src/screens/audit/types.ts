@@ -1,4 +1,4 @@
-// A line of the audit trail, and the kinds of objects and deeds that it knows.
+// A line of the audit trail, and what people read of it.
 
 export interface Entry {
   id: string;

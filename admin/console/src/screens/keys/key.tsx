@@ -65,7 +65,8 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
     const isDone = await work.run(async () => {
       if (deed === "rotate") rotated.value = await post<MadeKey>(`${path}/rotate`, { key_transition_period_ms: TRANSITION_MS });
       else if (deed === "remove") await call("DELETE", path, ifSame);
-      else await call("PUT", path, { body: { status: deed === "suspend" ? "suspended" : "active" }, ...ifSame });
+      // A leaked key is suspended whatever else somebody changed.
+      else await call("PUT", path, { body: { status: deed === "suspend" ? "suspended" : "active" } });
     });
     if (!isDone) return;
     asked.value = null;

@@ -7,7 +7,7 @@ import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
 import { pageNumber, Pages } from "../../kit/pages";
-import { ShownOnce } from "../../kit/shown_once";
+import { OneTimeSecret } from "../../kit/one_time_secret";
 import { Empty, Failed, Part } from "../../kit/states";
 import { Confirm, notify, Side } from "../../kit/surfaces";
 import { dateAndTime, visible } from "../../kit/words";
@@ -89,7 +89,7 @@ function Table({ invites, changed }: { invites: Invite[]; changed: () => void })
               <td>{invite.workspaces.map(({ workspace_id, role }) => `${visible(workspaceName(workspace_id))} (${texts.roles[role] ?? role})`).join(", ")}</td>
               <td class="nowrap">{dateAndTime(new Date(invite.expires_at))}</td>
               <td>
-                <Deeds invite={invite} changed={changed} />
+                <InviteActions invite={invite} changed={changed} />
               </td>
             </tr>
           ))}
@@ -100,7 +100,7 @@ function Table({ invites, changed }: { invites: Invite[]; changed: () => void })
 }
 
 /** What can be done to an invitation that nobody accepted. */
-function Deeds({ invite, changed }: { invite: Invite; changed: () => void }) {
+function InviteActions({ invite, changed }: { invite: Invite; changed: () => void }) {
   const texts = t().people;
   const link = useSignal<string | null>(null);
   const isRevoking = useSignal(false);
@@ -119,7 +119,7 @@ function Deeds({ invite, changed }: { invite: Invite; changed: () => void }) {
     notify(texts.revoked);
     changed();
   };
-  if (link.value) return <ShownOnce text={link.value} hint={texts.linkWhy} />;
+  if (link.value) return <OneTimeSecret text={link.value} hint={texts.linkWhy} />;
   return (
     <span class="row">
       {isOpen && may("organisation_users.create") && (

@@ -5,7 +5,7 @@ import { forget } from "../../api/loaded";
 import { session } from "../../api/session";
 import { t } from "../../i18n";
 import { Field } from "../../kit/basics";
-import { ShownOnce } from "../../kit/shown_once";
+import { OneTimeSecret } from "../../kit/one_time_secret";
 import { Failed } from "../../kit/states";
 import { visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
@@ -26,7 +26,7 @@ export function NewInvite({ done }: { done: () => void }) {
       forget();
       done();
     });
-  if (link.value) return <ShownOnce text={link.value} hint={texts.linkWhy} />;
+  if (link.value) return <OneTimeSecret text={link.value} hint={texts.linkWhy} />;
   const fault = work.fault.value;
   return (
     <form

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { Fault, get, post } from "../../api/call";
 import { t } from "../../i18n";
-import { ShownOnce } from "../../kit/shown_once";
+import { OneTimeSecret } from "../../kit/one_time_secret";
 import { Failed } from "../../kit/states";
 import { notify } from "../../kit/surfaces";
 import { useWork } from "../../kit/work";
@@ -51,7 +51,7 @@ export function NewMember({ path, done }: { path: string; done: () => void }) {
       </form>
       {work.fault.value && <Failed fault={work.fault.value} />}
       {keys.value.map((key) => (
-        <ShownOnce key={key} text={key} hint={t().keys.shown} />
+        <OneTimeSecret key={key} text={key} hint={t().keys.shown} />
       ))}
     </div>
   );

@@ -37,17 +37,17 @@ export function UserView({ id, changed }: { id: string; changed: () => void }) {
 
 function OneUser({ user, tag, path, again, left }: { user: User; tag: string; path: string; again: () => void; left: () => void }) {
   const texts = t().people;
-  const deed = useSignal<"signOut" | "remove" | null>(null);
+  const action = useSignal<"signOut" | "remove" | null>(null);
   const work = useWork();
   const signIns = useLoaded<Page<SignIn>>(may("organisation_users.read") ? `user-sessions ${user.id}` : null, () => get(`${path}/sessions`));
   const run = async () => {
     const isDone = await work.run(async () => {
-      if (deed.value === "signOut") await call("DELETE", `${path}/sessions`);
+      if (action.value === "signOut") await call("DELETE", `${path}/sessions`);
       else await call("DELETE", path, { headers: { "if-match": tag } });
     });
     if (!isDone) return;
-    const isGone = deed.value === "remove";
-    deed.value = null;
+    const isGone = action.value === "remove";
+    action.value = null;
     forget();
     notify(isGone ? texts.removed : texts.signedOut);
     if (isGone) {
@@ -98,12 +98,12 @@ function OneUser({ user, tag, path, again, left }: { user: User; tag: string; pa
       </Part>
       <div class="row">
         {may("organisation_users.update") && (
-          <button type="button" class="button" onClick={() => (deed.value = "signOut")}>
+          <button type="button" class="button" onClick={() => (action.value = "signOut")}>
             {texts.signOut}
           </button>
         )}
         {may("organisation_users.delete") && isOther && (
-          <button type="button" class="button bad" onClick={() => (deed.value = "remove")}>
+          <button type="button" class="button bad" onClick={() => (action.value = "remove")}>
             {texts.remove}
           </button>
         )}
@@ -114,10 +114,10 @@ function OneUser({ user, tag, path, again, left }: { user: User; tag: string; pa
         )}
         <AsText path={path} />
       </div>
-      {deed.value && (
+      {action.value && (
         <Confirm
-          title={`${texts[deed.value]}: ${visible(user.email)}`} text={texts[`${deed.value}Why`]} button={texts[deed.value]} isBad fault={work.fault.value} isBusy={work.isBusy.value}
-          confirm={() => void run()} close={() => (deed.value = null)}
+          title={`${texts[action.value]}: ${visible(user.email)}`} text={texts[`${action.value}Why`]} button={texts[action.value]} isBad fault={work.fault.value} isBusy={work.isBusy.value}
+          confirm={() => void run()} close={() => (action.value = null)}
         />
       )}
     </div>

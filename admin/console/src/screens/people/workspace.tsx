@@ -44,7 +44,7 @@ export function WorkspaceView({ of, changed }: { of: WorkspaceRow; changed: () =
             {texts.archive}
           </button>
         )}
-        <AsText path={`/workspaces/${encodeURIComponent(of.slug)}`} />
+        <AsText path={`/workspaces/${encodeURIComponent(of.slug)}`} file={{ kind: "workspace", name: of.slug, spec: { name: of.name, ...(of.description ? { description: of.description } : {}) } }} />
       </div>
       {may("workspace_users.list") && (
         <>

@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { call, getTagged } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
-import { may, workspace, workspaceName } from "../../api/session";
+import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
-import { AsText } from "../../kit/as_text";
+import { AsText, type Document } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
 import { Review } from "../../kit/review";
 import { Part } from "../../kit/states";
@@ -29,6 +29,14 @@ export function PolicyView({ kind, id, changed }: { kind: Kind; id: string; chan
       {({ data, tag }) => <OnePolicy key={tag} kind={kind} policy={data} tag={tag} path={path} again={again} />}
     </Part>
   );
+}
+
+/** What a file says of it; what is unset is left out. */
+function fileOf(kind: Kind, policy: Policy): Document {
+  const { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run } = policy;
+  const parts = { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run };
+  const spec = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined && part !== null));
+  return { kind: kind === "rates" ? "policy-rate-limits" : "policy-usage-limits", workspace: workspaceSlug(policy.workspace_id), name: name ?? policy.id, spec };
 }
 
 interface OnePolicyProps {
@@ -85,7 +93,7 @@ function OnePolicy({ kind, policy, tag, path, again }: OnePolicyProps) {
             {texts.remove}
           </button>
         )}
-        <AsText path={path} />
+        <AsText path={path} file={fileOf(kind, policy)} />
       </div>
       <h3>{texts.groups}</h3>
       <Groups kind={kind} policy={policy} path={path} />
