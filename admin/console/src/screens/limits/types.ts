@@ -7,7 +7,8 @@ export interface RateLimit {
 }
 
 export interface UsageLimit {
-  type: string;
+  /** As it was sent; null counts money. */
+  type: string | null;
   credit_limit: number | null;
   periodic_reset: string | null;
   [field: string]: unknown;
