@@ -60,6 +60,30 @@ fn a_lease_that_is_overdrawn_when_the_store_knows_is_given_up_with_its_debt() {
     assert_eq!(share.own(), 700);
 }
 
+/// Between the store's having charged a call and the exchange of its lease, what was overdrawn counts on both sides: too much is
+/// refused for a moment, never too little.
+#[test]
+fn what_was_overdrawn_counts_here_and_in_the_store_for_two_seconds_at_most() {
+    let (mut share, limit, first) = overdrawn();
+    let soon = BEGIN + 2 * SECOND - 1;
+    assert!(share.wait(soon, limit.kind, 1, 0));
+    let question = share.ask(soon, Uuid::new_v4(), 0);
+    assert_eq!(question.lease, first, "it is young");
+    // The store has charged 300, and knows 700 to be left.
+    share.answered(soon, &question, LeaseAnswer { granted: 400, left: 300, others: false });
+    assert_eq!(share.own(), 400 - 290, "the store's 400, less what is charged already");
+    assert_eq!(share.take(soon, 10), Some(first), "calls go on all the time");
+    let old = BEGIN + 2 * SECOND;
+    assert!(share.runs_low(old), "it is exchanged without waiting for anything");
+    let question = share.ask(old, Uuid::new_v4(), 0);
+    assert_ne!(question.lease, first);
+    share.answered(old, &question, LeaseAnswer { granted: 300, left: 0, others: false });
+    assert_eq!(share.own(), 300, "all that the store granted since");
+    share.settle(old, first, 10, 10);
+    let later = old + MARGIN + SECOND / 2;
+    assert_eq!(share.sweep(later, later, 0).release, vec![first], "and what is left of the first goes back");
+}
+
 #[test]
 fn what_running_calls_give_back_lessens_the_debt_of_a_lease_that_is_retired() {
     let (mut share, limit, first) = overdrawn();
