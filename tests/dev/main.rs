@@ -1,7 +1,9 @@
 //! The development supervisor as a newcomer meets it: what it prints works, and whatever happens to it, the next
 //! start is a good one.
 
+mod deployed;
 mod scripts;
+mod settings;
 mod stack;
 mod supervisor;
 mod tasks;

@@ -3,8 +3,10 @@
 
 use super::{application, asked, begin_with, hurry, ids, jsonl, lines, number, paced, rows, shown, sql, until_status};
 use crate::tokens::accept;
+use harness::client::whole;
 use harness::issuer::{Issuer, claims};
 use harness::{Client, Stack, chat};
+use http::Method;
 use serde_json::{Value, json};
 
 async fn started() -> (Stack, Issuer) {
@@ -111,6 +113,53 @@ async fn rows_are_not_run_while_the_organisation_accepts_no_tokens() {
         shown(&stack, &batch).await["errors"].is_null()
     };
     stack.until("it goes on", is_more).await;
+}
+
+/// Where others of an archived workspace are refused, a token is, and what it began is not gone on with.
+#[tokio::test]
+async fn nothing_of_an_archived_workspace_is_run_or_shown() {
+    let (stack, issuer) = (paced(1).start().await, Issuer::start().await);
+    // Not through the proxy, which may still be looking for a live admin.
+    let admin = Client::new(&stack.admin_url).with_key(&stack.home.admin_key);
+    let made = admin.post("/workspaces", &json!({ "name": "Gone" })).await.json();
+    let workspace = made["id"].as_str().unwrap_or_else(|| panic!("{made}"));
+    accept(&stack, &json!({ "jwks_url": issuer.url() })).await;
+    let claims = claims(stack.home.id, workspace, "completions.write");
+    let client = stack.anonymous().with_key(&issuer.token(&claims));
+    let batch = begin_with(&stack, &client, &jsonl(&rows(500)), json!({})).await;
+    let path = format!("/batches/{batch}");
+    let is_begun = async || client.get(&path).await.json()["request_counts"]["completed"].as_u64().unwrap_or(0) > 0;
+    stack.until("it runs", is_begun).await;
+
+    let end = admin.request(Method::DELETE, &format!("/workspaces/{workspace}"));
+    let end = whole(end.json(&json!({ "name": "Gone", "force_delete": true }))).await;
+    assert_eq!(end.status, 200, "{}", end.text());
+    stack.until("the token is refused", async || client.get(&path).await.status == 403).await;
+    let body = json!({ "input_file_id": "file", "endpoint": "/v1/chat/completions", "completion_window": "immediate" });
+    let direct = client.with("x-gateway-provider", "openai").with("x-gateway-custom-host", stack.mock.url());
+    for refused in [
+        client.post("/batches", &body).await,
+        client.post(&format!("{path}/cancel"), &json!({})).await,
+        client.get(&format!("{path}/output")).await,
+        client.get("/batches").await,
+        client.get("/files").await,
+        direct.post("/chat/completions", &chat("its own")).await,
+    ] {
+        let code = refused.json()["error"]["code"].clone();
+        assert_eq!((refused.status.as_u16(), code), (403, json!("workspace_mismatch")), "{}", refused.text());
+    }
+
+    let id = batch.trim_start_matches("gwb-");
+    let held = format!("SELECT count(*) FROM batches WHERE id = '{id}' AND errors->0->>'code' = 'workspace_mismatch'");
+    stack.until("the batch is held up", async || number(&stack, &held).await == 1).await;
+    // The one row that may have been under way is over once no row is leased.
+    let leased = format!("SELECT count(*) FROM batch_rows WHERE batch_id = '{id}' AND state = 1");
+    stack.until("no row is under way", async || number(&stack, &leased).await == 0).await;
+    let asked = stack.mock.requests().len();
+    hurry(&stack).await;
+    let looked = format!("{held} AND next_step_at > now()");
+    stack.until("it was looked at again", async || number(&stack, &looked).await == 1).await;
+    assert_eq!(stack.mock.requests().len(), asked, "no row is asked any more");
 }
 
 #[tokio::test]
