@@ -44,6 +44,11 @@ impl Client {
         self.with("x-gateway-api-key", key)
     }
 
+    /// Whether both send the same credentials and everything else that they say with each call.
+    pub fn is_same_caller(&self, other: &Self) -> bool {
+        self.headers == other.headers
+    }
+
     /// A request with this client's headers, for whatever the short forms do not cover.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base_url));

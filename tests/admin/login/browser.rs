@@ -39,6 +39,20 @@ impl Browser {
         }
     }
 
+    /// Its session as it is now, for calls that a client makes for it. It must not last until the session's token is replaced.
+    pub fn as_client(&self) -> Client {
+        let client = self.client.with("cookie", self.cookie_line());
+        match &self.csrf_token {
+            Some(token) => client.with("x-gateway-csrf-token", token),
+            None => client,
+        }
+    }
+
+    fn cookie_line(&self) -> String {
+        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        cookies.join("; ")
+    }
+
     pub async fn get(&mut self, path: &str) -> Answer {
         self.send(Method::GET, path, None).await
     }
@@ -68,10 +82,9 @@ impl Browser {
     }
 
     pub async fn send(&mut self, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut request = self.client.request(method.clone(), path);
-        if !cookies.is_empty() {
-            request = request.header("cookie", cookies.join("; "));
+        if !self.cookies.is_empty() {
+            request = request.header("cookie", self.cookie_line());
         }
         if let (Some(token), true) = (&self.csrf_token, method != Method::GET) {
             request = request.header("x-gateway-csrf-token", token);
