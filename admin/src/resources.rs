@@ -1,4 +1,4 @@
-//! The operations that are built. Each resource is one file or folder; everything else of the route table answers 501.
+//! The operations: each resource is one file or folder.
 //!
 //! To add one: a migration; its rows in `shared::routes` (scopes, name in the audit trail); a new scope in
 //! `shared::identity::scopes`; the file here with its `Resource` and `docs`; `mod` and `merge` below; `DEPENDENTS` in
