@@ -7,8 +7,6 @@ use crate::import::source::Source;
 use crate::tree::template::escaped;
 use serde_json::{Map, json};
 
-const ENVIRONMENT: &str = "os.environ/";
-
 pub fn read(servers: Source, import: &mut Import) {
     for (name, server) in servers.into_fields() {
         read_server(&name, server, import);
@@ -30,8 +28,10 @@ fn read_server(name: &str, mut server: Source, import: &mut Import) {
         return;
     };
     let mut integration = Map::new();
-    integration.insert("name".to_owned(), escaped(name).into());
-    integration.insert("url".to_owned(), escaped(&url.value).into());
+    let title = escaped(&slug::title(name));
+    integration.insert("name".to_owned(), title.clone().into());
+    let own_name = slug::variable(&format!("{name} url"));
+    integration.insert("url".to_owned(), import.address(&url, "", &own_name).into());
     import.mapped(url.location, "url of the MCP integration");
     let word = transport.map_or("http", |transport| {
         let word = if transport.value == "sse" { "sse" } else { "http" };
@@ -51,7 +51,7 @@ fn read_server(name: &str, mut server: Source, import: &mut Import) {
     let slug = import.free_slug("mcp-integration", name);
     import.add("mcp-integration", &slug, integration);
     let mut spec = Map::new();
-    spec.insert("name".to_owned(), escaped(name).into());
+    spec.insert("name".to_owned(), title.into());
     spec.insert("mcp_integration_id".to_owned(), format!("${{mcp-integration:{slug}}}").into());
     let server_slug = import.free_slug("mcp-server", name);
     import.add("mcp-server", &server_slug, spec);
@@ -65,7 +65,7 @@ fn headers(name: &str, server: &mut Source, import: &mut Import) -> Map<String, 
     let token = ["auth_value", "authentication_token"].iter().find_map(|field| server.take_text(field));
     if let Some(token) = token {
         let own_name = format!("{}_TOKEN", slug::variable(name));
-        let variable = import.credential(&token.location, &token.value, ENVIRONMENT, &own_name);
+        let variable = import.credential(&token.location, &token.value, &own_name);
         let kind = kind.as_ref().map_or("bearer_token", |kind| kind.value.as_str());
         let (header, value) = match kind {
             "api_key" => ("X-API-Key", variable),
@@ -90,7 +90,7 @@ fn headers(name: &str, server: &mut Source, import: &mut Import) -> Map<String, 
         match value.value().as_str() {
             Some(text) => {
                 let own_name = slug::variable(&format!("{name} {header}"));
-                headers.insert(header, import.credential(&value.location, text, ENVIRONMENT, &own_name).into());
+                headers.insert(header, import.credential(&value.location, text, &own_name).into());
                 import.mapped(value.location, "custom_headers of the MCP integration");
             }
             None => import.unmapped(value.location, "no text"),
