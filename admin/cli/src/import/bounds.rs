@@ -39,6 +39,11 @@ pub fn is_credit_limit(dollars: f64) -> bool {
     (1.0..=MAX_AMOUNT).contains(&dollars)
 }
 
+/// Whether so many calls of a provider may be in flight.
+pub fn is_concurrency(count: u64) -> bool {
+    (1..=1_000_000).contains(&count)
+}
+
 /// Whether a rate limit may be as large.
 pub fn is_rate(value: u64) -> bool {
     (1..=MAX_AMOUNT as u64).contains(&value)

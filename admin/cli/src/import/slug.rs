@@ -2,7 +2,8 @@
 
 const MAX_SLUG: usize = 40;
 const MAX_GIVEN_SLUG: usize = 255;
-const MAX_NAME: usize = 255;
+/// Keys have names of at most 100 characters, and a number may follow.
+const MAX_NAME: usize = 90;
 
 /// Letters, digits and hyphens of a name.
 pub fn slug(name: &str) -> String {

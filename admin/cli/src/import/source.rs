@@ -74,6 +74,11 @@ impl Source {
         self.take_if(name, |value| value.as_str().map(str::to_owned))
     }
 
+    /// A text of at most so many characters; a longer one stays.
+    pub fn take_short_text(&mut self, name: &str, max: usize) -> Option<Located<String>> {
+        self.take_if(name, |value| value.as_str().filter(|text| text.chars().count() <= max).map(str::to_owned))
+    }
+
     pub fn take_flag(&mut self, name: &str) -> Option<Located<bool>> {
         self.take_if(name, Value::as_bool)
     }

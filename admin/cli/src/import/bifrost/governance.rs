@@ -8,6 +8,8 @@ use crate::tree::template::escaped;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+const MAX_DESCRIPTION: usize = 200;
+
 pub fn read(mut governance: Source, import: &mut Import) {
     let mut budgets = by_id(&mut governance, "budgets", import);
     let mut rates = by_id(&mut governance, "rate_limits", import);
@@ -42,7 +44,7 @@ fn read_key(
         return import.unmapped(key.location, "a key without a name");
     };
     let mut spec = Map::new();
-    if let Some(text) = key.take_text("description") {
+    if let Some(text) = key.take_short_text("description", MAX_DESCRIPTION) {
         spec.insert("description".to_owned(), escaped(&text.value).into());
         import.mapped(text.location, "description of the key");
     }
@@ -79,6 +81,7 @@ fn read_key(
     import.unmapped_rest(key, |field| {
         match field {
             "provider_configs" | "allowed_models" => "which models a key may use is set at the workspace's providers",
+            "description" => "longer than the description of a key may be",
             "is_active" => "the key is made active: take it out of the files if it was not",
             _ => "no field of a key",
         }

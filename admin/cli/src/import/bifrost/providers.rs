@@ -65,9 +65,14 @@ pub fn read(name: &str, mut provider: Source, import: &mut Import) {
     }
     let mut account = SharedSettings { name, id, shared, concurrency: None };
     if let Some(mut room) = provider.take_section("concurrency_and_buffer_size") {
-        if let Some(count) = room.take_positive_count("concurrency") {
-            account.concurrency = Some(json!({ "max_in_flight": count.value }));
-            import.mapped(count.location, "concurrency.max_in_flight of the providers");
+        if let Some(count) = room.take_count("concurrency") {
+            match bounds::is_concurrency(count.value) {
+                true => {
+                    account.concurrency = Some(json!({ "max_in_flight": count.value }));
+                    import.mapped(count.location, "concurrency.max_in_flight of the providers");
+                }
+                false => import.unmapped(count.location, "no bound that a provider can have"),
+            }
         }
         import.unmapped_rest(room, |_| "calls wait in the order of their priority".to_owned());
     }

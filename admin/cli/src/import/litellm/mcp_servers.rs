@@ -7,6 +7,8 @@ use crate::import::source::Source;
 use crate::tree::template::escaped;
 use serde_json::{Map, json};
 
+const MAX_DESCRIPTION: usize = 1024;
+
 pub fn read(servers: Source, import: &mut Import) {
     for (name, server) in servers.into_fields() {
         read_server(&name, server, import);
@@ -44,7 +46,7 @@ fn read_server(name: &str, mut server: Source, import: &mut Import) {
     if !headers.is_empty() {
         integration.insert("configurations".to_owned(), json!({ "custom_headers": headers }));
     }
-    if let Some(text) = server.take_text("description") {
+    if let Some(text) = server.take_short_text("description", MAX_DESCRIPTION) {
         integration.insert("description".to_owned(), escaped(&text.value).into());
         import.mapped(text.location, "description of the MCP integration");
     }

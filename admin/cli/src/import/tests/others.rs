@@ -83,6 +83,10 @@ fn providers_of_bifrost_become_accounts_that_can_be_made_or_nothing() {
         "vllm": { "network_config": { "base_url": "https://vllm.test" } },
         "ollama": { "network_config": { "base_url": "https://ollama.test" }, "keys": [] },
         "groq": { "network_config": { "base_url": "https://groq.test", "max_retries": 1 } },
+        "replicate": {
+            "keys": [{ "name": "only", "value": "env.R", "weight": 1 }],
+            "concurrency_and_buffer_size": { "concurrency": 9_000_000_000u64 },
+        },
         "cohere": { "network_config": { "max_retries": 1 } },
         "azure": { "keys": [
             { "name": "proxied", "value": "env.Z", "azure_key_config": { "endpoint": "https://my.proxy.test/azure", "deployments": { "m": "d" } } },
@@ -109,6 +113,8 @@ fn providers_of_bifrost_become_accounts_that_can_be_made_or_nothing() {
         (&Value::Null, &json!("https://ollama.test"))
     );
     assert_eq!(of("groq")["key"], "${env:GROQ_KEY}");
+    assert!(!is_mapped(&import, "providers.replicate.keys[0].weight"));
+    assert!(spec(&import, "provider", "replicate-only").get("concurrency").is_none());
     assert!(!is_mapped(&import, "providers.cohere.network_config.max_retries"));
     assert!(why(&import, "providers.azure.keys[0]")[0].contains("endpoint"));
     assert!(why(&import, "providers.azure.keys[1]")[0].contains("deployments"));
