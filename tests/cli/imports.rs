@@ -40,6 +40,36 @@ async fn an_imported_installation_answers_by_the_names_that_applications_use() {
     assert_eq!(again.code, 0, "an imported tree that was applied changes nothing: {}", again.all());
 }
 
+/// The samples that the importers' own tests read.
+const SAMPLES: &[(&str, &str, &str)] = &[
+    ("litellm", "litellm.yaml", include_str!("../../admin/cli/src/import/samples/litellm.yaml")),
+    ("portkey", "portkey.json", include_str!("../../admin/cli/src/import/samples/portkey.json")),
+    ("bifrost", "bifrost.json", include_str!("../../admin/cli/src/import/samples/bifrost.json")),
+    ("kong", "kong.yaml", include_str!("../../admin/cli/src/import/samples/kong.yaml")),
+];
+
+#[tokio::test]
+async fn what_is_made_of_each_sample_is_accepted_by_the_control_plane() {
+    for &(format, file, text) in SAMPLES {
+        let stack = Stack::start().await;
+        let mut user = User::administrator(&stack);
+        std::fs::write(user.path(file), text).unwrap();
+        user.ok(&["import", format, file, "-f", "tree", "--report", "report.md"]).await;
+        let written = std::fs::read_to_string(user.path("tree/imported.yaml")).unwrap();
+        for variable in variables(&written) {
+            // An address is good for a key, a name and an address.
+            user = user.with(variable, "https://imported.example.com");
+        }
+        let applied = user.run(&["apply", "-f", "tree", "--secrets-out", "secrets.json"]).await;
+        assert_eq!(applied.code, 0, "{format}: {}\n{written}", applied.all());
+    }
+}
+
+/// The names in `${env:NAME}`.
+fn variables(text: &str) -> Vec<&str> {
+    text.split("${env:").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).collect()
+}
+
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_refused_with_its_line() {
     let user = User::without_gateway();

@@ -1,7 +1,11 @@
 //! Configurations of other gateways as files of ours. What has a place here becomes an object; everything else is told with its
 //! line and a sentence, so that nothing is lost in silence. It needs no gateway.
 
+mod address;
 mod bifrost;
+mod bounds;
+mod free_names;
+mod json_text;
 mod kong;
 mod litellm;
 mod portkey;
@@ -9,6 +13,7 @@ mod report;
 mod result;
 mod slug;
 mod source;
+mod variables;
 
 pub use report::markdown;
 pub use result::Import;
@@ -32,8 +37,18 @@ pub enum Format {
 
 /// Reads a configuration into objects of one workspace.
 pub fn read(format: Format, text: &str, workspace: &str) -> Result<Import, LineFault> {
-    let mut import = Import::new(workspace);
-    for document in yaml::documents(text)? {
+    let read_variable = match format {
+        Format::Litellm => variables::of_litellm,
+        Format::Portkey => variables::of_nothing,
+        Format::Bifrost => variables::of_bifrost,
+        Format::Kong => variables::of_kong,
+    };
+    let mut import = Import::new(workspace, read_variable);
+    let documents = yaml::documents(&json_text::readable(text))?;
+    for document in &documents {
+        import.reserve_variables(&document.value());
+    }
+    for document in documents {
         let root = Source::new(document);
         match format {
             Format::Litellm => litellm::read(root, &mut import),

@@ -46,12 +46,41 @@ const SECRET_ENDINGS: &[&str] = &[
     "cookie",
 ];
 
+/// Lists of hooks in a config or a target, in snake case.
+const HOOKS: &[&str] = &[
+    "before_request_hooks",
+    "after_request_hooks",
+    "input_guardrails",
+    "output_guardrails",
+    "input_mutators",
+    "output_mutators",
+];
+
+/// What a hook says of itself, in snake case. Any other field of it is a check in short, with its parameters.
+const HOOK_FIELDS: &[&str] = &[
+    "id",
+    "type",
+    "deny",
+    "async",
+    "sequential",
+    "on_fail",
+    "on_success",
+    "guardrail_version_id",
+    "soft_deny_200",
+    "stream",
+    "scope",
+    "message",
+    "audit",
+];
+
 /// Where a value stands in its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Open,
     /// A config, or a target of one.
     Config,
+    /// A hook of a config.
+    Hook,
     Check,
     CheckParameters,
     /// A secret as a whole.
@@ -75,7 +104,11 @@ impl Place {
         match self {
             Self::Config if snake(name) == "targets" => Self::Config,
             Self::Config if CONFIG_SECRETS.contains(&snake(name).as_str()) => Self::Secret,
+            Self::Config if HOOKS.contains(&snake(name).as_str()) => Self::Hook,
             Self::Config | Self::Open => Self::Open,
+            Self::Hook if name == "checks" => Self::Check,
+            Self::Hook if HOOK_FIELDS.contains(&snake(name).as_str()) => Self::Open,
+            Self::Hook => Self::CheckParameters,
             Self::Check if name == "parameters" => Self::CheckParameters,
             Self::Check => Self::Open,
             Self::CheckParameters if snake(name).ends_with("headers") || is_secret_name(name) => Self::SecretValues,
@@ -197,10 +230,14 @@ mod tests {
         let config = json!({
             "api_key": "a", "provider": "@p", "override_params": { "api_key": "no credential of the gateway's" },
             "targets": [{ "apiKey": "b", "aws_region": "r" }, { "vertex_service_account_json": { "x": 1 }, "api_key": null }],
+            "before_request_hooks": [{ "id": "h", "deny": true, "checks": [{ "id": "webhook", "parameters": { "headers": { "x": "c" }, "url": "u" } }] }],
+            "outputGuardrails": ["pg", { "deny": true, "webhook": { "headers": { "x": "d" }, "timeout": 5 } }],
         });
         let expected = json!({
             "api_key": "(secret)", "provider": "@p", "override_params": { "api_key": "no credential of the gateway's" },
             "targets": [{ "apiKey": "(secret)", "aws_region": "r" }, { "vertex_service_account_json": "(secret)", "api_key": null }],
+            "before_request_hooks": [{ "id": "h", "deny": true, "checks": [{ "id": "webhook", "parameters": { "headers": { "x": "(secret)" }, "url": "u" } }] }],
+            "outputGuardrails": ["pg", { "deny": true, "webhook": { "headers": { "x": "(secret)" }, "timeout": 5 } }],
         });
         assert_eq!(redacted("config", &config), expected);
         let checks = json!([{ "id": "a.token", "parameters": {

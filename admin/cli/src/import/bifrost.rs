@@ -1,16 +1,15 @@
 //! Bifrost's `config.json`: each key of a provider becomes an integration with a provider, several of them a config that chooses
 //! by weight, virtual keys become service keys with their budgets and rates.
 
+mod accounts;
 mod governance;
 mod providers;
 
 use super::result::Import;
+use super::slug;
 use super::source::Source;
 use crate::tree::template::escaped;
 use serde_json::{Map, json};
-
-/// How Bifrost names a variable of the environment.
-const ENVIRONMENT: &str = "env.";
 
 pub fn read(mut root: Source, import: &mut Import) {
     for (name, provider) in root.take_section("providers").map(Source::into_fields).unwrap_or_default() {
@@ -52,15 +51,17 @@ fn read_server(mut server: Source, import: &mut Import) {
         }
         None => "http",
     };
+    let title = escaped(&slug::title(&name.value));
+    let own_name = slug::variable(&format!("{} url", name.value));
     let mut integration = Map::new();
-    integration.insert("name".to_owned(), escaped(&name.value).into());
-    integration.insert("url".to_owned(), text_or_variable(&address.value).into());
+    integration.insert("name".to_owned(), title.clone().into());
+    integration.insert("url".to_owned(), import.address(&address, "", &own_name).into());
     integration.insert("transport".to_owned(), transport.into());
     integration.insert("auth_type".to_owned(), "none".into());
     let slug = import.free_slug("mcp-integration", &name.value);
     import.add("mcp-integration", &slug, integration);
     let reference = format!("${{mcp-integration:{slug}}}");
-    let spec = json!({ "name": escaped(&name.value), "mcp_integration_id": reference });
+    let spec = json!({ "name": title, "mcp_integration_id": reference });
     let server_slug = import.free_slug("mcp-server", &name.value);
     import.add("mcp-server", &server_slug, spec.as_object().cloned().unwrap_or_default());
     import.mapped(name.location, "name of the MCP integration and its server");
@@ -68,8 +69,4 @@ fn read_server(mut server: Source, import: &mut Import) {
     import.unmapped_rest(server, |_| {
         "no field of an MCP integration; which tools may be called is set at the server".to_owned()
     });
-}
-
-fn text_or_variable(text: &str) -> String {
-    text.strip_prefix(ENVIRONMENT).map_or_else(|| escaped(text), |name| format!("${{env:{name}}}"))
 }

@@ -5,6 +5,7 @@ mod accounts;
 mod advice;
 mod deployments;
 mod mcp_servers;
+mod reading;
 mod router;
 mod settings;
 mod vendors;
@@ -16,6 +17,7 @@ use deployments::Groups;
 use settings::Settings;
 
 pub fn read(mut root: Source, import: &mut Import) {
+    vendors::own_variables().for_each(|name| import.reserve_variable(&name));
     let mut settings = Settings::default();
     for section in ["router_settings", "litellm_settings"] {
         if let Some(source) = root.take_section(section) {

@@ -1,6 +1,7 @@
 //! What an import tells people: what became of each line, in Markdown that reads well in a terminal, too.
 
 use super::result::{Import, Line, Outcome};
+use crate::output::printable;
 
 pub fn markdown(import: &Import) -> String {
     let mut lines: Vec<_> = import.lines.iter().collect();
@@ -16,13 +17,32 @@ pub fn markdown(import: &Import) -> String {
         text += &format!("\n## {title}\n\n| Line | Field | |\n|---:|---|---|\n");
         for line in lines {
             let (Outcome::Mapped(what) | Outcome::Unmapped(what)) = &line.outcome;
-            text += &format!("| {} | `{}` | {} |\n", line.location.line, cell(&line.location.path), cell(what));
+            text += &format!("| {} | {} | {} |\n", line.location.line, cell(&code(&line.location.path)), cell(what));
         }
     }
     text
 }
 
-/// Names come from a foreign file: they must end no cell of the table.
+/// A name of the foreign file as code, which it cannot end.
+pub fn code(name: &str) -> String {
+    format!("`{}`", name.replace('`', "'"))
+}
+
+/// Foreign names must end no cell, begin no tag and move no cursor. Tags mean nothing inside of code.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r', '`'], " ")
+    let text = printable(text).replace('|', "\\|");
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| if at.is_multiple_of(2) { part.replace('<', "&lt;") } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_names_break_neither_the_table_nor_the_terminal() {
+        assert_eq!(cell(&code("a|b`c\u{1b}[2J\n<i>")), "`a\\|b'c [2J <i>`");
+        assert_eq!(cell("set `X` to <b>"), "set `X` to &lt;b>");
+    }
 }

@@ -1,5 +1,5 @@
-//! A foreign configuration while it is read. What is understood is field out of it; what is still there at the end was not
-//! understood, and can be told.
+//! A foreign configuration while it is read. What is understood is taken out of it; what is still there at the end was
+//! not understood, and can be told.
 
 use crate::tree::template::{escaped, map_texts};
 use crate::tree::yaml::{Content, Node};
@@ -20,7 +20,7 @@ pub struct Source {
     content: Content,
 }
 
-/// A value that was field, and where it stood.
+/// A value that was taken, and where it stood.
 #[derive(Debug, Clone)]
 pub struct Located<T> {
     pub location: Location,
@@ -74,6 +74,11 @@ impl Source {
         self.take_if(name, |value| value.as_str().map(str::to_owned))
     }
 
+    /// A text of at most so many characters; a longer one stays.
+    pub fn take_short_text(&mut self, name: &str, max: usize) -> Option<Located<String>> {
+        self.take_if(name, |value| value.as_str().filter(|text| text.chars().count() <= max).map(str::to_owned))
+    }
+
     pub fn take_flag(&mut self, name: &str) -> Option<Located<bool>> {
         self.take_if(name, Value::as_bool)
     }
@@ -100,6 +105,11 @@ impl Source {
         Some(Located { location, value })
     }
 
+    /// A share among others: zero is one, too.
+    pub fn take_weight(&mut self, name: &str) -> Option<Located<f64>> {
+        self.take_if(name, |value| value.as_f64().filter(|number| *number >= 0.0))
+    }
+
     pub fn is_fields(&self) -> bool {
         matches!(self.content, Content::Fields(_))
     }
@@ -121,13 +131,24 @@ impl Source {
     /// What is left, by name. Fields that say nothing (null) are left out.
     pub fn into_fields(self) -> Vec<(String, Self)> {
         let Content::Fields(fields) = self.content else { return Vec::new() };
-        let named = fields.into_iter().filter(|field| !field.value.value().is_null());
+        let named = fields.into_iter().filter(|field| !matches!(field.value.content, Content::Scalar(Value::Null)));
         named
             .map(|field| {
                 let location = self.location.field(&field.name, field.line);
                 (field.name, Self { location, content: field.value.content })
             })
             .collect()
+    }
+
+    /// Everything that is left: fields by name, the items of a whole file that is a list, or the value itself.
+    pub fn into_parts(self) -> Vec<(String, Self)> {
+        let is_file = self.location.path.is_empty();
+        match self.content {
+            Content::Fields(_) => self.into_fields(),
+            Content::List(_) if is_file => self.into_items().into_iter().map(|item| (String::new(), item)).collect(),
+            Content::Scalar(Value::Null) => Vec::new(),
+            _ => vec![(String::new(), self)],
+        }
     }
 
     pub fn value(&self) -> Value {

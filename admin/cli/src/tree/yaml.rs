@@ -4,6 +4,7 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
+use std::collections::HashSet;
 
 const MAX_DEPTH: usize = 100;
 
@@ -130,6 +131,7 @@ impl<'a> Reader<'a> {
     fn fields(&mut self, line: usize) -> Result<Vec<Field>, LineFault> {
         self.deeper(line)?;
         let mut fields: Vec<Field> = Vec::new();
+        let mut names = HashSet::new();
         while let Some((event, span)) = self.next()? {
             let line = span.start.line();
             let name = match event {
@@ -137,7 +139,7 @@ impl<'a> Reader<'a> {
                 Event::Scalar(name, ..) => name.into_owned(),
                 _ => return Err((line, "a name must be a text".to_owned())),
             };
-            if fields.iter().any(|field| field.name == name) {
+            if !names.insert(name.clone()) {
                 return Err((line, format!("`{name}` stands here twice")));
             }
             let (event, span) = self.next()?.ok_or((line, "a value is missing".to_owned()))?;

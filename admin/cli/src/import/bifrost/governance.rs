@@ -1,10 +1,14 @@
 //! Bifrost's virtual keys with their budgets and rates.
 
+use crate::import::bounds;
+use crate::import::report::code;
 use crate::import::result::Import;
-use crate::import::source::{Located, Source};
+use crate::import::source::{Location, Source};
 use crate::tree::template::escaped;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+
+const MAX_DESCRIPTION: usize = 200;
 
 pub fn read(mut governance: Source, import: &mut Import) {
     let mut budgets = by_id(&mut governance, "budgets", import);
@@ -40,7 +44,7 @@ fn read_key(
         return import.unmapped(key.location, "a key without a name");
     };
     let mut spec = Map::new();
-    if let Some(text) = key.take_text("description") {
+    if let Some(text) = key.take_short_text("description", MAX_DESCRIPTION) {
         spec.insert("description".to_owned(), escaped(&text.value).into());
         import.mapped(text.location, "description of the key");
     }
@@ -48,8 +52,9 @@ fn read_key(
     if let Some(reference) = key.take_text("budget_id") {
         match budgets.remove(&reference.value) {
             Some(budget) => {
-                spec.extend(credit(budget, import).map(|limit| ("usage_limits".to_owned(), limit)));
-                import.mapped(reference.location, "usage_limits of the key");
+                let credit = credit(budget, import);
+                refer(reference.location, "usage_limits", credit.is_some(), import);
+                spec.extend(credit.map(|limit| ("usage_limits".to_owned(), limit)));
             }
             None => import.unmapped(reference.location, "there is no such budget"),
         }
@@ -58,7 +63,7 @@ fn read_key(
         match rates.remove(&reference.value) {
             Some(limit) => {
                 let limits = rate_limits(limit, import);
-                import.mapped(reference.location, "rate_limits of the key");
+                refer(reference.location, "rate_limits", !limits.is_empty(), import);
                 if !limits.is_empty() {
                     spec.insert("rate_limits".to_owned(), limits.into());
                 }
@@ -66,8 +71,9 @@ fn read_key(
             None => import.unmapped(reference.location, "there is no such rate limit"),
         }
     }
-    import.add("api-key", &escaped(&name.value), spec);
-    import.mapped(name.location, format!("api-key/{}/{}", import.workspace, name.value));
+    let own_name = import.free_name("api-key", &name.value);
+    import.add("api-key", &own_name, spec);
+    import.mapped(name.location, format!("api-key {}", code(&own_name)));
     if let Some(secret) = key.take_text("value") {
         import
             .unmapped(secret.location, "a new secret is made at the first apply (--secrets-out): applications need it");
@@ -75,45 +81,49 @@ fn read_key(
     import.unmapped_rest(key, |field| {
         match field {
             "provider_configs" | "allowed_models" => "which models a key may use is set at the workspace's providers",
+            "description" => "longer than the description of a key may be",
+            "is_active" => "the key is made active: take it out of the files if it was not",
             _ => "no field of a key",
         }
         .to_owned()
     });
 }
 
+/// A line for the reference to a limit, which led somewhere or did not.
+fn refer(location: Location, field: &str, is_written: bool, import: &mut Import) {
+    match is_written {
+        true => import.mapped(location, format!("{field} of the key")),
+        false => import.unmapped(location, "the limit is left out: see its lines"),
+    }
+}
+
 fn credit(mut budget: Source, import: &mut Import) -> Option<Value> {
     let limit = budget.take_number("max_limit");
     let period = budget.take_text("reset_duration");
+    import.unmapped_rest(budget, |field| {
+        match field {
+            "max_limit" => "no limit in dollars",
+            _ => "what was used is counted anew",
+        }
+        .to_owned()
+    });
+    let reset = period.as_ref().map(|period| bounds::reset(&period.value, "M"));
+    let dollars = limit.as_ref().map(|limit| limit.value).filter(|dollars| bounds::is_credit_limit(*dollars));
+    let dollars = dollars.filter(|_| !matches!(reset, Some(None)));
+    let locations = [limit.map(|limit| limit.location), period.map(|period| period.location)];
+    for location in locations.into_iter().flatten() {
+        match dollars {
+            Some(_) => import.mapped(location, "usage_limits of the key, in dollars"),
+            None => import.unmapped(
+                location,
+                "a budget is of at least a dollar and is reset after days, weeks or months: it is left out",
+            ),
+        }
+    }
     let mut usage = Map::new();
-    if let Some(limit) = &limit {
-        usage.insert("credit_limit".to_owned(), limit.value.into());
-        import.mapped(limit.location.clone(), "usage_limits.credit_limit of the key, in dollars");
-    }
-    if let Some(period) = period {
-        match reset(&period) {
-            Some((field, value)) => {
-                usage.insert(field.to_owned(), value);
-                import.mapped(period.location, "the reset of the key's budget");
-            }
-            None => {
-                import.unmapped(period.location, "budgets are reset after days, weeks or months: this one is not reset")
-            }
-        }
-    }
-    import.unmapped_rest(budget, |_| "what was used is counted anew".to_owned());
-    limit.map(|_| usage.into())
-}
-
-/// `1d`, `1w`, `1M`.
-fn reset(period: &Located<String>) -> Option<(&'static str, Value)> {
-    match period.value.as_str() {
-        "1w" | "7d" => Some(("periodic_reset", "weekly".into())),
-        "1M" => Some(("periodic_reset", "monthly".into())),
-        other => {
-            let days = other.strip_suffix('d')?.parse::<u64>().ok().filter(|days| (1..=365).contains(days))?;
-            Some(("periodic_reset_days", days.into()))
-        }
-    }
+    usage.insert("credit_limit".to_owned(), dollars?.into());
+    usage.extend(reset.flatten());
+    Some(usage.into())
 }
 
 fn rate_limits(mut limit: Source, import: &mut Import) -> Vec<Value> {
@@ -123,12 +133,18 @@ fn rate_limits(mut limit: Source, import: &mut Import) -> Vec<Value> {
             continue;
         };
         let period = limit.take_text(&format!("{theirs}_reset_duration"));
+        if !bounds::is_rate(most.value) {
+            for location in period.map(|period| period.location).into_iter().chain([most.location]) {
+                import.unmapped(location, "larger than any rate that a key can have");
+            }
+            continue;
+        }
         let unit = match period.as_ref().map_or("1m", |period| period.value.as_str()) {
             "1s" => "rps",
-            "1m" => "rpm",
-            "1h" => "rph",
-            "1d" => "rpd",
-            "1w" => "rpw",
+            "1m" | "60s" => "rpm",
+            "1h" | "60m" => "rph",
+            "1d" | "24h" => "rpd",
+            "1w" | "7d" => "rpw",
             _ => {
                 for location in period.map(|period| period.location).into_iter().chain([most.location]) {
                     import.unmapped(location, "limits hold for a second, minute, hour, day or week");

@@ -1,9 +1,10 @@
 //! Bifrost's providers and their keys.
 
-use super::{ENVIRONMENT, text_or_variable};
+use super::accounts;
+use crate::import::bounds;
 use crate::import::result::Import;
 use crate::import::slug;
-use crate::import::source::Source;
+use crate::import::source::{Located, Location, Source};
 use crate::tree::template::escaped;
 use serde_json::{Map, Value, json};
 
@@ -32,41 +33,60 @@ const SAME: &[&str] = &[
     "replicate",
 ];
 
+/// Those whose own addresses end with the version here. Bifrost adds it by itself.
+const VERSIONED: &[&str] = &["openai", "anthropic", "mistral-ai", "groq", "cerebras", "x-ai", "replicate"];
+/// Those that take calls without a key.
+const OPEN: &[&str] = &["ollama"];
+
 pub fn read(name: &str, mut provider: Source, import: &mut Import) {
-    let mut custom = provider.take_section("custom_provider_config");
-    let base = custom.as_mut().and_then(|custom| custom.take_text("base_provider_type"));
-    let meant = base.as_ref().map_or(name, |base| base.value.as_str());
-    let Some(id) = id_of(meant) else {
-        return import.unmapped(
-            provider.location,
-            "no provider of the gateway has this name; `custom_host` of an integration takes any address",
-        );
+    let theirs = provider.value();
+    let base = theirs["custom_provider_config"]["base_provider_type"].as_str();
+    let Some(id) = id_of(base.unwrap_or(name)) else {
+        let why = "no provider of the gateway has this name; `custom_host` of an integration takes any address";
+        return import.unmapped(provider.location, why);
     };
-    if let Some(base) = base {
-        import.mapped(base.location, "provider of the integration");
+    let has_address = theirs["network_config"]["base_url"].is_string();
+    let keys = usable_keys(id, &mut provider, import);
+    // Installations of one's own have an address and no key.
+    let is_keyless = keys.is_empty() && theirs["keys"].as_array().is_none_or(Vec::is_empty);
+    let is_reachable = has_address && !accounts::has_own_settings(id);
+    if keys.is_empty() && !(is_keyless && is_reachable) {
+        return import.unmapped_rest(provider, |_| "no account can be made of this provider: it has no key".to_owned());
     }
-    if let Some(custom) = custom {
+    if let Some(mut custom) = provider.take_section("custom_provider_config") {
+        if let Some(base) = custom.take_text("base_provider_type") {
+            import.mapped(base.location, "provider of the integration");
+        }
         import.unmapped_rest(custom, |_| "what may be asked of a provider is a matter of keys' scopes".to_owned());
     }
-    let mut shared = Map::new();
-    let mut target = Map::new();
+    let (mut shared, mut config) = (Map::new(), Map::new());
     if let Some(network) = provider.take_section("network_config") {
-        read_network(name, network, &mut shared, &mut target, import);
+        read_network(name, id, network, &mut shared, &mut config, import);
     }
-    let mut concurrency = None;
+    let mut account = SharedSettings { name, id, shared, concurrency: None };
     if let Some(mut room) = provider.take_section("concurrency_and_buffer_size") {
-        if let Some(count) = room.take_positive_count("concurrency") {
-            concurrency = Some(json!({ "max_in_flight": count.value }));
-            import.mapped(count.location, "concurrency.max_in_flight of the providers");
+        if let Some(count) = room.take_count("concurrency") {
+            match bounds::is_concurrency(count.value) {
+                true => {
+                    account.concurrency = Some(json!({ "max_in_flight": count.value }));
+                    import.mapped(count.location, "concurrency.max_in_flight of the providers");
+                }
+                false => import.unmapped(count.location, "no bound that a provider can have"),
+            }
         }
         import.unmapped_rest(room, |_| "calls wait in the order of their priority".to_owned());
     }
-    let mut targets = Vec::new();
-    for key in provider.take_items("keys") {
-        targets.push(read_key(name, id, key, &shared, concurrency.as_ref(), import));
+    let mut targets: Vec<Target> = Vec::new();
+    if is_keyless {
+        targets.push(Target { provider: account.write_keyless(&provider.location, import), weight: None });
     }
-    if targets.len() > 1 || !target.is_empty() {
-        write_config(name, targets, target, import);
+    targets.extend(keys.into_iter().map(|key| account.write(key, import)));
+    if targets.len() > 1 || !config.is_empty() {
+        write_config(name, targets, config, import);
+    } else {
+        for weight in targets.into_iter().filter_map(|target| target.weight) {
+            import.unmapped(weight.location, "there is no other key that could be chosen");
+        }
     }
     import.unmapped_rest(provider, |_| "no field of an account or a target".to_owned());
 }
@@ -76,33 +96,48 @@ fn id_of(name: &str) -> Option<&'static str> {
     renamed.or_else(|| SAME.iter().copied().find(|same| *same == name))
 }
 
+/// The keys of which an account can be made; the others are told as a whole.
+fn usable_keys(id: &str, provider: &mut Source, import: &mut Import) -> Vec<Source> {
+    let mut usable = Vec::new();
+    for key in provider.take_items("keys") {
+        match accounts::missing(id, &key, import) {
+            None if usable.len() == bounds::MAX_TARGETS => {
+                import.unmapped(key.location, format!("a config has at most {} targets", bounds::MAX_TARGETS));
+            }
+            None => usable.push(key),
+            Some(why) => import.unmapped(key.location, why),
+        }
+    }
+    usable
+}
+
 fn read_network(
     name: &str,
+    id: &str,
     mut network: Source,
     shared: &mut Map<String, Value>,
-    target: &mut Map<String, Value>,
+    config: &mut Map<String, Value>,
     import: &mut Import,
 ) {
     if let Some(base) = network.take_text("base_url") {
-        shared.insert("custom_host".to_owned(), text_or_variable(&base.value).into());
+        let path = if VERSIONED.contains(&id) { "/v1" } else { "" };
+        let own_name = slug::variable(&format!("{name} address"));
+        shared.insert("custom_host".to_owned(), import.address(&base, path, &own_name).into());
         import.mapped(base.location, "configurations.custom_host of the integrations");
     }
     if let Some(seconds) = network.take_number("default_request_timeout_in_seconds") {
-        const MAX_SECONDS: f64 = 86_400.0;
-        target.insert("request_timeout".to_owned(), ((seconds.value.min(MAX_SECONDS) * 1000.0) as u64).into());
-        import.mapped(seconds.location, "request_timeout of the config");
+        let timeout = bounds::timeout(bounds::from_seconds(seconds), "config", import);
+        config.insert("request_timeout".to_owned(), timeout);
     }
     if let Some(retries) = network.take_count("max_retries") {
-        const MAX_ATTEMPTS: u64 = 5;
-        target.insert("retry".to_owned(), json!({ "attempts": retries.value.min(MAX_ATTEMPTS) }));
-        import.mapped(retries.location, "retry.attempts of the config");
+        config.insert("retry".to_owned(), bounds::retry(retries, "config", import));
     }
     let mut headers = Map::new();
     for (header, value) in network.take_section("extra_headers").map(Source::into_fields).unwrap_or_default() {
         match value.value().as_str() {
             Some(text) => {
                 let own_name = slug::variable(&format!("{name} {header}"));
-                headers.insert(header, import.credential(&value.location, text, ENVIRONMENT, &own_name).into());
+                headers.insert(header, import.credential(&value.location, text, &own_name).into());
                 import.mapped(value.location, "configurations.custom_headers of the integrations");
             }
             None => import.unmapped(value.location, "no text"),
@@ -114,154 +149,114 @@ fn read_network(
     import.unmapped_rest(network, |_| "retries wait by themselves, longer each time".to_owned());
 }
 
-/// An integration and its provider. Returns the target that leads there.
-fn read_key(
-    name: &str,
-    id: &str,
-    mut key: Source,
-    shared: &Map<String, Value>,
-    concurrency: Option<&Value>,
-    import: &mut Import,
-) -> Value {
-    let named = key.take_text("name").or_else(|| key.take_text("id"));
-    let title = named.as_ref().map_or(name, |named| named.value.as_str());
-    let slug = import.free_slug("integration", &format!("{name}-{title}"));
-    let mut configurations = shared.clone();
-    let mut spec = Map::new();
-    spec.insert("name".to_owned(), escaped(title).into());
-    spec.insert("ai_provider_id".to_owned(), id.into());
-    if let Some(value) = key.take_text("value") {
+/// A provider by its slug, and the share of calls that goes there.
+struct Target {
+    provider: String,
+    weight: Option<Located<f64>>,
+}
+
+/// What the accounts of one provider have in common.
+struct SharedSettings<'a> {
+    name: &'a str,
+    id: &'static str,
+    shared: Map<String, Value>,
+    concurrency: Option<Value>,
+}
+
+impl SharedSettings<'_> {
+    /// An integration and its provider.
+    fn write(&self, mut key: Source, import: &mut Import) -> Target {
+        let named = key.take_text("name").or_else(|| key.take_text("id"));
+        let title = named.as_ref().map_or(self.name, |named| named.value.as_str());
+        let slug = import.free_slug("integration", &format!("{}-{title}", self.name));
+        let location = key.location.clone();
+        let value = key.take_text("value").filter(|value| !value.value.is_empty());
+        let credential = value.map(|value| {
+            let own_name = slug::variable(&format!("{slug} key"));
+            let variable = import.credential(&value.location, &value.value, &own_name);
+            import.mapped(value.location, "key of the integration");
+            variable
+        });
+        let mut configurations = self.shared.clone();
+        accounts::read(self.id, &slug, credential.is_some(), &mut key, &mut configurations, import);
+        let credential = credential.or_else(|| self.wanted_key(&slug, &configurations, &location, import));
+        let weight = key.take_weight("weight");
+        let provider = self.add(title, &slug, credential, configurations, import);
+        if let Some(named) = named {
+            import.mapped(named.location, format!("integration/{}/{slug}", import.workspace));
+        }
+        import.unmapped_rest(key, |field| {
+            match field {
+                "models" => "which models an account serves is set at the integration's models",
+                _ => "no field of an account",
+            }
+            .to_owned()
+        });
+        Target { provider, weight }
+    }
+
+    fn write_keyless(&self, location: &Location, import: &mut Import) -> String {
+        let slug = import.free_slug("integration", self.name);
+        let credential = self.wanted_key(&slug, &self.shared, location, import);
+        self.add(self.name, &slug, credential, self.shared.clone(), import)
+    }
+
+    /// A variable for a key that the file does not have and the gateway asks for.
+    fn wanted_key(
+        &self,
+        slug: &str,
+        configurations: &Map<String, Value>,
+        location: &Location,
+        import: &mut Import,
+    ) -> Option<String> {
+        if OPEN.contains(&self.id) || !accounts::needs_key(self.id, configurations) {
+            return None;
+        }
         let own_name = slug::variable(&format!("{slug} key"));
-        let variable = import.credential(&value.location, &value.value, ENVIRONMENT, &own_name);
-        spec.insert("key".to_owned(), variable.into());
-        import.mapped(value.location, "key of the integration");
+        Some(import.wanted(location, slug, &own_name, "the key, or to any text where none is asked for,"))
     }
-    match id {
-        "azure-openai" => azure(&mut key, &mut configurations, import),
-        "vertex-ai" => {
-            configurations.insert("vertex_auth_type".to_owned(), "workloadIdentity".into());
-            configure(&mut key, "vertex_key_config", VERTEX, &mut configurations, import);
+
+    fn add(
+        &self,
+        title: &str,
+        slug: &str,
+        key: Option<String>,
+        configurations: Map<String, Value>,
+        import: &mut Import,
+    ) -> String {
+        let title = escaped(&slug::title(title));
+        let mut spec = Map::new();
+        spec.insert("name".to_owned(), title.clone().into());
+        spec.insert("ai_provider_id".to_owned(), self.id.into());
+        spec.extend(key.map(|key| ("key".to_owned(), key.into())));
+        if !configurations.is_empty() {
+            spec.insert("configurations".to_owned(), configurations.into());
         }
-        "bedrock" => {
-            configurations.insert("aws_auth_type".to_owned(), "accessKey".into());
-            configure(&mut key, "bedrock_key_config", BEDROCK, &mut configurations, import);
-        }
-        _ => {}
+        import.add("integration", slug, spec);
+        let provider_slug = import.free_slug("provider", slug);
+        let mut provider = Map::new();
+        provider.insert("name".to_owned(), title.into());
+        provider.insert("integration_id".to_owned(), format!("${{integration:{slug}}}").into());
+        provider.extend(self.concurrency.clone().map(|concurrency| ("concurrency".to_owned(), concurrency)));
+        import.add("provider", &provider_slug, provider);
+        provider_slug
     }
-    if !configurations.is_empty() {
-        spec.insert("configurations".to_owned(), configurations.into());
-    }
-    import.add("integration", &slug, spec);
-    let provider_slug = import.free_slug("provider", &slug);
-    let mut provider = Map::new();
-    provider.insert("name".to_owned(), escaped(title).into());
-    provider.insert("integration_id".to_owned(), format!("${{integration:{slug}}}").into());
-    if let Some(concurrency) = concurrency {
-        provider.insert("concurrency".to_owned(), concurrency.clone());
-    }
-    import.add("provider", &provider_slug, provider);
-    let mut target = json!({ "provider": format!("@{provider_slug}") });
-    if let Some(weight) = key.take_number("weight") {
-        target["weight"] = weight.value.into();
-        import.mapped(weight.location, "weight of the target");
-    }
-    if let Some(named) = named {
-        import.mapped(named.location, format!("integration/{}/{slug}", import.workspace));
-    }
-    import.unmapped_rest(key, |field| {
-        match field {
-            "models" => "which models an account serves is set at the integration's models",
-            _ => "no field of an account",
-        }
-        .to_owned()
-    });
-    target
 }
 
-/// Their field, ours, and whether it is a credential.
-const VERTEX: &[(&str, &str, bool)] = &[("project_id", "vertex_project_id", false), ("region", "vertex_region", false)];
-const BEDROCK: &[(&str, &str, bool)] = &[
-    ("region", "aws_region", false),
-    ("access_key", "aws_access_key_id", true),
-    ("secret_key", "aws_secret_access_key", true),
-];
-
-fn configure(
-    key: &mut Source,
-    section: &str,
-    fields: &[(&str, &str, bool)],
-    configurations: &mut Map<String, Value>,
-    import: &mut Import,
-) {
-    let Some(mut config) = key.take_section(section) else { return };
-    for (theirs, ours, is_secret) in fields {
-        if let Some(text) = config.take_text(theirs) {
-            let value = if *is_secret {
-                import.credential(&text.location, &text.value, ENVIRONMENT, &slug::variable(ours))
-            } else {
-                text_or_variable(&text.value)
-            };
-            configurations.insert((*ours).to_owned(), value.into());
-            import.mapped(text.location, format!("configurations.{ours} of the integration"));
-        }
-    }
-    import.unmapped_rest(config, |field| {
-        match field {
-            "auth_credentials" => {
-                "set vertex_auth_type serviceAccount and vertex_service_account_json of the integration"
-            }
-            "deployments" => "ask for the model by its whole name",
-            _ => "no field of an account",
-        }
-        .to_owned()
-    });
-}
-
-fn azure(key: &mut Source, configurations: &mut Map<String, Value>, import: &mut Import) {
-    let Some(mut config) = key.take_section("azure_key_config") else { return };
-    configurations.insert("azure_auth_mode".to_owned(), "default".into());
-    if let Some(endpoint) = config.take_text("endpoint") {
-        let host = endpoint.value.strip_prefix("https://").and_then(|rest| rest.split('.').next());
-        let resource = host.map_or_else(|| "${env:AZURE_RESOURCE_NAME}".to_owned(), escaped);
-        configurations.insert("azure_resource_name".to_owned(), resource.into());
-        match host {
-            Some(_) => import.mapped(endpoint.location, "configurations.azure_resource_name of the integration"),
-            None => import.unmapped(endpoint.location, "set AZURE_RESOURCE_NAME to the first word of the address"),
-        }
-    }
-    let version = config.take_text("api_version");
-    let api_version = version.as_ref().map_or("2024-10-21".to_owned(), |version| text_or_variable(&version.value));
-    if let Some(version) = version {
-        import.mapped(version.location, "azure_api_version of the deployments");
-    }
-    let mut deployments = Vec::new();
-    for (model, deployment) in config.take_section("deployments").map(Source::into_fields).unwrap_or_default() {
-        match deployment.value().as_str() {
-            Some(name) => {
-                deployments.push(json!({
-                    "azure_deployment_name": escaped(name),
-                    "azure_api_version": api_version,
-                    "azure_model_slug": escaped(&model),
-                    "is_default": deployments.is_empty(),
-                }));
-                import.mapped(deployment.location, "azure_deployment_config of the integration");
-            }
-            None => import.unmapped(deployment.location, "no name of a deployment"),
-        }
-    }
-    configurations.insert("azure_deployment_config".to_owned(), deployments.into());
-    import.unmapped_rest(config, |_| "no field of an account".to_owned());
-}
-
-fn write_config(name: &str, targets: Vec<Value>, mut config: Map<String, Value>, import: &mut Import) {
-    if targets.is_empty() {
-        return;
-    }
+fn write_config(name: &str, targets: Vec<Target>, mut config: Map<String, Value>, import: &mut Import) {
     let mode = if targets.len() == 1 { "single" } else { "loadbalance" };
+    let given: Vec<Option<f64>> = targets.iter().map(|target| target.weight.as_ref().map(|one| one.value)).collect();
+    let mut written = Vec::new();
+    for (target, weight) in targets.into_iter().zip(bounds::weights(&given)) {
+        if let Some(given) = target.weight {
+            import.mapped(given.location, "weight of the target");
+        }
+        written.push(json!({ "provider": format!("@{}", target.provider), "weight": weight }));
+    }
     config.insert("strategy".to_owned(), json!({ "mode": mode }));
-    config.insert("targets".to_owned(), targets.into());
+    config.insert("targets".to_owned(), written.into());
     let mut spec = Map::new();
-    spec.insert("name".to_owned(), format!("Keys of {}", escaped(name)).into());
+    spec.insert("name".to_owned(), escaped(&slug::title(&format!("Keys of {name}"))).into());
     spec.insert("config".to_owned(), config.into());
     let slug = import.free_slug("config", name);
     import.add("config", &slug, spec);
@@ -272,11 +267,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_provider_is_one_that_the_gateway_knows() {
+    fn every_provider_is_one_that_the_gateway_knows_with_the_version_in_its_address_or_not() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/providers.toml");
         let known: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
         for id in NAMES.iter().map(|(_, id)| id).chain(SAME) {
-            assert!(known.contains_key(*id), "{id}");
+            let base = known[*id].get("base_url").and_then(|base| base.as_str()).unwrap_or_default();
+            assert_eq!(VERSIONED.contains(id), base.ends_with("/v1"), "{id}: {base}");
         }
     }
 }

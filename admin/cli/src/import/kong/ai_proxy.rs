@@ -1,6 +1,7 @@
 //! The plugins `ai-proxy` (one target) and `ai-proxy-advanced` (several, with a balancer).
 
-use super::credentials::variable;
+use super::accounts;
+use crate::import::bounds;
 use crate::import::result::Import;
 use crate::import::slug;
 use crate::import::source::Source;
@@ -24,39 +25,52 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("ollama", "ollama"),
     ("vllm", "openai"),
 ];
-/// Options of a model that requests may set themselves.
-const DEFAULT_PARAMS: &[&str] = &["max_tokens", "temperature", "top_p", "top_k"];
+
+/// The share of a target that has none of its own.
+const USUAL_WEIGHT: f64 = 100.0;
 
 pub fn read(mut plugin: Source, holder: &str, import: &mut Import) {
     let is_advanced = plugin.text("name") == Some("ai-proxy-advanced");
-    if let Some(name) = plugin.take_text("name") {
-        import.mapped(name.location, "a config");
-    }
+    let name = plugin.take_text("name");
     let Some(mut config) = plugin.take_section("config") else {
         return import.unmapped(plugin.location, "a plugin without a config");
     };
     import.unmapped_rest(plugin, |_| "no field of a config".to_owned());
+    let mut targets = match is_advanced {
+        true => config.take_items("targets"),
+        // Of one target the fields stand in the config itself.
+        false => vec![std::mem::replace(&mut config, Source::nothing())],
+    };
+    for target in targets.drain(targets.len().min(bounds::MAX_TARGETS)..) {
+        import.unmapped(target.location, format!("a config has at most {} targets", bounds::MAX_TARGETS));
+    }
+    let read = targets.into_iter().filter_map(|target| read_target(target, holder, import));
+    let (mut found, shares): (Vec<Value>, Vec<Option<f64>>) = read.unzip();
+    if found.is_empty() {
+        if let Some(name) = name {
+            import.unmapped(name.location, "no target of it can be written");
+        }
+        return import.unmapped_rest(config, |_| "there is no target that it is about".to_owned());
+    }
     let mut fields = Map::new();
     let mut mode = "loadbalance";
-    let targets = if is_advanced {
-        if let Some(balancer) = config.take_section("balancer") {
-            mode = read_balancer(balancer, &mut fields, import);
-        }
-        config.take_items("targets")
-    } else {
-        // Of one target the fields stand in the config itself.
-        vec![std::mem::replace(&mut config, Source::nothing())]
-    };
-    let found: Vec<Value> = targets.into_iter().filter_map(|target| read_target(target, holder, import)).collect();
+    if let Some(balancer) = config.take_section("balancer") {
+        mode = read_balancer(balancer, &mut fields, import);
+    }
     import.unmapped_rest(config, |_| "no field of a config".to_owned());
-    if found.is_empty() {
-        return;
+    if let Some(name) = name {
+        import.mapped(name.location, "a config");
+    }
+    if is_advanced {
+        for (target, weight) in found.iter_mut().zip(bounds::weights(&shares)) {
+            target["weight"] = weight.into();
+        }
     }
     let mode = if found.len() == 1 { "single" } else { mode };
     fields.insert("strategy".to_owned(), json!({ "mode": mode }));
     fields.insert("targets".to_owned(), found.into());
     let mut spec = Map::new();
-    spec.insert("name".to_owned(), escaped(holder).into());
+    spec.insert("name".to_owned(), escaped(&slug::title(holder)).into());
     spec.insert("config".to_owned(), fields.into());
     let slug = import.free_slug("config", holder);
     import.add("config", &slug, spec);
@@ -76,64 +90,61 @@ fn read_balancer(mut balancer: Source, fields: &mut Map<String, Value>, import: 
         }
     }
     if let Some(retries) = balancer.take_count("retries") {
-        const MAX_ATTEMPTS: u64 = 5;
-        fields.insert("retry".to_owned(), json!({ "attempts": retries.value.min(MAX_ATTEMPTS) }));
-        import.mapped(retries.location, "retry.attempts of the config");
+        fields.insert("retry".to_owned(), bounds::retry(retries, "config", import));
     }
-    if let Some(timeout) = balancer.take_positive_count("read_timeout") {
-        const MAX_MS: u64 = 86_400_000;
-        fields.insert("request_timeout".to_owned(), timeout.value.min(MAX_MS).into());
-        import.mapped(timeout.location, "request_timeout of the config");
+    if let Some(timeout) = balancer.take_number("read_timeout") {
+        fields.insert("request_timeout".to_owned(), bounds::timeout(timeout, "config", import));
     }
     import.unmapped_rest(balancer, |_| "circuits and fallbacks are fields of the config (docs/configs.md)".to_owned());
     mode
 }
 
-fn read_target(mut target: Source, holder: &str, import: &mut Import) -> Option<Value> {
-    let location = target.location.clone();
-    let mut model = target.take_section("model");
-    let provider = model.as_mut().and_then(|model| model.take_text("provider"));
-    let id = provider.as_ref().and_then(|provider| {
-        let known = PROVIDERS.iter().find(|(theirs, _)| *theirs == provider.value);
-        known.map(|(_, ours)| *ours)
-    });
-    let (Some(provider), Some(id), Some(mut model)) = (provider, id, model) else {
-        import.unmapped(location, "no provider of the gateway: `custom_host` of an integration takes any address");
+/// A target and its share. Nothing where no account can be made of it, which is told as a whole.
+fn read_target(mut target: Source, holder: &str, import: &mut Import) -> Option<(Value, Option<f64>)> {
+    let theirs = target.value();
+    let provider = theirs["model"]["provider"].as_str();
+    let known = PROVIDERS.iter().find(|(name, _)| Some(*name) == provider);
+    let missing = match known {
+        Some((_, id)) => accounts::missing(id, &theirs),
+        None => Some("no provider of the gateway: `custom_host` of an integration takes any address"),
+    };
+    let (Some((word, id)), None) = (known, missing) else {
+        // Of a plugin with one target that is the config of the plugin, whose other fields are told with it.
+        import.unmapped(target.location, missing.unwrap_or_default());
         return None;
     };
-    import.mapped(provider.location, "provider of the integration");
-    let mut integration = Map::new();
-    let mut configurations = Map::new();
-    let slug = import.free_slug("integration", &format!("{holder} {}", provider.value));
-    integration.insert("name".to_owned(), slug.clone().into());
-    integration.insert("ai_provider_id".to_owned(), id.into());
-    if let Some(auth) = target.take_section("auth") {
-        read_auth(auth, id, &slug, &mut integration, &mut configurations, import);
+    let slug = import.free_slug("integration", &format!("{holder} {word}"));
+    let mut target_fields = Map::new();
+    let mut model = target.take_section("model")?;
+    if let Some(provider) = model.take_text("provider") {
+        import.mapped(provider.location, "provider of the integration");
     }
-    let mut reached = Map::new();
     let name = model.take_text("name");
-    if let Some(options) = model.take_section("options") {
-        let name = name.as_ref().map(|name| name.value.as_str());
-        read_options(options, id, name, &mut configurations, &mut reached, import);
+    let options = model.take_section("options");
+    import.unmapped_rest(model, |_| "the request says which model, or the config does".to_owned());
+    let mut account = accounts::Account::new(id, &slug, target.location.clone(), import);
+    account.read_auth(target.take_section("auth"));
+    if let Some(mut options) = options {
+        let defaults = account.default_params(&mut options);
+        if !defaults.is_empty() {
+            target_fields.insert("default_params".to_owned(), defaults.into());
+        }
+        account.read_options(options, name.as_ref().map(|name| name.value.as_str()));
     }
+    account.write();
     if let Some(name) = name {
-        reached.insert("override_params".to_owned(), json!({ "model": escaped(&name.value) }));
+        target_fields.insert("override_params".to_owned(), json!({ "model": escaped(&name.value) }));
         import.mapped(name.location, "the model of the target");
     }
-    import.unmapped_rest(model, |_| "the request says which model, or the config does".to_owned());
-    if !configurations.is_empty() {
-        integration.insert("configurations".to_owned(), configurations.into());
-    }
-    import.add("integration", &slug, integration);
     let provider_slug = import.free_slug("provider", &slug);
     let reference = format!("${{integration:{slug}}}");
     let spec = json!({ "name": provider_slug, "integration_id": reference });
     import.add("provider", &provider_slug, spec.as_object().cloned().unwrap_or_default());
-    reached.insert("provider".to_owned(), format!("@{provider_slug}").into());
-    if let Some(weight) = target.take_number("weight") {
-        reached.insert("weight".to_owned(), weight.value.into());
+    target_fields.insert("provider".to_owned(), format!("@{provider_slug}").into());
+    let weight = target.take_weight("weight").map(|weight| {
         import.mapped(weight.location, "weight of the target");
-    }
+        weight.value
+    });
     import.unmapped_rest(target, |field| {
         match field {
             "route_type" => "each endpoint of the gateway is its own address",
@@ -142,115 +153,7 @@ fn read_target(mut target: Source, holder: &str, import: &mut Import) -> Option<
         }
         .to_owned()
     });
-    Some(reached.into())
-}
-
-fn read_auth(
-    mut auth: Source,
-    id: &str,
-    slug: &str,
-    integration: &mut Map<String, Value>,
-    configurations: &mut Map<String, Value>,
-    import: &mut Import,
-) {
-    for value in ["header_value", "param_value"] {
-        if let Some(key) = auth.take_text(value) {
-            let text = key.value.strip_prefix("Bearer ").unwrap_or(&key.value);
-            let own_name = slug::variable(&format!("{slug} key"));
-            integration.insert("key".to_owned(), variable(import, &key.location, text, &own_name).into());
-            import.mapped(key.location, "key of the integration");
-        }
-    }
-    if id == "bedrock" {
-        let mut has_keys = true;
-        for (theirs, ours) in
-            [("aws_access_key_id", "aws_access_key_id"), ("aws_secret_access_key", "aws_secret_access_key")]
-        {
-            match auth.take_text(theirs) {
-                Some(key) => {
-                    let value = variable(import, &key.location, &key.value, &slug::variable(&format!("{slug} {ours}")));
-                    configurations.insert(ours.to_owned(), value.into());
-                    import.mapped(key.location, format!("configurations.{ours} of the integration"));
-                }
-                None => has_keys = false,
-            }
-        }
-        configurations.insert("aws_auth_type".to_owned(), if has_keys { "accessKey" } else { "serviceRole" }.into());
-    }
-    import.unmapped_rest(auth, |field| {
-        match field {
-            "header_name" | "param_name" | "param_location" => "the gateway knows how each provider takes its key",
-            _ => "set it at the integration's configurations (docs/providers.md)",
-        }
-        .to_owned()
-    });
-}
-
-fn read_options(
-    mut options: Source,
-    id: &str,
-    model: Option<&str>,
-    configurations: &mut Map<String, Value>,
-    target: &mut Map<String, Value>,
-    import: &mut Import,
-) {
-    let mut defaults = Map::new();
-    for name in DEFAULT_PARAMS {
-        if let Some(number) = options.take_number(name) {
-            let is_whole = number.value.fract() == 0.0;
-            let value = if is_whole { Value::from(number.value as u64) } else { Value::from(number.value) };
-            defaults.insert((*name).to_owned(), value);
-            import.mapped(number.location, "default_params of the target");
-        }
-    }
-    if !defaults.is_empty() {
-        target.insert("default_params".to_owned(), defaults.into());
-    }
-    if let Some(address) = options.take_text("upstream_url") {
-        configurations.insert("custom_host".to_owned(), escaped(&address.value).into());
-        import.mapped(address.location, "configurations.custom_host of the integration");
-    }
-    if id == "azure-openai" {
-        read_azure(&mut options, model, configurations, import);
-    }
-    if let Some(mut bedrock) = options.take_section("bedrock") {
-        if let Some(region) = bedrock.take_text("aws_region") {
-            configurations.insert("aws_region".to_owned(), escaped(&region.value).into());
-            import.mapped(region.location, "configurations.aws_region of the integration");
-        }
-        import.unmapped_rest(bedrock, |_| "set it at the integration's configurations".to_owned());
-    }
-    import.unmapped_rest(options, |field| {
-        match field {
-            "input_cost" | "output_cost" => "set the price at the integration's model (pricing_config)",
-            _ => "no field of an account or a target",
-        }
-        .to_owned()
-    });
-}
-
-fn read_azure(options: &mut Source, model: Option<&str>, configurations: &mut Map<String, Value>, import: &mut Import) {
-    configurations.insert("azure_auth_mode".to_owned(), "default".into());
-    if let Some(instance) = options.take_text("azure_instance") {
-        configurations.insert("azure_resource_name".to_owned(), escaped(&instance.value).into());
-        import.mapped(instance.location, "configurations.azure_resource_name of the integration");
-    }
-    let version = options.take_text("azure_api_version");
-    let deployment = options.take_text("azure_deployment_id");
-    let api_version = version.as_ref().map_or("2024-10-21", |version| version.value.as_str());
-    let named = deployment.as_ref().map(|deployment| deployment.value.as_str()).or(model);
-    if let Some(named) = named {
-        let deployment = json!({
-            "azure_deployment_name": escaped(named),
-            "azure_api_version": escaped(api_version),
-            "azure_model_slug": escaped(model.unwrap_or(named)),
-            "is_default": true,
-        });
-        configurations.insert("azure_deployment_config".to_owned(), json!([deployment]));
-    }
-    for text in [version, deployment].into_iter().flatten() {
-        import.mapped(text.location, "azure_deployment_config of the integration");
-    }
+    Some((target_fields.into(), Some(weight.unwrap_or(USUAL_WEIGHT))))
 }
 
 #[cfg(test)]

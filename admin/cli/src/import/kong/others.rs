@@ -1,10 +1,13 @@
 //! Consumers, and plugins that hold for everything.
 
+use crate::import::bounds;
+use crate::import::report::code;
 use crate::import::result::Import;
 use crate::import::source::Source;
-use crate::tree::template::escaped;
 use serde_json::{Map, Value, json};
 
+/// Of one guardrail.
+const MAX_CHECKS: usize = 50;
 const UNITS: &[(&str, &str)] = &[("second", "rps"), ("minute", "rpm"), ("hour", "rph"), ("day", "rpd")];
 
 /// A plugin without a route or service.
@@ -47,6 +50,10 @@ fn read_rates(mut config: Source, import: &mut Import) {
             import.unmapped(most.location, "policies count for a minute, an hour or a day; keys for a second, too");
             continue;
         }
+        if !bounds::is_rate(most.value) {
+            import.unmapped(most.location, "larger than any rate that a policy can have");
+            continue;
+        }
         let mut spec = Map::new();
         spec.insert("type".to_owned(), "requests".into());
         spec.insert("unit".to_owned(), (*unit).into());
@@ -54,7 +61,8 @@ fn read_rates(mut config: Source, import: &mut Import) {
         if is_by_key {
             spec.insert("group_by".to_owned(), json!([{ "key": "api_key" }]));
         }
-        import.add("policy-rate-limits", &format!("requests a {theirs}"), spec);
+        let name = import.free_name("policy-rate-limits", &format!("requests a {theirs}"));
+        import.add("policy-rate-limits", &name, spec);
         import.mapped(most.location, "value of a policy");
     }
     import.unmapped_rest(config, |_| "where limits are counted is a setting of the installation".to_owned());
@@ -64,18 +72,22 @@ fn read_guard(mut config: Source, import: &mut Import) {
     let mut checks = Vec::new();
     for pattern in config.take_items("deny_patterns") {
         match pattern.value() {
-            Value::String(_) => {
+            Value::String(_) if checks.len() < MAX_CHECKS => {
                 checks.push(
                     json!({ "id": "default.regexMatch", "parameters": { "rule": pattern.literal(), "not": true } }),
                 );
                 import.mapped(pattern.location, "a check of the guardrail");
+            }
+            Value::String(_) => {
+                import.unmapped(pattern.location, format!("a guardrail has at most {MAX_CHECKS} checks: left out"));
             }
             _ => import.unmapped(pattern.location, "no pattern"),
         }
     }
     if !checks.is_empty() {
         let spec = json!({ "actions": { "deny": true }, "checks": checks });
-        import.add("guardrail", "Prompt guard", spec.as_object().cloned().unwrap_or_default());
+        let name = import.free_name("guardrail", "Prompt guard");
+        import.add("guardrail", &name, spec.as_object().cloned().unwrap_or_default());
     }
     import.unmapped_rest(config, |field| {
         match field {
@@ -97,8 +109,9 @@ pub fn read_consumer(mut consumer: Source, import: &mut Import) {
         import.unmapped(named.location, "a consumer without a key");
     } else {
         let spec = json!({ "scopes": ["completions.write", "models.list"] });
-        import.add("api-key", &escaped(&named.value), spec.as_object().cloned().unwrap_or_default());
-        import.mapped(named.location, format!("api-key/{}/{}", import.workspace, named.value));
+        let name = import.free_name("api-key", &named.value);
+        import.add("api-key", &name, spec.as_object().cloned().unwrap_or_default());
+        import.mapped(named.location, format!("api-key {}", code(&name)));
     }
     for credential in credentials {
         import.unmapped(

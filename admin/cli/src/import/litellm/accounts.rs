@@ -1,105 +1,91 @@
 //! Accounts at providers: LiteLLM repeats credentials at each model, here an integration has them once.
 
+use super::reading::{Reading, Settings};
 use super::vendors::{Access, Vendor};
 use crate::import::result::Import;
-use crate::import::slug;
 use crate::import::source::Source;
-use crate::tree::template::escaped;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
 
-/// How LiteLLM names a variable of the environment.
-const ENVIRONMENT: &str = "os.environ/";
+/// A model as its entry names it.
+pub struct Model<'a> {
+    pub vendor: &'static Vendor,
+    pub name: &'a str,
+    /// What is deployed there, where the entry says so.
+    pub base: Option<&'a str>,
+    /// Fields of the provider: its rates.
+    pub limits: Map<String, Value>,
+}
 
-/// What makes two models share an integration.
-#[derive(Debug, PartialEq)]
+/// An account and what uses it. Two models share one where their settings are the same; each credential has a variable of its
+/// own, so that the settings differ where credentials do.
 struct Account {
     vendor: &'static str,
-    key: Option<String>,
-    configurations: Map<String, Value>,
+    settings: Settings,
     slug: String,
-    /// Azure's deployments, which the integration lists.
+    /// Azure's deployments, which the integration lists, and their places by the names of their models.
     deployments: Vec<Value>,
+    places: HashMap<String, usize>,
     providers: Vec<Provider>,
 }
 
 /// A handle on an account with limits of its own.
-#[derive(Debug, PartialEq)]
 struct Provider {
     slug: String,
     limits: Map<String, Value>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Accounts {
     accounts: Vec<Account>,
+    /// Which accounts have the same settings: several where Azure's deployments need it.
+    places: HashMap<String, Vec<usize>>,
 }
 
 impl Accounts {
-    /// The slug of the provider that serves a model, and what the model is called there. Nothing where the account
-    /// cannot be read, which is told.
-    pub fn provider(
-        &mut self,
-        import: &mut Import,
-        vendor: &'static Vendor,
-        model: &str,
-        params: &mut Source,
-        base_model: Option<String>,
-    ) -> Option<(String, String)> {
-        let mut reading = Reading { import, vendor, params, configurations: Map::new() };
-        let key = reading.key();
-        let mut model = model.to_owned();
-        let mut deployment = None;
-        match vendor.access {
-            Access::Azure => {
-                let slug = base_model
-                    .map_or_else(|| model.clone(), |base| base.rsplit('/').next().unwrap_or(&base).to_owned());
-                deployment = Some(reading.azure(&model, &slug)?);
-                model = slug;
-            }
-            Access::Aws => model = reading.aws(&model),
-            Access::Vertex => reading.vertex(),
-            Access::Address => reading.address()?,
-            Access::Key(_) | Access::Open => reading.optional_address(),
-        }
-        reading.headers();
-        let limits = reading.limits();
-        let configurations = reading.configurations;
-        let known = self.accounts.iter().position(|account| {
-            account.vendor == vendor.id && account.key == key && account.configurations == configurations
-        });
+    /// The slug of the provider that serves a model, and what the model is called there.
+    pub fn provider(&mut self, import: &mut Import, model: Model<'_>, params: &mut Source) -> (String, String) {
+        let entry = params.location.clone();
+        let read = Reading::new(import, model.vendor, params).read(model.name, model.base);
+        let settings = format!("{} {}", model.vendor.id, read.settings.text());
+        let places = self.places.entry(settings).or_default();
+        let takes = |at: &usize| read.deployment.as_ref().is_none_or(|one| self.accounts[*at].takes(one));
+        let known = places.iter().copied().find(takes);
         let at = known.unwrap_or_else(|| {
-            let slug = import.free_slug("integration", vendor.id);
-            let (deployments, providers) = (Vec::new(), Vec::new());
-            self.accounts.push(Account { vendor: vendor.id, key, configurations, slug, deployments, providers });
+            for (variable, what) in &read.implied {
+                import.unmapped(
+                    entry.clone(),
+                    format!("set {variable} where `portcullis apply` runs: LiteLLM reads {what} from there"),
+                );
+            }
+            let name = if model.vendor.access == Access::Address { model.vendor.prefix } else { model.vendor.id };
+            let slug = import.free_slug("integration", name);
+            places.push(self.accounts.len());
+            self.accounts.push(Account::new(model.vendor.id, read.settings, slug));
             self.accounts.len() - 1
         });
         let account = &mut self.accounts[at];
-        if let Some(deployment) = deployment.filter(|deployment| !account.deployments.contains(deployment)) {
-            account.deployments.push(deployment);
+        if let Some(deployment) = read.deployment {
+            account.add(deployment);
         }
-        let known = account.providers.iter().find(|provider| provider.limits == limits);
-        let slug = known.map(|provider| provider.slug.clone()).unwrap_or_else(|| {
-            let slug = import.free_slug("provider", &account.slug);
-            account.providers.push(Provider { slug: slug.clone(), limits });
-            slug
-        });
-        Some((slug, model))
+        (account.provider(model.limits, import), read.model)
     }
 
     pub fn write(self, import: &mut Import) {
         for mut account in self.accounts {
+            let Settings { key, mut configurations } = account.settings;
             if let Some(first) = account.deployments.first_mut() {
                 first["is_default"] = true.into();
-                account.configurations.insert("azure_deployment_config".to_owned(), account.deployments.into());
+                configurations.insert("azure_deployment_config".to_owned(), account.deployments.into());
             }
             let mut spec = Map::new();
             spec.insert("name".to_owned(), account.slug.clone().into());
             spec.insert("ai_provider_id".to_owned(), account.vendor.into());
-            if let Some(key) = account.key {
+            if let Some(key) = key {
                 spec.insert("key".to_owned(), key.into());
             }
-            if !account.configurations.is_empty() {
-                spec.insert("configurations".to_owned(), account.configurations.into());
+            if !configurations.is_empty() {
+                spec.insert("configurations".to_owned(), configurations.into());
             }
             import.add("integration", &account.slug, spec);
             for provider in account.providers {
@@ -113,185 +99,36 @@ impl Accounts {
     }
 }
 
-/// The account of one model while it is read.
-struct Reading<'a> {
-    import: &'a mut Import,
-    vendor: &'static Vendor,
-    params: &'a mut Source,
-    configurations: Map<String, Value>,
-}
+impl Account {
+    fn new(vendor: &'static str, settings: Settings, slug: String) -> Self {
+        let (deployments, places, providers) = (Vec::new(), HashMap::new(), Vec::new());
+        Self { vendor, settings, slug, deployments, places, providers }
+    }
 
-impl Reading<'_> {
-    fn key(&mut self) -> Option<String> {
-        let own_name = format!("{}_API_KEY", slug::variable(self.vendor.id));
-        match (self.params.take_text("api_key"), self.vendor.access) {
-            (Some(key), _) => {
-                let variable = self.import.credential(&key.location, &key.value, ENVIRONMENT, &own_name);
-                self.import.mapped(key.location, "key of the integration");
-                Some(variable)
-            }
-            // It is read from there without a word.
-            (None, Access::Key(name)) => Some(format!("${{env:{name}}}")),
-            (None, Access::Azure) => Some("${env:AZURE_API_KEY}".to_owned()),
-            (None, Access::Address) => Some(format!("${{env:{own_name}}}")),
-            (None, Access::Open | Access::Aws | Access::Vertex) => None,
+    /// A deployment is found by its model's name, so that another one of this name would never be called.
+    fn takes(&self, deployment: &Value) -> bool {
+        self.places.get(model_of(deployment)).is_none_or(|at| self.deployments[*at] == *deployment)
+    }
+
+    fn add(&mut self, deployment: Value) {
+        if !self.places.contains_key(model_of(&deployment)) {
+            self.places.insert(model_of(&deployment).to_owned(), self.deployments.len());
+            self.deployments.push(deployment);
         }
     }
 
-    /// A text of the account: a variable, or what stands there.
-    fn configure(&mut self, name: &str, ours: &str) -> bool {
-        let Some(text) = self.params.take_text(name) else { return false };
-        let value = match text.value.strip_prefix(ENVIRONMENT) {
-            Some(variable) => format!("${{env:{variable}}}"),
-            None => escaped(&text.value),
-        };
-        self.configurations.insert(ours.to_owned(), value.into());
-        self.import.mapped(text.location, format!("configurations.{ours} of the integration"));
-        true
-    }
-
-    fn configure_secret(&mut self, name: &str, ours: &str) -> bool {
-        let Some(text) = self.params.take_text(name) else { return false };
-        let variable = self.import.credential(&text.location, &text.value, ENVIRONMENT, &slug::variable(name));
-        self.configurations.insert(ours.to_owned(), variable.into());
-        self.import.mapped(text.location, format!("configurations.{ours} of the integration"));
-        true
-    }
-
-    fn azure(&mut self, deployment: &str, model: &str) -> Option<Value> {
-        let Some(base) = self.params.take_text("api_base") else {
-            self.import.unmapped(self.params.location.clone(), "Azure needs `api_base`, which is missing");
-            return None;
-        };
-        if let Some(resource) = resource_of(&base.value) {
-            self.configurations.insert("azure_resource_name".to_owned(), resource.into());
-            self.import.mapped(base.location, "configurations.azure_resource_name of the integration");
-        } else if let Some(variable) = base.value.strip_prefix(ENVIRONMENT) {
-            let name = format!("{variable}_RESOURCE");
-            let why = format!("set {name} to the resource's name, the first word of the address in {variable}");
-            self.configurations.insert("azure_resource_name".to_owned(), format!("${{env:{name}}}").into());
-            self.import.unmapped(base.location, why);
-        } else {
-            self.import
-                .unmapped(base.location, "no address of an Azure OpenAI resource: store it as a provider by hand");
-            return None;
+    /// Rates are those of one entry of the foreign file: providers with rates are not shared.
+    fn provider(&mut self, limits: Map<String, Value>, import: &mut Import) -> String {
+        let shared = self.providers.iter().find(|provider| limits.is_empty() && provider.limits.is_empty());
+        if let Some(provider) = shared {
+            return provider.slug.clone();
         }
-        let is_entra =
-            ["tenant_id", "client_id"].map(|name| self.configure(name, &format!("azure_entra_{name}"))).contains(&true)
-                | self.configure_secret("client_secret", "azure_entra_client_secret");
-        self.configurations.insert("azure_auth_mode".to_owned(), if is_entra { "entra" } else { "default" }.into());
-        let mut version = json!("2024-10-21");
-        if let Some(given) = self.params.take_text("api_version") {
-            version = match given.value.strip_prefix(ENVIRONMENT) {
-                Some(variable) => format!("${{env:{variable}}}"),
-                None => escaped(&given.value),
-            }
-            .into();
-            self.import.mapped(given.location, "azure_api_version of the integration's deployment");
-        }
-        Some(json!({
-            "azure_deployment_name": escaped(deployment),
-            "azure_api_version": version,
-            "azure_model_slug": escaped(model),
-        }))
-    }
-
-    /// Returns the model without the words that LiteLLM puts before it.
-    fn aws(&mut self, model: &str) -> String {
-        if !self.configure("aws_region_name", "aws_region") {
-            self.configurations.insert("aws_region".to_owned(), "${env:AWS_REGION}".into());
-        }
-        let has_keys = self.configure_secret("aws_access_key_id", "aws_access_key_id")
-            & self.configure_secret("aws_secret_access_key", "aws_secret_access_key");
-        let has_role = self.configure("aws_role_name", "aws_role_arn");
-        let auth = if has_role {
-            "assumedRole"
-        } else if has_keys {
-            "accessKey"
-        } else {
-            "serviceRole"
-        };
-        self.configurations.insert("aws_auth_type".to_owned(), auth.into());
-        let words = ["converse/", "invoke/", "converse_like/"];
-        words.iter().find_map(|word| model.strip_prefix(word)).unwrap_or(model).to_owned()
-    }
-
-    fn vertex(&mut self) {
-        self.configure("vertex_project", "vertex_project_id");
-        if !self.configure("vertex_location", "vertex_region") {
-            self.configurations.insert("vertex_region".to_owned(), "us-central1".into());
-        }
-        let mut auth = "workloadIdentity";
-        if let Some(credentials) = self.params.take_text("vertex_credentials") {
-            auth = "serviceAccount";
-            // A path, or the document itself, which must not be repeated.
-            let text = &credentials.value;
-            let value = match (text.strip_prefix(ENVIRONMENT), text.contains('{')) {
-                (Some(variable), _) => format!("${{env:{variable}}}"),
-                (None, false) => format!("${{file:{}}}", escaped(text)),
-                (None, true) => "${env:VERTEX_CREDENTIALS}".to_owned(),
-            };
-            self.configurations.insert("vertex_service_account_json".to_owned(), value.into());
-            let why =
-                "the service account is read by `portcullis apply`: it must be the JSON document, not a path to it";
-            self.import.unmapped(credentials.location, why);
-        }
-        self.configurations.insert("vertex_auth_type".to_owned(), auth.into());
-    }
-
-    fn address(&mut self) -> Option<()> {
-        if self.configure("api_base", "custom_host") || self.configure("base_url", "custom_host") {
-            return Some(());
-        }
-        let why = format!("`{}` needs `api_base`, which is missing", self.vendor.prefix);
-        self.import.unmapped(self.params.location.clone(), why);
-        None
-    }
-
-    fn optional_address(&mut self) {
-        let _ = self.configure("api_base", "custom_host") || self.configure("base_url", "custom_host");
-        if self.vendor.id == "openai" {
-            self.configure("organization", "openai_organization");
-        }
-    }
-
-    fn headers(&mut self) {
-        let Some(headers) = self.params.take_section("extra_headers") else { return };
-        let mut sent = Map::new();
-        for (name, header) in headers.into_fields() {
-            match header.value().as_str() {
-                Some(text) => {
-                    // Whether a header holds a credential cannot be seen.
-                    let own_name = slug::variable(&format!("{} {name}", self.vendor.id));
-                    sent.insert(name, self.import.credential(&header.location, text, ENVIRONMENT, &own_name).into());
-                    self.import.mapped(header.location, "configurations.custom_headers of the integration");
-                }
-                None => self.import.unmapped(header.location, "no text"),
-            }
-        }
-        if !sent.is_empty() {
-            self.configurations.insert("custom_headers".to_owned(), sent.into());
-        }
-    }
-
-    fn limits(&mut self) -> Map<String, Value> {
-        let mut limits = Map::new();
-        let mut rates = Vec::new();
-        for (name, kind) in [("rpm", "requests"), ("tpm", "tokens")] {
-            if let Some(rate) = self.params.take_positive_count(name) {
-                rates.push(json!({ "type": kind, "unit": "rpm", "value": rate.value }));
-                self.import.mapped(rate.location, "rate_limits of the provider");
-            }
-        }
-        if !rates.is_empty() {
-            limits.insert("rate_limits".to_owned(), rates.into());
-        }
-        limits
+        let slug = import.free_slug("provider", &self.slug);
+        self.providers.push(Provider { slug: slug.clone(), limits });
+        slug
     }
 }
 
-/// `my-resource` of `https://my-resource.openai.azure.com/`.
-fn resource_of(base: &str) -> Option<&str> {
-    let host = base.strip_prefix("https://")?.split('/').next()?;
-    host.strip_suffix(".openai.azure.com").filter(|resource| !resource.is_empty() && !resource.contains('.'))
+fn model_of(deployment: &Value) -> &str {
+    deployment["azure_model_slug"].as_str().unwrap_or_default()
 }

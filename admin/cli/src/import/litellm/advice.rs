@@ -56,6 +56,7 @@ static SENTENCES: &[(&str, &str, &str)] = &[
     ("general_settings", "alerting", "alerts are rules over /metrics, and mails of budgets"),
     ("general_settings", "", "a setting of the installation: see conf/gateway.toml"),
     ("environment_variables", "", "set it where `portcullis apply` runs, if a variable of the files has this name"),
+    ("mcp_servers", "description", "longer than the description of an MCP integration may be"),
     ("mcp_servers", "", "no field of an MCP integration; which tools may be called is set at the server"),
     ("", "guardrails", "checks differ: make them anew as guardrails (docs/guardrails.md)"),
     ("", "policies", "guardrails of a workspace hold for all of its calls"),

@@ -7,7 +7,7 @@ use crate::import::source::Source;
 use crate::tree::template::escaped;
 use serde_json::{Map, json};
 
-const ENVIRONMENT: &str = "os.environ/";
+const MAX_DESCRIPTION: usize = 1024;
 
 pub fn read(servers: Source, import: &mut Import) {
     for (name, server) in servers.into_fields() {
@@ -30,8 +30,10 @@ fn read_server(name: &str, mut server: Source, import: &mut Import) {
         return;
     };
     let mut integration = Map::new();
-    integration.insert("name".to_owned(), escaped(name).into());
-    integration.insert("url".to_owned(), escaped(&url.value).into());
+    let title = escaped(&slug::title(name));
+    integration.insert("name".to_owned(), title.clone().into());
+    let own_name = slug::variable(&format!("{name} url"));
+    integration.insert("url".to_owned(), import.address(&url, "", &own_name).into());
     import.mapped(url.location, "url of the MCP integration");
     let word = transport.map_or("http", |transport| {
         let word = if transport.value == "sse" { "sse" } else { "http" };
@@ -44,14 +46,14 @@ fn read_server(name: &str, mut server: Source, import: &mut Import) {
     if !headers.is_empty() {
         integration.insert("configurations".to_owned(), json!({ "custom_headers": headers }));
     }
-    if let Some(text) = server.take_text("description") {
+    if let Some(text) = server.take_short_text("description", MAX_DESCRIPTION) {
         integration.insert("description".to_owned(), escaped(&text.value).into());
         import.mapped(text.location, "description of the MCP integration");
     }
     let slug = import.free_slug("mcp-integration", name);
     import.add("mcp-integration", &slug, integration);
     let mut spec = Map::new();
-    spec.insert("name".to_owned(), escaped(name).into());
+    spec.insert("name".to_owned(), title.into());
     spec.insert("mcp_integration_id".to_owned(), format!("${{mcp-integration:{slug}}}").into());
     let server_slug = import.free_slug("mcp-server", name);
     import.add("mcp-server", &server_slug, spec);
@@ -65,7 +67,7 @@ fn headers(name: &str, server: &mut Source, import: &mut Import) -> Map<String, 
     let token = ["auth_value", "authentication_token"].iter().find_map(|field| server.take_text(field));
     if let Some(token) = token {
         let own_name = format!("{}_TOKEN", slug::variable(name));
-        let variable = import.credential(&token.location, &token.value, ENVIRONMENT, &own_name);
+        let variable = import.credential(&token.location, &token.value, &own_name);
         let kind = kind.as_ref().map_or("bearer_token", |kind| kind.value.as_str());
         let (header, value) = match kind {
             "api_key" => ("X-API-Key", variable),
@@ -90,7 +92,7 @@ fn headers(name: &str, server: &mut Source, import: &mut Import) -> Map<String, 
         match value.value().as_str() {
             Some(text) => {
                 let own_name = slug::variable(&format!("{name} {header}"));
-                headers.insert(header, import.credential(&value.location, text, ENVIRONMENT, &own_name).into());
+                headers.insert(header, import.credential(&value.location, text, &own_name).into());
                 import.mapped(value.location, "custom_headers of the MCP integration");
             }
             None => import.unmapped(value.location, "no text"),

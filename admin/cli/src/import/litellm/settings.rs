@@ -1,13 +1,17 @@
 //! What `router_settings` and `litellm_settings` say of all models. Most of it may stand in either.
 
 use super::advice;
-use super::deployments::{attempts, milliseconds};
+use crate::import::bounds;
 use crate::import::result::Import;
 use crate::import::source::{Located, Source};
 use serde_json::{Map, Value, json};
 
 /// The shortest time for which a circuit stays open here.
 const MIN_COOLDOWN_MS: u64 = 30_000;
+/// LiteLLM's own where the file says nothing.
+const ALLOWED_FAILS: u64 = 3;
+/// Fallbacks of this group are those of every group that has no others.
+const EVERY_GROUP: &str = "*";
 const NO_GROUP: &str = "not the name of a group";
 
 #[derive(Debug, Default)]
@@ -19,29 +23,35 @@ pub struct Settings {
     pub default_fallbacks: Vec<Located<String>>,
     /// Other names of groups.
     pub aliases: Vec<(String, Located<String>)>,
-    failures: Option<u64>,
+    allowed_fails: Option<u64>,
     cooldown_ms: Option<u64>,
-    budget: Option<f64>,
-    budget_period: Option<String>,
+    budget: Option<Located<f64>>,
+    budget_period: Option<Located<String>>,
 }
 
 impl Settings {
     pub fn read(&mut self, mut source: Source, section: &str, import: &mut Import) {
-        if let Some(retries) = source.take_count("num_retries") {
-            self.put("retry", json!({ "attempts": attempts(retries.value) }), retries, import);
+        if let Some(retries) = source.take_count("num_retries")
+            && self.is_first("retry", &retries, import)
+        {
+            self.root.insert("retry".to_owned(), bounds::retry(retries, "config", import));
         }
         for name in ["timeout", "request_timeout"] {
-            if let Some(timeout) = source.take_number(name) {
-                self.put("request_timeout", milliseconds(timeout.value).into(), timeout, import);
+            if let Some(timeout) = source.take_number(name)
+                && self.is_first("request_timeout", &timeout, import)
+            {
+                let timeout = bounds::timeout(bounds::from_seconds(timeout), "config", import);
+                self.root.insert("request_timeout".to_owned(), timeout);
             }
         }
         if let Some(failures) = source.take_count("allowed_fails") {
-            import.mapped(failures.location, "cb_config.failure_threshold");
-            self.failures = Some(failures.value.max(1));
+            import.mapped(failures.location, "cb_config.failure_threshold, the first failure that is not allowed");
+            self.allowed_fails = Some(failures.value);
         }
         if let Some(cooldown) = source.take_number("cooldown_time") {
+            let milliseconds = (cooldown.value * 1000.0) as u64;
             import.mapped(cooldown.location, "cb_config.cooldown_interval, of at least 30 seconds");
-            self.cooldown_ms = Some(milliseconds(cooldown.value).max(MIN_COOLDOWN_MS));
+            self.cooldown_ms = Some(milliseconds);
         }
         if let Some(strategy) = source.take_text("routing_strategy") {
             match strategy.value.as_str() {
@@ -59,6 +69,7 @@ impl Settings {
             }
             for (group, others) in entry.into_fields() {
                 match others.is_list() {
+                    true if group == EVERY_GROUP => self.default_fallbacks.extend(texts(others.into_items(), import)),
                     true => self.fallbacks.push((group, texts(others.into_items(), import))),
                     false => import.unmapped(others.location, NO_GROUP),
                 }
@@ -77,40 +88,35 @@ impl Settings {
         import.unmapped_rest(source, |name| advice::sentence(section, name));
     }
 
-    /// Sets a field of the config's root; the first section that has it wins.
-    fn put<T>(&mut self, field: &str, value: Value, found: Located<T>, import: &mut Import) {
-        if self.root.contains_key(field) {
-            import.unmapped(found.location, format!("`{field}` stands in an earlier section, which holds"));
-        } else {
-            import.mapped(found.location, format!("{field} of the config"));
-            self.root.insert(field.to_owned(), value);
+    /// The first section that has a field of the config's root wins.
+    fn is_first<T>(&self, field: &str, found: &Located<T>, import: &mut Import) -> bool {
+        let is_first = !self.root.contains_key(field);
+        if !is_first {
+            let why = format!("`{field}` stands in an earlier place, which holds");
+            import.unmapped(found.location.clone(), why);
         }
+        is_first
     }
 
     fn read_cache(&mut self, source: &mut Source, import: &mut Import) {
         let Some(cache) = source.take_flag("cache") else { return };
         let mut params = source.take_section("cache_params");
-        if cache.value {
-            let mode = params.as_mut().and_then(|params| params.take_text("type"));
-            let is_semantic = mode.as_ref().is_some_and(|mode| mode.value.ends_with("semantic"));
-            let mut config = json!({ "mode": if is_semantic { "semantic" } else { "simple" } });
-            if let Some(mode) = mode {
-                import.mapped(
-                    mode.location,
-                    "cache.mode of the config; where answers are kept is a setting of the installation",
-                );
+        // Calls ask for it there one by one, which they cannot here.
+        let mode = params.as_mut().and_then(|params| params.take_text("mode"));
+        let is_off = !cache.value || mode.as_ref().is_some_and(|mode| mode.value == "default_off");
+        if let Some(mode) = mode {
+            match is_off {
+                true => import
+                    .unmapped(mode.location, "no cache in the config: name one with a cache in calls that want it"),
+                false => import.mapped(mode.location, "cache of the config"),
             }
-            for (name, field) in [("ttl", "max_age"), ("similarity_threshold", "similarity")] {
-                if let Some(number) = params.as_mut().and_then(|params| params.take_number(name)) {
-                    let is_whole = field == "max_age";
-                    let value = if is_whole { Value::from(number.value as u64) } else { Value::from(number.value) };
-                    config[field] = value;
-                    import.mapped(number.location, format!("cache.{field} of the config"));
-                }
-            }
-            self.put("cache", config, cache, import);
-        } else {
+        }
+        if is_off {
             import.mapped(cache.location, "no cache in the config");
+        } else if self.is_first("cache", &cache, import) {
+            let config = cache_config(params.as_mut(), import);
+            import.mapped(cache.location, "cache of the config");
+            self.root.insert("cache".to_owned(), config);
         }
         if let Some(params) = params {
             import.unmapped_rest(params, |name| advice::sentence("cache_params", name));
@@ -118,57 +124,100 @@ impl Settings {
     }
 
     fn read_budget(&mut self, source: &mut Source, import: &mut Import) {
+        const EARLIER: &str = "it stands in an earlier section, which holds";
         if let Some(budget) = source.take_number("max_budget") {
-            import.mapped(budget.location, "credit_limit of a policy, in dollars");
-            self.budget = Some(budget.value);
+            match self.budget {
+                Some(_) => import.unmapped(budget.location, EARLIER),
+                None => self.budget = Some(budget),
+            }
         }
         if let Some(period) = source.take_text("budget_duration") {
-            match reset(&period.value).filter(|_| self.budget.is_some()) {
-                Some(_) => {
-                    import.mapped(period.location, "the policy's reset");
-                    self.budget_period = Some(period.value);
-                }
-                None => import.unmapped(
-                    period.location,
-                    "budgets are reset after days or months: there is none, or it is not reset",
-                ),
+            match self.budget_period {
+                Some(_) => import.unmapped(period.location, EARLIER),
+                None => self.budget_period = Some(period),
             }
         }
     }
 
-    /// The circuit breaker, which belongs to the targets.
+    /// The circuit breaker, which belongs to the targets and needs both of its fields.
     pub fn breaker(&self) -> Option<Value> {
-        let mut breaker = Map::new();
-        if let Some(failures) = self.failures {
-            breaker.insert("failure_threshold".to_owned(), failures.into());
+        if self.allowed_fails.is_none() && self.cooldown_ms.is_none() {
+            return None;
         }
-        if let Some(cooldown) = self.cooldown_ms {
-            breaker.insert("cooldown_interval".to_owned(), cooldown.into());
-        }
-        (!breaker.is_empty()).then(|| breaker.into())
+        let threshold = self.allowed_fails.unwrap_or(ALLOWED_FAILS).saturating_add(1);
+        let cooldown = self.cooldown_ms.unwrap_or_default().max(MIN_COOLDOWN_MS);
+        Some(json!({ "failure_threshold": threshold, "cooldown_interval": cooldown }))
     }
 
-    /// The budget of the whole installation, for the whole workspace.
+    /// The budget of the whole installation, for the whole workspace. One that cannot be written as it is meant is left out.
     pub fn write_budget(&self, import: &mut Import) {
-        let Some(budget) = self.budget else { return };
-        let mut spec = Map::new();
-        spec.insert("type".to_owned(), "cost".into());
-        spec.insert("credit_limit".to_owned(), budget.into());
-        spec.extend(self.budget_period.as_deref().and_then(reset));
-        import.add("policy-usage-limits", "litellm-budget", spec);
+        let Some(budget) = &self.budget else {
+            if let Some(period) = &self.budget_period {
+                import.unmapped(period.location.clone(), "there is no budget that it resets");
+            }
+            return;
+        };
+        let period = self.budget_period.as_ref();
+        let reset = period.map(|period| reset(&period.value));
+        let is_written = bounds::is_credit_limit(budget.value) && !matches!(reset, Some(None));
+        let locations = [Some(&budget.location), period.map(|period| &period.location)];
+        for location in locations.into_iter().flatten().cloned() {
+            match is_written {
+                true => import.mapped(location, "a usage policy of the workspace, in dollars"),
+                false => import.unmapped(
+                    location,
+                    "a budget is of at least a dollar and is reset after days, weeks or months: it is left out",
+                ),
+            }
+        }
+        if is_written {
+            let mut spec = Map::new();
+            spec.insert("type".to_owned(), "cost".into());
+            spec.insert("credit_limit".to_owned(), budget.value.into());
+            spec.extend(reset.flatten());
+            let name = import.free_name("policy-usage-limits", "litellm-budget");
+            import.add("policy-usage-limits", &name, spec);
+        }
     }
 }
 
-/// `30d` and its like, as fields of a policy.
 fn reset(period: &str) -> Option<(String, Value)> {
-    let count = |unit| period.strip_suffix(unit).and_then(|count: &str| count.parse::<u64>().ok());
-    let days = count("mo").map(|months| months * 30).or_else(|| count("d"))?;
-    Some(match (period, days) {
-        ("1mo", _) => ("periodic_reset".to_owned(), "monthly".into()),
-        (_, 7) => ("periodic_reset".to_owned(), "weekly".into()),
-        (_, 1..=365) => ("periodic_reset_days".to_owned(), days.into()),
-        _ => return None,
-    })
+    let period = match period.trim().to_lowercase().as_str() {
+        "daily" => "1d".to_owned(),
+        "weekly" => "7d".to_owned(),
+        "monthly" => "30d".to_owned(),
+        other => other.to_owned(),
+    };
+    bounds::reset(&period, "mo")
+}
+
+fn cache_config(mut params: Option<&mut Source>, import: &mut Import) -> Value {
+    let kind = params.as_mut().and_then(|params| params.take_text("type"));
+    let is_semantic = kind.as_ref().is_some_and(|kind| kind.value.ends_with("semantic"));
+    let mut config = json!({ "mode": if is_semantic { "semantic" } else { "simple" } });
+    if let Some(kind) = kind {
+        let place = "cache.mode of the config; where answers are kept is a setting of the installation";
+        import.mapped(kind.location, place);
+    }
+    if let Some(age) = params.as_mut().and_then(|params| params.take_number("ttl")) {
+        match age.value {
+            seconds if seconds >= 1.0 => {
+                config["max_age"] = Value::from(seconds as u64);
+                import.mapped(age.location, "cache.max_age of the config");
+            }
+            _ => import.unmapped(age.location, "answers are kept for at least a second"),
+        }
+    }
+    if let Some(similarity) = params.as_mut().and_then(|params| params.take_number("similarity_threshold")) {
+        match similarity.value {
+            value if value <= 1.0 => {
+                config["similarity"] = value.into();
+                import.mapped(similarity.location, "cache.similarity of the config");
+            }
+            _ => import.unmapped(similarity.location, "it is at most 1"),
+        }
+    }
+    config
 }
 
 fn texts(items: Vec<Source>, import: &mut Import) -> Vec<Located<String>> {
@@ -180,20 +229,4 @@ fn texts(items: Vec<Source>, import: &mut Import) -> Vec<Located<String>> {
         }
     }
     texts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn periods_are_days_weeks_and_months() {
-        let field = |period| reset(period).map(|(name, value)| format!("{name} {value}"));
-        assert_eq!(field("30d").as_deref(), Some("periodic_reset_days 30"));
-        assert_eq!(field("7d").as_deref(), Some("periodic_reset \"weekly\""));
-        assert_eq!(field("1mo").as_deref(), Some("periodic_reset \"monthly\""));
-        for period in ["", "d", "30s", "0d", "366d", "1h", "99999999999999999999d"] {
-            assert_eq!(field(period), None, "{period}");
-        }
-    }
 }

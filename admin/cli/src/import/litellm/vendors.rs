@@ -1,5 +1,7 @@
 //! Which provider of ours a LiteLLM model is of: by the prefix of its name, or by the beginning of a name without one.
 
+use crate::import::slug;
+
 pub struct Vendor {
     /// LiteLLM's word for it.
     pub prefix: &'static str,
@@ -116,6 +118,16 @@ static BARE_NAMES: &[(&str, &str)] = &[
     ("command", "cohere"),
     ("mistral-", "mistral"),
 ];
+
+/// Variables that LiteLLM reads without being told.
+pub fn own_variables() -> impl Iterator<Item = String> {
+    let keys = VENDORS.iter().map(|vendor| match vendor.access {
+        Key(name) => name.to_owned(),
+        _ => format!("{}_API_KEY", slug::variable(vendor.prefix)),
+    });
+    let others = ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AWS_REGION_NAME"];
+    keys.chain(others.map(str::to_owned))
+}
 
 /// The provider of a model, and what it calls the model. A provider that is given beside the name comes first.
 pub fn vendor_of<'a>(model: &'a str, given: Option<&str>) -> Option<(&'static Vendor, &'a str)> {
