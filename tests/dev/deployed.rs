@@ -8,7 +8,9 @@ use harness::{Database, python};
 use serde::Deserialize;
 use shared::secrets::seal::Keyring;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
+/// As Docker waits for one.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One program as a file of conf/deploy starts it; see `tests/deploy/launches.py`.
 #[derive(Debug, Deserialize)]
@@ -127,9 +129,10 @@ impl Machine {
         if let Some([program, arguments @ ..]) = launch.check.as_deref() {
             let environment = self.environment(launch);
             let is_well = async || {
-                let mut check = Command::new(program);
-                check.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
-                check.output().unwrap().status.success()
+                let mut check = tokio::process::Command::new(program);
+                check.args(arguments).envs(environment.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
+                let ended = tokio::time::timeout(CHECK_TIMEOUT, check.output()).await;
+                ended.is_ok_and(|output| output.unwrap().status.success())
             };
             until(&format!("{} is well by its check", launch.name), is_well).await;
         }

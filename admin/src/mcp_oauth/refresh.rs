@@ -41,7 +41,7 @@ pub async fn connection(app: &App, id: Uuid) -> Result<(), ApiError> {
 /// None when it is not due, cannot be refreshed, or is at somebody else. The lease is longer than Postgres may be away between
 /// the server's answer and its being stored.
 async fn lease(app: &App, id: Uuid) -> Result<Option<Leased>, ApiError> {
-    const LEASE: &str = "UPDATE mcp_connections c SET refresh_due_at = clock_timestamp() + interval '5 minutes'
+    const LEASE: &str = "UPDATE mcp_connections c SET refresh_due_at = clock_timestamp() + interval '10 minutes'
         FROM mcp_servers s
         WHERE c.id = $1 AND s.id = c.server_id AND c.refresh_due_at <= clock_timestamp()
           AND c.refresh_token IS NOT NULL AND c.issuer IS NOT NULL

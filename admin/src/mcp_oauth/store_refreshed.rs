@@ -1,6 +1,6 @@
 //! Stores tokens that a refresh has got, however long that takes. The old refresh token is used up by then: many servers take
-//! one that is presented again for theft. So what Postgres did not take is kept here and tried again twice a second, long
-//! before the lease of its row is over for others; only if this admin ends first is it lost.
+//! one that is presented again for theft. So what Postgres did not take is kept here and tried again for as long as the
+//! row is leased; only if Postgres is away for longer, or this admin ends first, is it lost.
 
 use super::sealed_tokens::sealed;
 use super::{Tokens, due};
@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const STORE_AGAIN: Duration = Duration::from_millis(500);
-/// After that the row's own error tells more than another try.
-const MAX_STORE_TIME: Duration = Duration::from_secs(3600);
+const MAX_STORE_AGAIN: Duration = Duration::from_secs(5);
+/// Less than the lease of the row (`refresh`), after which others present the old token.
+const MAX_STORE_TIME: Duration = Duration::from_secs(9 * 60);
 
 /// A connection whose tokens are being refreshed, as it was before.
 pub struct LeasedRow {
@@ -41,9 +42,10 @@ pub async fn store_refreshed(app: &App, row: LeasedRow, got: Tokens, now: DateTi
 }
 
 async fn store_later(app: App, row: LeasedRow, got: Tokens, now: DateTime<Utc>) {
-    let began = Instant::now();
+    let (began, mut pause) = (Instant::now(), STORE_AGAIN);
     while began.elapsed() < MAX_STORE_TIME {
-        tokio::time::sleep(STORE_AGAIN).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MAX_STORE_AGAIN);
         if store(&app, &row, &got, now).await.is_ok() {
             return;
         }

@@ -64,17 +64,23 @@ pub async fn due(pool: &SmallPool, most: i64) -> Result<Vec<DueBatch>, PostgresA
 }
 
 /// Leases a batch for its next step. None when somebody else has it, or the step was done meanwhile.
-pub async fn lease_batch(pool: &SmallPool, id: Uuid, owner: Uuid) -> Result<Option<BatchRecord>, PostgresAway> {
+pub async fn lease_batch(
+    pool: &SmallPool,
+    id: Uuid,
+    owner: Uuid,
+    takes_over: bool,
+) -> Result<Option<BatchRecord>, PostgresAway> {
     let lease_batch = format!(
         "UPDATE batches SET lease_owner = $2, lease_until = now() + $3::float8 * interval '1 millisecond'
          WHERE id = (SELECT id FROM batches WHERE id = $1 AND next_step_at <= now()
              AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling')
-             AND (lease_until IS NULL OR lease_until < now()) FOR UPDATE SKIP LOCKED)
+             AND (lease_until IS NULL OR $4 AND lease_until < now()) FOR UPDATE SKIP LOCKED)
          RETURNING {}",
         BatchRecord::COLUMNS
     );
     let lent = pool.lend_own().await?;
-    let row = bounded(lent.client.query_opt(&lease_batch, &[&id, &owner, &(millis(LEASE) as f64)])).await?;
+    let row =
+        bounded(lent.client.query_opt(&lease_batch, &[&id, &owner, &(millis(LEASE) as f64), &takes_over])).await?;
     lent.give_back();
     row.as_ref().map(BatchRecord::from_row).transpose().map_err(PostgresAway::because)
 }

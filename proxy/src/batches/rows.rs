@@ -45,6 +45,8 @@ pub struct GroupSize {
     pub room_bytes: u64,
     /// Between two tries of a batch that is held up.
     pub held_up: Duration,
+    /// Whether rows whose lease ended are free.
+    pub takes_over: bool,
 }
 
 /// What is to be done with a batch in progress.
@@ -98,7 +100,7 @@ async fn next_group(tx: &Transaction<'_>, id: Uuid, owner: Uuid, size: GroupSize
     }
     let is_held_up = !batch.errors.is_empty();
     let wanted = if is_held_up { 1 } else { size.rows };
-    let leased = lease_rows(tx, id, owner, wanted.min(size.room_rows), size.room_bytes).await?;
+    let leased = lease_rows(tx, id, owner, wanted.min(size.room_rows), size.room_bytes, size.takes_over).await?;
     if leased.is_empty() {
         return no_more(tx, id, size.every).await;
     }
@@ -117,10 +119,11 @@ async fn lease_rows(
     owner: Uuid,
     rows: u32,
     bytes: u64,
+    takes_over: bool,
 ) -> Result<Vec<LeasedRow>, Error> {
     const LEASE_ROWS: &str = "WITH free AS (
             SELECT row_no, bytes, state AS was FROM batch_rows WHERE batch_id = $1 AND state IN (0, 1)
-            AND (state = 0 AND (not_before IS NULL OR not_before <= now()) OR state = 1 AND lease_until < now())
+            AND (state = 0 AND (not_before IS NULL OR not_before <= now()) OR $6 AND state = 1 AND lease_until < now())
             ORDER BY row_no LIMIT $2 FOR UPDATE SKIP LOCKED),
         fitting AS (
             SELECT row_no, was, sum(bytes) OVER (ORDER BY row_no) AS up_to, row_number() OVER (ORDER BY row_no) AS nth
@@ -131,7 +134,7 @@ async fn lease_rows(
         RETURNING r.row_no, r.custom_id, r.at, r.bytes, r.asked, r.retries, f.was";
     let (rows, bytes) = (i64::from(rows), i64::try_from(bytes).unwrap_or(i64::MAX));
     let lease = millis(LEASE) as f64;
-    let found = tx.query(LEASE_ROWS, &[&id, &rows, &owner, &bytes, &lease]).await?;
+    let found = tx.query(LEASE_ROWS, &[&id, &rows, &owner, &bytes, &lease, &takes_over]).await?;
     let mut leased = Vec::with_capacity(found.len());
     for row in &found {
         leased.push(LeasedRow {
@@ -275,14 +278,14 @@ pub async fn hold_up(pool: &SmallPool, batch: Uuid, wait: Duration, why: &BatchE
 
 /// Of rows that were not begun, and of those whose proxy is dead, nothing will come any more: they have no result for good.
 /// False while rows are under way.
-pub async fn close_rows(pool: &SmallPool, batch: Uuid) -> Result<bool, PostgresAway> {
+pub async fn close_rows(pool: &SmallPool, batch: Uuid, takes_over: bool) -> Result<bool, PostgresAway> {
     const CLOSE: &str = "UPDATE batch_rows SET state = 3, result = NULL, lease_owner = NULL, lease_until = NULL
-        WHERE batch_id = $1 AND (state = 0 OR state = 1 AND lease_until < now())";
+        WHERE batch_id = $1 AND (state = 0 OR $2 AND state = 1 AND lease_until < now())";
     const OPEN: &str = "SELECT EXISTS (SELECT FROM batch_rows WHERE batch_id = $1 AND state IN (0, 1))";
     let mut lent = pool.lend_own().await?;
     let work = async {
         let tx = lent.client.transaction().await?;
-        tx.execute(CLOSE, &[&batch]).await?;
+        tx.execute(CLOSE, &[&batch, &takes_over]).await?;
         let is_open: bool = tx.query_one(OPEN, &[&batch]).await?.try_get(0)?;
         tx.commit().await?;
         Ok(!is_open)

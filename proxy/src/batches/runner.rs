@@ -44,6 +44,7 @@ use shared::batches::{BatchError, BatchStatus};
 use shared::settings::{BatchSettings, Database};
 use shared::telemetry::{Brief, LogLimit};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use turns::Turns;
@@ -130,6 +131,8 @@ pub struct BatchRunner {
     steps: Arc<Turns>,
     provider_steps: Arc<Turns>,
     notices: Arc<Turns>,
+    /// As `outage` says.
+    takes_over: AtomicBool,
 }
 
 impl BatchRunner {
@@ -151,6 +154,7 @@ impl BatchRunner {
             settings,
             pricer,
             under_way: Arc::new(UnderWay::new(meters.clone())),
+            takes_over: AtomicBool::new(false),
             meters,
             owner: Uuid::now_v7(),
             steps: Turns::new(STEPS, STEPS_OF_ONE),
@@ -176,9 +180,7 @@ impl BatchRunner {
             if !self.services.snapshot.is_loaded() {
                 continue;
             }
-            let looked = self.look(&outage).await;
-            outage.saw(looked.is_ok(), Instant::now());
-            tick = match looked {
+            tick = match self.look(&mut outage).await {
                 Ok(()) => TICK,
                 Err(PostgresAway) => (tick * 2).min(MAX_TICK),
             };
@@ -191,15 +193,15 @@ impl BatchRunner {
         }
     }
 
-    async fn look(self: &Arc<Self>, outage: &Outage) -> Result<(), PostgresAway> {
+    async fn look(self: &Arc<Self>, outage: &mut Outage) -> Result<(), PostgresAway> {
+        let due = leases::due(&self.records.pool, MAX_DUE).await;
+        outage.saw(due.is_ok(), Instant::now());
+        self.takes_over.store(!outage.is_settling(Instant::now()), Relaxed);
+        let mut due = due?;
         let held = self.under_way.batches();
         if !held.is_empty() {
             let cancelled = leases::cancelled(&self.records.pool, &held).await?;
             cancelled.into_iter().for_each(|id| self.under_way.cancel(id));
-        }
-        let mut due = leases::due(&self.records.pool, MAX_DUE).await?;
-        if outage.is_settling(Instant::now()) {
-            return Ok(());
         }
         // Whoever has little under way comes before whoever has much: there may not be room for all.
         due.sort_by_cached_key(|due| self.has_under_way(due.tenant));
@@ -215,6 +217,11 @@ impl BatchRunner {
         self.send_notices().await
     }
 
+    /// Whether leases that ended are free for others.
+    fn takes_over(&self) -> bool {
+        self.takes_over.load(Relaxed)
+    }
+
     /// Rows and steps of a tenant's organisation, and of the tenant itself.
     fn has_under_way(&self, tenant: Tenant) -> (usize, usize) {
         let parts = [self.under_way.rows_of(tenant), self.steps.of(tenant), self.provider_steps.of(tenant)];
@@ -224,7 +231,9 @@ impl BatchRunner {
     async fn begin_step(self: &Arc<Self>, due: DueBatch) -> Result<(), PostgresAway> {
         let turns = if due.is_at_provider { &self.provider_steps } else { &self.steps };
         let Some(turn) = turns.take(due.tenant) else { return Ok(()) };
-        let Some(batch) = leases::lease_batch(&self.records.pool, due.id, self.owner).await? else { return Ok(()) };
+        let Some(batch) = leases::lease_batch(&self.records.pool, due.id, self.owner, self.takes_over()).await? else {
+            return Ok(());
+        };
         let (runner, held) = (self.clone(), self.under_way.hold_batch(due.id));
         tokio::spawn(async move {
             let (id, had) = (batch.id, batch.status);
@@ -257,7 +266,7 @@ impl BatchRunner {
     /// Waits for rows under way, and then writes what there is.
     async fn finish(&self, batch: &BatchRecord) -> Result<Duration, StepFailure> {
         const LOOK_AGAIN: Duration = Duration::from_secs(1);
-        if !rows::close_rows(&self.records.pool, batch.id).await? {
+        if !rows::close_rows(&self.records.pool, batch.id, self.takes_over()).await? {
             return Ok(LOOK_AGAIN);
         }
         result_files::finish_batch(&self.records.pool, &self.files, batch, self.owner).await?;

@@ -43,7 +43,7 @@ pub struct Entry {
 }
 
 /// Raised whenever what follows it changes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The version and the length of the facts.
 const PREFIX: usize = 5;
 /// A checksum of everything before it.

@@ -109,8 +109,8 @@ impl Cache {
         self.purges.as_ref().map_or_else(now_ms, Purges::now_ms)
     }
 
-    /// Whether it was not purged since.
-    fn counts(&self, workspace: Uuid, entry: &Entry) -> bool {
+    /// Whether it was not purged since its call began.
+    pub fn counts(&self, workspace: Uuid, entry: &Entry) -> bool {
         let is_purged = |purges: &Purges| purges.is_purged(workspace, &entry.tags, entry.asked_at_ms);
         !self.purges.as_ref().is_some_and(is_purged)
     }

@@ -175,8 +175,10 @@ impl Engine {
                         Boarding::Waiting(follower) => {
                             let landing = Box::pin(with_deadline(until, Box::pin(follower.landing())));
                             match with_heartbeats(client, visit, landing).await? {
+                                // A purge during the other's call is about its answer, and this request came later.
                                 Ok(Some(entry)) => {
-                                    found = Some(entry);
+                                    let workspace = key.tenant.workspace;
+                                    found = Some(entry).filter(|entry| self.cache.counts(workspace, entry));
                                     break;
                                 }
                                 // It came to nothing: one of those who waited asks, and the others wait for that one.

@@ -159,6 +159,8 @@ async fn nothing_of_an_archived_workspace_is_run_or_shown() {
     hurry(&stack).await;
     let looked = format!("{held} AND next_step_at > now()");
     stack.until("it was looked at again", async || number(&stack, &looked).await == 1).await;
+    // A row that was begun is leased until it was put back or answered.
+    stack.until("nothing of it is under way", async || number(&stack, &leased).await == 0).await;
     assert_eq!(stack.mock.requests().len(), asked, "no row is asked any more");
 }
 

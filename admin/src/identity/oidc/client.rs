@@ -33,6 +33,8 @@ pub struct OidcClient {
     ring: KeyRing,
     known: Mutex<HashMap<String, (Instant, Arc<Metadata>)>>,
     failed: Mutex<HashMap<String, (Instant, OidcError)>>,
+    /// Who asks an issuer now; others of the same one wait for the outcome.
+    asking: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     /// Scopes that the operator adds to every login.
     pub custom_scopes: Vec<String>,
 }
@@ -66,27 +68,48 @@ impl OidcClient {
             ring: KeyRing::new(Box::new(fetch)),
             known: Mutex::default(),
             failed: Mutex::default(),
+            asking: Mutex::default(),
             custom_scopes,
         }
     }
 
     /// What the issuer says of itself, asked for now and then.
     pub async fn metadata(&self, issuer: &str) -> Result<Arc<Metadata>, OidcError> {
-        let known =
-            self.known.lock().get(issuer).filter(|(at, _)| at.elapsed() < CACHE_LIFETIME).map(|(_, one)| one.clone());
-        if let Some(metadata) = known {
-            return Ok(metadata);
+        if let Some(outcome) = self.recent(issuer) {
+            return outcome;
         }
-        let failed = self.failed.lock().get(issuer).filter(|(at, _)| at.elapsed() < FAILURE_LIFETIME).cloned();
-        if let Some((_, why)) = failed {
-            return Err(why);
+        let turn = self.turn(issuer);
+        let asking = turn.lock().await;
+        if let Some(outcome) = self.recent(issuer) {
+            return outcome;
         }
         let found = self.discover(issuer).await;
         match &found {
             Ok(metadata) => keep(&mut self.known.lock(), issuer, metadata.clone()),
             Err(why) => keep(&mut self.failed.lock(), issuer, why.clone()),
         }
+        self.asking.lock().remove(issuer);
+        drop(asking);
         found
+    }
+
+    fn turn(&self, issuer: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut asking = self.asking.lock();
+        if asking.len() >= MAX_CACHED {
+            // Some began and were given up.
+            asking.clear();
+        }
+        Arc::clone(asking.entry(issuer.to_owned()).or_default())
+    }
+
+    /// What came of asking lately; none where it is time to ask again.
+    fn recent(&self, issuer: &str) -> Option<Result<Arc<Metadata>, OidcError>> {
+        let known = self.known.lock().get(issuer).filter(|(at, _)| at.elapsed() < CACHE_LIFETIME).cloned();
+        if let Some((_, metadata)) = known {
+            return Some(Ok(metadata));
+        }
+        let failed = self.failed.lock().get(issuer).filter(|(at, _)| at.elapsed() < FAILURE_LIFETIME).cloned();
+        failed.map(|(_, why)| Err(why))
     }
 
     async fn discover(&self, issuer: &str) -> Result<Arc<Metadata>, OidcError> {

@@ -47,6 +47,7 @@ impl BatchRunner {
             room_rows,
             room_bytes,
             held_up: PAUSE,
+            takes_over: self.takes_over(),
         };
         let Group::Begun(batch, leased) = rows::begin_group(&self.records.pool, id, self.owner, size).await? else {
             return Ok(());

@@ -1,6 +1,6 @@
 //! How long Postgres was away, as this runner saw it. While nobody can extend leases they end, though their holders live and
-//! have answers to store. So after a long absence a runner begins nothing for a moment: holders extend first, and nothing that
-//! was paid for is asked again.
+//! have answers to store. So after a long absence a runner takes over nothing for a moment: holders extend first, and nothing
+//! that was paid for is asked again. What nobody held is begun meanwhile.
 
 use super::EXTEND_EVERY;
 use crate::batches::leases::LEASE;
@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 /// From here on leases may have ended meanwhile: what is left of the youngest that was not extended any more, and some.
 const LONG: Duration = LEASE.saturating_sub(EXTEND_EVERY).saturating_sub(Duration::from_secs(40));
-/// What holders have to come back in. They try each second (`extend_leases`), and a try takes ten seconds at most.
-const MOMENT: Duration = Duration::from_secs(20);
+/// What holders have to come back in. They try each second (`extend_leases`), and a try that hangs takes 20 at most.
+const MOMENT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default)]
 pub struct Outage {
+    has_answered: bool,
     away_since: Option<Instant>,
     settled_at: Option<Instant>,
 }
@@ -20,7 +21,7 @@ pub struct Outage {
 impl Outage {
     /// Whether leases that look ended may be those of holders who could not extend them.
     pub fn is_settling(&self, now: Instant) -> bool {
-        self.is_long(now) || self.settled_at.is_some_and(|at| now < at)
+        !self.has_answered || self.is_long(now) || self.settled_at.is_some_and(|at| now < at)
     }
 
     /// Postgres answered, or did not.
@@ -29,9 +30,11 @@ impl Outage {
             self.away_since.get_or_insert(now);
             return;
         }
-        if self.is_long(now) {
+        // What was before this process began is not known: it may have begun together with Postgres.
+        if !self.has_answered || self.is_long(now) {
             self.settled_at = Some(now + MOMENT);
         }
+        self.has_answered = true;
         self.away_since = None;
     }
 
@@ -48,22 +51,34 @@ mod tests {
     fn after_a_long_absence_holders_have_a_moment_before_anything_is_taken_over() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let away = LONG.as_secs();
-        for (absence, settling_until) in [(1, None), (away - 1, None), (away, Some(20)), (away * 9, Some(20))] {
+        let (away, moment) = (LONG.as_secs(), MOMENT.as_secs());
+        for (absence, is_long) in [(1, false), (away - 1, false), (away, true), (away * 9, true)] {
             let mut outage = Outage::default();
             outage.saw(true, at(0));
-            assert!(!outage.is_settling(at(9)), "as long as it is there");
-            outage.saw(false, at(10));
-            outage.saw(false, at(10 + absence));
-            let back = 10 + absence;
+            let gone = moment + 10;
+            assert!(!outage.is_settling(at(gone)), "as long as it is there");
+            outage.saw(false, at(gone));
+            outage.saw(false, at(gone + absence));
+            let back = gone + absence;
             // The first look after it is as careful as those that follow.
-            assert_eq!(outage.is_settling(at(back)), settling_until.is_some(), "{absence}");
+            assert_eq!(outage.is_settling(at(back)), is_long, "{absence}");
             outage.saw(true, at(back));
-            let until = settling_until.unwrap_or(0);
-            for later in [0, 1, 19, 20, 21] {
-                assert_eq!(outage.is_settling(at(back + later)), later < until, "{absence} {later}");
+            for later in [0, 1, moment - 1, moment, moment + 1] {
+                assert_eq!(outage.is_settling(at(back + later)), is_long && later < moment, "{absence} {later}");
             }
         }
+    }
+
+    #[test]
+    fn a_start_counts_as_the_end_of_an_absence() {
+        let start = Instant::now();
+        let mut outage = Outage::default();
+        assert!(outage.is_settling(start));
+        outage.saw(false, start + Duration::from_secs(1));
+        outage.saw(true, start + Duration::from_secs(2));
+        assert!(outage.is_settling(start + Duration::from_secs(1) + MOMENT));
+        outage.saw(true, start + Duration::from_secs(3));
+        assert!(!outage.is_settling(start + Duration::from_secs(2) + MOMENT));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How the process stops. SIGTERM: not ready at once, listeners closed, running requests finished up to a limit, and
 //! out as soon as nothing runs. SIGQUIT: the same after handing the listening sockets to a new process, and nothing at
-//! all when no new process asks for them. SIGINT: now. Rows of batches that were begun may take longer than streams: nobody
+//! all when no new process asks for them. SIGINT: now, also in the midst of one of these. Rows of batches that were begun may take longer than streams: nobody
 //! would bring back what is cut, and whoever asks for them again pays again.
 //!
 //! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
@@ -88,13 +88,20 @@ impl Drain {
         self.begin();
         let began = Instant::now();
         let end = began + self.limit;
+        let mut hurry = signal(SignalKind::interrupt()).expect("a process may listen to its signals");
         let mut quiet_since = began;
         while quiet_since.elapsed() < QUIET {
             if Instant::now() >= end && !self.awaits_rows(began) {
                 tracing::warn!(in_flight = self.metrics.in_flight(), "the drain timeout is over; leaving anyway");
                 break;
             }
-            sleep(LOOK_EVERY).await;
+            tokio::select! {
+                () = sleep(LOOK_EVERY) => {}
+                _ = hurry.recv() => {
+                    tracing::warn!(in_flight = self.metrics.in_flight(), "SIGINT: leaving now");
+                    break;
+                }
+            }
             let is_awaited = fresh_connections::count() > 0 && began.elapsed() < FIRST_REQUEST;
             if self.metrics.in_flight() > 0 || is_awaited {
                 quiet_since = Instant::now();
