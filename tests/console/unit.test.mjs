@@ -319,19 +319,45 @@ test("the tree of a config says order and shares, and any JSON has one", async (
 });
 
 test("a change of a limit sends what can be set, keeps the other limits, and an empty field takes it away", async () => {
-  const { perMinute, sentParts, withAmount, withPerMinute } = await load("screens/limits/types.ts");
-  const counted = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true, alert_threshold: null, current_usage: 3, status: "active", unconfirmed: 0 };
-  const sent = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true };
-  assert.deepEqual(sentParts(counted), sent);
-  assert.deepEqual([null, undefined, { ...counted, credit_limit: null }].map(sentParts), [null, null, null]);
-  assert.deepEqual(withAmount(sent, 75, "monthly"), { ...sent, credit_limit: 75, periodic_reset: "monthly" });
-  assert.equal("periodic_reset" in withAmount(sent, 75, ""), false);
-  assert.deepEqual(withAmount(null, 10, "monthly"), { type: "cost", credit_limit: 10, periodic_reset: "monthly" });
-  assert.equal(withAmount(sent, null, "monthly"), null);
+  const { amountsOf, budgetSettings, changedBudget, perMinute, repetitionOf, sentParts, withPerMinute } = await load("screens/limits/types.ts");
+  const now = new Date("2026-03-10T12:00:00Z");
+  const next = { next_usage_reset_at: "2026-03-16T00:00:00.000Z" };
+  const counted = { type: "cost", credit_limit: 50, periodic_reset: "weekly", ...next, strict: true, alert_threshold: null, current_usage: 3, status: "active", unconfirmed: 0 };
+  const settings = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true };
+  const sent = { ...settings, ...next };
+  assert.deepEqual(budgetSettings(counted), settings);
+  assert.deepEqual(sentParts(counted, now), sent);
+  assert.deepEqual(sentParts(counted, new Date("2026-03-17T00:00:00Z")), settings, "a date that has passed is not sent");
+  assert.deepEqual([null, undefined, { ...counted, credit_limit: null }].map((one) => sentParts(one, now)), [null, null, null]);
+  const amounts = { credit_limit: 75, alert_threshold: null };
+  assert.deepEqual(changedBudget(sent, amounts, repetitionOf(sent)), { ...sent, credit_limit: 75 }, "the next reset keeps its date");
+  assert.deepEqual(changedBudget(sent, amounts, { reset: "monthly", days: null }), { type: "cost", strict: true, credit_limit: 75, periodic_reset: "monthly" });
+  assert.deepEqual(changedBudget(sent, amounts, { reset: "", days: null }), { type: "cost", strict: true, credit_limit: 75 });
+  assert.deepEqual(changedBudget(null, { credit_limit: 10, alert_threshold: 5 }, { reset: "monthly", days: null }), { type: "cost", credit_limit: 10, alert_threshold: 5, periodic_reset: "monthly" });
+  assert.equal(changedBudget(sent, { ...amounts, credit_limit: null }, repetitionOf(sent)), null);
+  const ofDays = { type: "tokens", credit_limit: 500, alert_threshold: 400, periodic_reset: null, periodic_reset_days: 10, ...next };
+  assert.deepEqual([repetitionOf(ofDays), amountsOf(ofDays)], [{ reset: "days", days: 10 }, { credit_limit: 500, alert_threshold: 400 }]);
+  const sentOfDays = sentParts(ofDays, now);
+  assert.deepEqual(changedBudget(sentOfDays, amountsOf(ofDays), { reset: "monthly", days: 10 }), { type: "tokens", credit_limit: 500, alert_threshold: 400, periodic_reset: "monthly" });
+  assert.deepEqual(changedBudget(sentOfDays, amountsOf(ofDays), { reset: "days", days: 10 }), sentOfDays);
+  assert.deepEqual(changedBudget(sentOfDays, amountsOf(ofDays), { reset: "days", days: 11 }), { type: "tokens", credit_limit: 500, alert_threshold: 400, periodic_reset_days: 11 });
   const rates = [{ type: "tokens", unit: "rph", value: 5 }, { type: "requests", unit: "rpm", value: 600 }];
   assert.equal(perMinute(rates), 600);
   assert.deepEqual(withPerMinute(rates, 60), [{ type: "requests", unit: "rpm", value: 60 }, rates[0]]);
   assert.deepEqual([withPerMinute(rates, null), withPerMinute(null, null)], [[rates[0]], []]);
+});
+
+test("a raised budget sends the numbers that its owner takes, and keeps the date of its reset", async () => {
+  const { minAmount, ownerOf } = await load("screens/budgets/owner.ts");
+  const stored = { type: "cost", credit_limit: 5, periodic_reset: "monthly", next_usage_reset_at: "9999-01-01T00:00:00.000Z", current_usage: 1 };
+  const raised = { type: "cost", credit_limit: 9, periodic_reset: "monthly", next_usage_reset_at: stored.next_usage_reset_at };
+  const amounts = { credit_limit: 9, alert_threshold: null };
+  for (const kind of ["api_key", "provider"]) assert.deepEqual(ownerOf({ kind }).body({ usage_limits: stored }, amounts), { usage_limits: raised }, kind);
+  assert.deepEqual(ownerOf({ kind: "workspace" }).body({ usage_limits: [stored] }, amounts), { usage_limits: [raised] });
+  const { body } = ownerOf({ kind: "policy" });
+  assert.deepEqual(body({ credit_limit: 5, alert_threshold: null }, amounts), { credit_limit: 9 });
+  assert.deepEqual(body({ credit_limit: 5, alert_threshold: 4 }, amounts), { credit_limit: 9, alert_threshold: null });
+  assert.deepEqual([ownerOf({ kind: "constructor" }), minAmount({ kind: "policy", type: "tokens" }), minAmount({ kind: "workspace", type: "tokens" })], [undefined, 100, 1]);
 });
 
 test("a switch of rights is a role and a right", async () => {

@@ -31,7 +31,7 @@ export const de: Texts = {
     notFound: "Hier ist nichts",
     notFoundWhy: "Die Adresse ist vielleicht falsch, oder was sie nennt, gibt es nicht mehr.",
     ofMany: (shown, total, isCapped) => `${shown} von ${isCapped ? "mehr als " : ""}${total}`,
-    asText: "Als Text", previous: "davor", previousPage: "Vorige Seite", nextPage: "Nächste Seite", none: "keine", name: "Name", actions: "Aktionen",
+    asText: "Als Text", previous: "davor", previousPage: "Vorige Seite", nextPage: "Nächste Seite", none: "keine", name: "Name", actions: "Aktionen", readOnly: "Sie dürfen das lesen, nicht ändern.", optional: "freiwillig", status: "Status", created: "Gemacht",
   },
   period: {
     label: "Zeitraum",
@@ -148,14 +148,13 @@ export const de: Texts = {
     before: "Gestrichelt: gleich lange Zeit davor", sheet: "Als Tabelle speichern",
   },
   keys: {
-    title: "Schlüssel", create: "Neuer Schlüssel", kind: "Art", status: "Status", workspace: "Arbeitsbereich", limits: "Grenzen", expires: "Endet", key: "Schlüssel", created: "Gemacht", scopes: "Darf",
+    title: "Schlüssel", create: "Neuer Schlüssel", kind: "Art", workspace: "Arbeitsbereich", limits: "Grenzen", expires: "Endet", key: "Schlüssel", scopes: "Darf",
     kinds: { "workspace-service": "Anwendung", "workspace-user": "Person", "organisation-service": "Verwaltung" },
     statuses: { active: "aktiv", suspended: "angehalten", expired: "abgelaufen", exhausted: "verbraucht", archived: "gelöscht" },
     all: "Alle Arten",
     forApp: "Eine Anwendung", forMe: "Mich",
     purpose: "Für", preset: "Er darf", presets: { inference: "Modelle aufrufen", read: "Logs und Zahlen lesen" },
     rate: "Anfragen je Minute", budget: "Dollar je Monat", until: "Endet in", never: "nie", days: (number) => plural(number, "1 Tag", `${number} Tagen`),
-    optional: "freiwillig",
     make: "Den Schlüssel machen",
     shown: "Das ist der Schlüssel. Er wird jetzt gezeigt und nie wieder.",
     tried: (ms) => `Das Gateway nimmt ihn an (${ms}).`, trying: "Der Schlüssel wird ausprobiert…", notTried: "Das Gateway nimmt den Schlüssel noch nicht an.", cannotCall: "Er ruft keine Modelle auf und wurde nicht ausprobiert.",
@@ -191,7 +190,7 @@ export const de: Texts = {
   },
   routing: {
     title: "Routing", all: "Alle Configs", create: "Neue Config", make: "Config anlegen", search: "Eine Config finden", slug: "Kurzname", changed: "Geändert", empty: "Es gibt keine Configs", emptyWhy: "Eine Config sagt, welche Anbieter antworten, in welcher Reihenfolge oder mit welchem Anteil. Schlüssel und Anfragen nennen sie.", nothing: "So heißt keine Config",
-    text: "Text der Config", tree: "Was sie sagt", draft: "noch nicht gespeichert", readOnly: "Sie dürfen das lesen, nicht ändern.", review: "Prüfen", discard: "Änderungen verwerfen", line: (number) => `Zeile ${number}`, notJson: "Ab hier ist das kein JSON", notObject: "Eine Config ist ein JSON-Objekt",
+    text: "Text der Config", tree: "Was sie sagt", draft: "noch nicht gespeichert", discard: "Änderungen verwerfen", line: (number) => `Zeile ${number}`, notJson: "Ab hier ist das kein JSON", notObject: "Eine Config ist ein JSON-Objekt",
     retries: (number) => plural(number, "1 Wiederholung", `${number} Wiederholungen`),
     versions: "Versionen", version: (number) => `Version ${number}`, current: "aktuell", difference: "Was sie änderte", rollback: "Dorthin zurück",
     calls: "Aufrufe dieser Config", explain: "Eine Anfrage erklären", remove: "Löschen", removeWhy: "Anfragen, die sie nennen, werden von da an abgelehnt.", removed: "Die Config wurde gelöscht.",
@@ -228,7 +227,8 @@ export const de: Texts = {
     groups: "Wer gezählt wurde", group: "Gruppe", noGroups: "Noch niemand wurde gezählt.", all: "alle zusammen", reset: "Neu beginnen", resetWhy: "Was diese Gruppe verbraucht hat, wird auf null gesetzt.", isReset: "Die Gruppe beginnt neu.",
   },
   limits: {
-    change: "Ändern", none: "Leer: keine Grenze", dollars: "Dollar je Zeitraum", tokens: "Tokens je Zeitraum", period: "Zeitraum", resets: { monthly: "ein Monat", weekly: "eine Woche", "": "beginnt nie neu" },
+    change: "Ändern", none: "Leer: keine Grenze", dollars: "Dollar je Zeitraum", tokens: "Tokens je Zeitraum", period: "Zeitraum", resets: { monthly: "ein Monat", weekly: "eine Woche", days: "einige Tage", "": "beginnt nie neu" },
+    days: "Tage je Zeitraum", threshold: "Warnen ab", noThreshold: "Leer: vor der Grenze keine Warnung",
     amount: "Grenze", raise: "Grenze ändern", raiseOf: (name) => `Grenze von ${name} ändern`,
   },
   settings: {
@@ -244,7 +244,7 @@ export const de: Texts = {
     },
   },
   review: {
-    field: "Feld", before: "Vorher", after: "Nachher", same: "Nichts ist anders.", trying: "Wird geprüft, ohne zu speichern…", tried: "Das Gateway würde das annehmen.", reload: "Neu lesen", saved: "Gespeichert.", title: (name) => `Änderungen an ${name}`,
+    look: "Prüfen", field: "Feld", before: "Vorher", after: "Nachher", same: "Nichts ist anders.", trying: "Wird geprüft, ohne zu speichern…", tried: "Das Gateway würde das annehmen.", reload: "Neu lesen", saved: "Gespeichert.", title: (name) => `Änderungen an ${name}`,
   },
   palette: { title: "Gehe zu", hint: "Eine Seite oder eine Id…", nothing: "Nichts heißt so", openLog: "Das Log öffnen", openTrace: "Den Trace öffnen", openKey: "Den Schlüssel öffnen", openConfig: "Die Config öffnen", history: "Verlauf von" },
 };

@@ -29,7 +29,7 @@ export const en = {
     notFound: "There is nothing here",
     notFoundWhy: "The address may be wrong, or what it names is gone.",
     ofMany: (shown: string, total: string, isCapped: boolean) => `${shown} of ${isCapped ? "more than " : ""}${total}`,
-    asText: "As text", previous: "before", previousPage: "Previous page", nextPage: "Next page", none: "none", name: "Name", actions: "Actions",
+    asText: "As text", previous: "before", previousPage: "Previous page", nextPage: "Next page", none: "none", name: "Name", actions: "Actions", readOnly: "You may read this, not change it.", optional: "optional", status: "Status", created: "Created",
   },
   period: {
     label: "Period",
@@ -146,14 +146,13 @@ export const en = {
     before: "Dashed: the same length of time before", sheet: "As a sheet",
   },
   keys: {
-    title: "Keys", create: "New key", kind: "Kind", status: "Status", workspace: "Workspace", limits: "Limits", expires: "Expires", key: "Key", created: "Created", scopes: "May",
+    title: "Keys", create: "New key", kind: "Kind", workspace: "Workspace", limits: "Limits", expires: "Expires", key: "Key", scopes: "May",
     kinds: { "workspace-service": "Application", "workspace-user": "Person", "organisation-service": "Administration" } as Record<string, string>,
     statuses: { active: "active", suspended: "suspended", expired: "expired", exhausted: "used up", archived: "deleted" } as Record<string, string>,
     all: "All kinds",
     forApp: "An application", forMe: "Me",
     purpose: "For", preset: "It may", presets: { inference: "call models", read: "read logs and figures" },
     rate: "Requests a minute", budget: "Dollars a month", until: "Ends in", never: "never", days: (number: number) => plural(number, "1 day", `${number} days`),
-    optional: "optional",
     make: "Make the key",
     shown: "This is the key. It is shown now and never again.",
     tried: (ms: string) => `The gateway accepts it (${ms}).`, trying: "Trying the key…", notTried: "The gateway does not accept the key yet.", cannotCall: "It calls no models, so it was not tried.",
@@ -189,7 +188,7 @@ export const en = {
   },
   routing: {
     title: "Routing", all: "All configs", create: "New config", make: "Make the config", search: "Find a config", slug: "Short name", changed: "Changed", empty: "There are no configs", emptyWhy: "A config says which providers answer, in which order or with which share. Keys and requests name it.", nothing: "No config has this name",
-    text: "Text of the config", tree: "What it says", draft: "not stored yet", readOnly: "You may read this, not change it.", review: "Review", discard: "Discard the changes", line: (number: string) => `Line ${number}`, notJson: "From here on this is no JSON", notObject: "A config is a JSON object",
+    text: "Text of the config", tree: "What it says", draft: "not stored yet", discard: "Discard the changes", line: (number: string) => `Line ${number}`, notJson: "From here on this is no JSON", notObject: "A config is a JSON object",
     retries: (number: number) => plural(number, "1 retry", `${number} retries`),
     versions: "Versions", version: (number: string) => `Version ${number}`, current: "current", difference: "What it changed", rollback: "Go back to this",
     calls: "Calls of this config", explain: "Explain a request", remove: "Delete", removeWhy: "Requests that name it are refused from then on.", removed: "The config was deleted.",
@@ -226,7 +225,8 @@ export const en = {
     groups: "Who was counted", group: "Group", noGroups: "Nobody was counted yet.", all: "all together", reset: "Begin anew", resetWhy: "What this group used is set back to zero.", isReset: "The group begins anew.",
   },
   limits: {
-    change: "Change", none: "Empty: no limit", dollars: "Dollars in a period", tokens: "Tokens in a period", period: "Period", resets: { monthly: "a month", weekly: "a week", "": "never begins anew" } as Record<string, string>,
+    change: "Change", none: "Empty: no limit", dollars: "Dollars in a period", tokens: "Tokens in a period", period: "Period", resets: { monthly: "a month", weekly: "a week", days: "some days", "": "never begins anew" } as Record<string, string>,
+    days: "Days of a period", threshold: "Alert at", noThreshold: "Empty: no alert before the limit",
     amount: "Limit", raise: "Change the limit", raiseOf: (name: string) => `Change the limit of ${name}`,
   },
   settings: {
@@ -242,7 +242,7 @@ export const en = {
     } as Record<string, string>,
   },
   review: {
-    field: "Field", before: "Before", after: "After", same: "Nothing differs.", trying: "Trying without storing…", tried: "The gateway would accept this.", reload: "Read it again", saved: "Saved.", title: (name: string) => `Changes of ${name}`,
+    look: "Review", field: "Field", before: "Before", after: "After", same: "Nothing differs.", trying: "Trying without storing…", tried: "The gateway would accept this.", reload: "Read it again", saved: "Saved.", title: (name: string) => `Changes of ${name}`,
   },
   palette: { title: "Go to", hint: "A screen, or an id…", nothing: "Nothing has this name", openLog: "Open the log", openTrace: "Open the trace", openKey: "Open the key", openConfig: "Open the config", history: "History of" },
 };

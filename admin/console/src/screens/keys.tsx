@@ -104,7 +104,7 @@ function Table({ keys, open }: { keys: Key[]; open: string }) {
         <thead>
           <tr>
             <th scope="col">{t().state.name}</th>
-            <th scope="col">{texts.status}</th>
+            <th scope="col">{t().state.status}</th>
             <th scope="col">{texts.kind}</th>
             <th scope="col">{texts.workspace}</th>
             <th scope="col">{texts.key}</th>

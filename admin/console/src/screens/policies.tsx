@@ -107,7 +107,7 @@ function Table({ policies, open }: { policies: Policy[]; open: string }) {
             <th scope="col">{t().state.name}</th>
             <th scope="col">{texts.says}</th>
             <th scope="col">{t().menu.workspace}</th>
-            <th scope="col">{t().keys.status}</th>
+            <th scope="col">{t().state.status}</th>
           </tr>
         </thead>
         <tbody>

@@ -9,6 +9,7 @@ import { t } from "../../i18n";
 import { Copy, Field } from "../../kit/basics";
 import { Failed } from "../../kit/states";
 import { duration } from "../../kit/words";
+import { MAX_NAME } from "./types";
 
 export interface MadeKey {
   id: string;
@@ -69,7 +70,7 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
       }}
     >
       <Field label={t().state.name} wrong={wrong("name")}>
-        {(control) => <input {...control} required maxLength={255} value={form.value.name} placeholder="checkout" onInput={(event) => set({ name: event.currentTarget.value })} />}
+        {(control) => <input {...control} required maxLength={MAX_NAME} value={form.value.name} placeholder="checkout" onInput={(event) => set({ name: event.currentTarget.value })} />}
       </Field>
       <div class="two">
         <Field label={texts.purpose}>
@@ -110,11 +111,11 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
             </select>
           )}
         </Field>
-        <Field label={`${texts.rate} (${texts.optional})`} wrong={wrong("rate_limits[0].value")}>
+        <Field label={`${texts.rate} (${t().state.optional})`} wrong={wrong("rate_limits[0].value")}>
           {(control) => <input {...control} type="number" min="1" step="1" value={form.value.rate} onInput={(event) => set({ rate: event.currentTarget.value })} />}
         </Field>
-        <Field label={`${texts.budget} (${texts.optional})`} wrong={wrong("usage_limits.credit_limit")}>
-          {(control) => <input {...control} type="number" min="0.01" step="0.01" value={form.value.budget} onInput={(event) => set({ budget: event.currentTarget.value })} />}
+        <Field label={`${texts.budget} (${t().state.optional})`} wrong={wrong("usage_limits.credit_limit")}>
+          {(control) => <input {...control} type="number" min="1" step="any" value={form.value.budget} onInput={(event) => set({ budget: event.currentTarget.value })} />}
         </Field>
       </div>
       {fault.value && <Failed fault={fault.value} />}

@@ -69,7 +69,7 @@ function Table({ invites, changed }: { invites: Invite[]; changed: () => void })
         <thead>
           <tr>
             <th scope="col">{texts.email}</th>
-            <th scope="col">{t().keys.status}</th>
+            <th scope="col">{t().state.status}</th>
             <th scope="col">{texts.role}</th>
             <th scope="col">{texts.parts.workspaces}</th>
             <th scope="col">{texts.until}</th>

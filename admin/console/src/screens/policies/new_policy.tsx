@@ -8,6 +8,7 @@ import { Field } from "../../kit/basics";
 import { Failed } from "../../kit/states";
 import { visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
+import { minAmount } from "../budgets/owner";
 import { sentence } from "./sentence";
 import { KEYS, KINDS, type Kind, type Policy } from "./types";
 
@@ -79,7 +80,7 @@ export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => vo
           )}
         </Field>
         <Field label={texts.atMost} wrong={fault?.about("credit_limit") ?? fault?.about("value")}>
-          {(control) => <input {...control} type="number" required min="0.01" step="any" value={most} onInput={(event) => set({ most: event.currentTarget.value })} />}
+          {(control) => <input {...control} type="number" required min={kind === "budgets" ? minAmount({ kind: "policy", type }) : 1} step={kind === "budgets" ? "any" : 1} value={most} onInput={(event) => set({ most: event.currentTarget.value })} />}
         </Field>
         <Field label={t().limits.period} wrong={fault?.about("unit") ?? fault?.about("periodic_reset")}>
           {(control) =>

@@ -4,7 +4,7 @@ import { call, getTagged } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
 import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
-import { AsText, type Document } from "../../kit/as_text";
+import { AsText, type ManifestFile } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
 import { Review } from "../../kit/review";
 import { Part } from "../../kit/states";
@@ -32,7 +32,7 @@ export function PolicyView({ kind, id, changed }: { kind: Kind; id: string; chan
 }
 
 /** What a file says of it; what is unset is left out. */
-function fileOf(kind: Kind, policy: Policy): Document {
+function fileOf(kind: Kind, policy: Policy): ManifestFile {
   const { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run } = policy;
   const parts = { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run };
   const spec = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined && part !== null));
@@ -69,12 +69,12 @@ function OnePolicy({ kind, policy, tag, path, again }: OnePolicyProps) {
         <dd>{visible(policy.name ?? "") || "–"}</dd>
         <dt>{t().menu.workspace}</dt>
         <dd>{visible(workspaceName(policy.workspace_id))}</dd>
-        <dt>{t().keys.status}</dt>
+        <dt>{t().state.status}</dt>
         <dd class="row">
           <Tag meaning={policy.dry_run ? "warn" : "ok"}>{policy.dry_run ? texts.dryRun : texts.holds}</Tag>
           {policy.unmatched && <Tag meaning="warn">{texts.unmatched}</Tag>}
         </dd>
-        <dt>{t().keys.created}</dt>
+        <dt>{t().state.created}</dt>
         <dd>{dateAndTime(new Date(policy.created_at))}</dd>
       </dl>
       <div class="row">

@@ -97,7 +97,7 @@ function OneConfig({ config, tag, path, again }: OneConfigProps) {
         <section class="panel">
           <header>
             <h2>{texts.text}</h2>
-            <span class="quiet">{mayChange ? (draft.value !== null && draft.value !== stored ? texts.draft : "") : texts.readOnly}</span>
+            <span class="quiet">{mayChange ? (draft.value !== null && draft.value !== stored ? texts.draft : "") : t().state.readOnly}</span>
           </header>
           <div class="inside form wide">
             <Editor
@@ -110,7 +110,7 @@ function OneConfig({ config, tag, path, again }: OneConfigProps) {
             {mayChange && (
               <div class="row">
                 <button type="button" class="button main" disabled={text === stored} onClick={review}>
-                  {texts.review}
+                  {t().review.look}
                 </button>
                 <button
                   type="button" class="button" disabled={text === stored}

@@ -26,16 +26,15 @@ interface SaveProps extends FormProps {
 export const mayChangeSettings = () => may("organisation_settings.update");
 
 export function Save({ before, after, body, tag, path, again }: SaveProps) {
-  const texts = t().routing;
   const isReviewed = useSignal(false);
   const found = differences(before, after);
   const changed = Object.fromEntries(Object.keys(after).flatMap((name) => (differences(before[name], after[name]).length > 0 ? [[name, after[name]]] : [])));
   const send = (isTrial: boolean) => call("PUT", path, { body: body(changed), query: { dry_run: isTrial || undefined }, headers: tag ? { "if-match": tag } : {} });
-  if (!mayChangeSettings()) return <p class="quiet">{texts.readOnly}</p>;
+  if (!mayChangeSettings()) return <p class="quiet">{t().state.readOnly}</p>;
   return (
     <div>
       <button type="button" class="button main" disabled={found.length === 0} onClick={() => (isReviewed.value = true)}>
-        {texts.review}
+        {t().review.look}
       </button>
       {isReviewed.value && (
         <Review
