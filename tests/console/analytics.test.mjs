@@ -54,6 +54,12 @@ test("a value narrows everything to itself and leads to its calls", () => acting
   await page.getByRole("cell").getByRole("link", { name: "chat", exact: true }).click();
   await page.waitForURL(/meta=feature%3Dchat/);
   await until("both filters hold", async () => (await rows(page).count()) === 1);
+  // Two names of metadata are two filters.
+  await settled(page, "/analytics?by=metadata.feature&meta=_user%3Dada");
+  await page.getByRole("cell").getByRole("link", { name: "chat", exact: true }).click();
+  await page.waitForURL((url) => url.searchParams.getAll("meta").join() === "_user=ada,feature=chat");
+  await page.getByRole("link", { name: "Logs of chat" }).click();
+  await page.waitForURL((url) => url.pathname === "/console/logs" && url.searchParams.getAll("meta").join() === "_user=ada,feature=chat");
 }));
 
 test("latency has lines of percentiles, which can be read as a table", () => acting(browser, OWNER, async ({ page }) => {

@@ -10,7 +10,7 @@ import { Failed, Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { dateAndTime, duration, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen, setParams } from "../../nav/query";
+import { historyOf, screen, setParams } from "../../nav/query";
 import { LimitsForm } from "../limits/limits_form";
 import { budgetSettings } from "../limits/types";
 import { Limits } from "./limits";
@@ -154,7 +154,7 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
           </a>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+          <a class="button" href={historyOf(of.id)}>
             {t().audit.history}
           </a>
         )}

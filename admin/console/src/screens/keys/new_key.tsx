@@ -4,11 +4,13 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault, post } from "../../api/call";
 import { forget } from "../../api/loaded";
-import { session, workspace } from "../../api/session";
+import { session } from "../../api/session";
 import { t } from "../../i18n";
-import { Copy, Field } from "../../kit/basics";
+import { Field } from "../../kit/basics";
+import { OneTimeSecret } from "../../kit/one_time_secret";
 import { Failed } from "../../kit/states";
 import { duration } from "../../kit/words";
+import { WorkspaceField, workspaceChoices } from "../../kit/workspace_field";
 import { MAX_NAME } from "./types";
 
 export interface MadeKey {
@@ -23,12 +25,10 @@ const PRESETS = {
 type Preset = keyof typeof PRESETS;
 
 const DAYS = [0, 7, 30, 90, 365];
-const HIDDEN_MS = 60_000;
 
 export function NewKey({ done }: { done: (made: MadeKey) => void }) {
   const texts = t().keys;
-  const workspaces = session.value!.workspaces;
-  const form = useSignal({ name: "", kind: "service", preset: "inference" as Preset, rate: "", budget: "", days: 0, where: workspace.value === "*" ? (workspaces[0]?.slug ?? "") : workspace.value });
+  const form = useSignal({ name: "", kind: "service", preset: "inference" as Preset, rate: "", budget: "", days: 0, where: workspaceChoices()[0]?.slug ?? "" });
   const made = useSignal<MadeKey | null>(null);
   const isBusy = useSignal(false);
   const fault = useSignal<Fault | null>(null);
@@ -81,17 +81,7 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
             </select>
           )}
         </Field>
-        <Field label={texts.workspace} wrong={wrong("workspace_id")}>
-          {(control) => (
-            <select {...control} value={form.value.where} onChange={(event) => set({ where: event.currentTarget.value })}>
-              {workspaces.map(({ slug, name }) => (
-                <option key={slug} value={slug}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <WorkspaceField value={form.value.where} wrong={wrong("workspace_id")} change={(where) => set({ where })} />
         <Field label={texts.preset} wrong={wrong("scopes")}>
           {(control) => (
             <select {...control} value={form.value.preset} onChange={(event) => set({ preset: event.currentTarget.value as Preset })}>
@@ -131,37 +121,16 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
 /** The secret, once, and whether the gateway takes it. */
 export function Secret({ made, isCalling }: { made: MadeKey; isCalling: boolean }) {
   const texts = t().keys;
-  const isGone = useSignal(false);
   const tried = useSignal<number | "no" | null>(null);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const onHidden = () => {
-      clearTimeout(timer);
-      if (document.hidden) timer = setTimeout(() => (isGone.value = true), HIDDEN_MS);
-    };
-    const onLeft = () => (isGone.value = true);
-    document.addEventListener("visibilitychange", onHidden);
-    addEventListener("pagehide", onLeft);
-    return () => {
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", onHidden);
-      removeEventListener("pagehide", onLeft);
-    };
-  }, []);
   useEffect(() => {
     if (!isCalling) return;
     const end = new AbortController();
     void attempt(made.key, end.signal).then((result) => (tried.value = result));
     return () => end.abort();
   }, []);
-  if (isGone.value) return <p class="quiet">{texts.gone}</p>;
   return (
     <div class="form">
-      <p>{texts.shown}</p>
-      <div class="secret">
-        <code>{made.key}</code>
-        <Copy text={made.key} />
-      </div>
+      <OneTimeSecret text={made.key} hint={texts.shown} />
       <p role="status" class={typeof tried.value === "number" ? "better" : "quiet"}>
         {!isCalling ? texts.cannotCall : tried.value === null ? texts.trying : tried.value === "no" ? texts.notTried : `✓ ${texts.tried(duration(tried.value))}`}
       </p>

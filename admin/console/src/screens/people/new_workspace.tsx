@@ -17,11 +17,12 @@ export function NewWorkspace({ done }: { done: () => void }) {
     const { name, slug, description } = form.value;
     const isDone = await work.run(async () => {
       await post("/workspaces", { name: name.trim(), ...(slug ? { slug } : {}), ...(description ? { description } : {}) });
-      forget();
-      // The list of the bar knows it from now on.
-      await loadSession();
     });
-    if (isDone) done();
+    if (!isDone) return;
+    forget();
+    // The list of the bar knows it from now on, or after the next look.
+    await loadSession().catch(() => undefined);
+    done();
   };
   const fault = work.fault.value;
   return (

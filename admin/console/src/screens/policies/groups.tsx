@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { get, post } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Bar, Tag } from "../../kit/basics";
@@ -10,7 +11,7 @@ import { Confirm, notify } from "../../kit/surfaces";
 import { count, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
 import { amount } from "./sentence";
-import type { Group, Kind, Page, Policy } from "./types";
+import type { Group, Kind, Policy } from "./types";
 
 const MAX_GROUPS = 100;
 

@@ -11,7 +11,7 @@ import { Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen, setParams } from "../../nav/query";
+import { historyOf, setParams } from "../../nav/query";
 import { Groups } from "./groups";
 import { sentence } from "./sentence";
 import { KINDS, type Kind, type Policy } from "./types";
@@ -33,8 +33,11 @@ export function PolicyView({ kind, id, changed }: { kind: Kind; id: string; chan
 
 /** What a file says of it; what is unset is left out. */
 function fileOf(kind: Kind, policy: Policy): ManifestFile {
-  const { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run } = policy;
-  const parts = { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run };
+  const { name, description, type, unit, value, credit_limit, alert_threshold, periodic_reset, periodic_reset_days, strict, unknown_price } = policy;
+  const { target, conditions, group_by, include_none, trusted_metadata, dry_run } = policy;
+  const parts = {
+    name, description, type, unit, value, credit_limit, alert_threshold, periodic_reset, periodic_reset_days, strict, unknown_price, target, conditions, group_by, include_none, trusted_metadata, dry_run,
+  };
   const spec = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined && part !== null));
   return { kind: kind === "rates" ? "policy-rate-limits" : "policy-usage-limits", workspace: workspaceSlug(policy.workspace_id), name: name ?? policy.id, spec };
 }
@@ -84,7 +87,7 @@ function OnePolicy({ kind, policy, tag, path, again }: OnePolicyProps) {
           </button>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: policy.id, from: "-30d" })}>
+          <a class="button" href={historyOf(policy.id)}>
             {t().audit.history}
           </a>
         )}

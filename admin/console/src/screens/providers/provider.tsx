@@ -9,7 +9,7 @@ import { Failed } from "../../kit/states";
 import { Confirm } from "../../kit/surfaces";
 import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen } from "../../nav/query";
+import { historyOf, screen } from "../../nav/query";
 import { LimitsForm } from "../limits/limits_form";
 import { budgetSettings } from "../limits/types";
 import { TestResult, type Tested } from "./new_provider";
@@ -91,7 +91,7 @@ export function OneProvider({ of, changed, removed }: OneProviderProps) {
           </a>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+          <a class="button" href={historyOf(of.id)}>
             {t().audit.history}
           </a>
         )}
