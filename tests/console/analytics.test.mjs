@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { acting, inspect, launch, ORIGIN, OWNER, settled } from "./console.mjs";
+import { acting, inspect, launch, ORIGIN, OWNER, settled, signIn, visit } from "./console.mjs";
 import { ask, calls, catalogue, person, until, workspaceNamed } from "./seed.mjs";
 
 const suffix = `-a${Date.now().toString(36)}`;
@@ -88,6 +88,26 @@ test("who may not see figures has no such screen, and is told so at its address"
     });
   } finally {
     await members(true);
+  }
+});
+
+test("who may not see metadata gets the figures by model, and the reason", async () => {
+  const { json: space } = await ask("GET", `/workspaces/${seeded.workspace}`);
+  const narrow = `narrow${suffix}@example.com`;
+  await person(narrow, [{ id: seeded.workspace, role: "member" }]);
+  const { membersViewLogMetadata, membersViewAllData } = (await ask("GET", "/admin/organisation/security-settings")).json;
+  const rights = (sent) => ask("PUT", "/admin/organisation/security-settings", sent);
+  assert.equal((await rights({ membersViewLogMetadata: false, membersViewAllData: true })).status, 200);
+  const { page, context } = await visit(browser);
+  try {
+    await signIn(page, narrow);
+    await settled(page, `/analytics?by=user&ws=${space.slug}`);
+    await page.getByText("Your role may not see metadata of logs").waitFor();
+    await page.getByRole("columnheader", { name: "model", exact: true }).waitFor();
+    assert.ok((await rows(page).count()) > 0);
+  } finally {
+    await context.close();
+    await rights({ membersViewLogMetadata, membersViewAllData });
   }
 });
 

@@ -25,7 +25,9 @@ import { FilterBar } from "./logs/filter_bar";
 const MAX_ROWS = 50;
 const COLUMNS = ["cost", "total_tokens", "p95_latency", "error_count"];
 
+/** With what was asked for: figures stay until others have come. */
 interface Figures {
+  measure: MeasureName;
   grouping: Grouping;
   /** Why the groups are others than were asked for, in the interface's words. */
   refused?: string;
@@ -65,7 +67,7 @@ async function figures(measure: MeasureName, grouping: Grouping, filters: Filter
 
 async function figuresBy(measure: MeasureName, grouping: Grouping, filters: Filter[]): Promise<Figures> {
   const { answers } = await post("/analytics/query", question(measure, grouping, filters));
-  return { grouping, graphs: Object.fromEntries(MEASURE_NAMES.map((name, index) => [name, answers[index]])) as Record<MeasureName, Graph>, groups: answers.at(-1) };
+  return { measure, grouping, graphs: Object.fromEntries(MEASURE_NAMES.map((name, index) => [name, answers[index]])) as Record<MeasureName, Graph>, groups: answers.at(-1) };
 }
 
 export default function Analytics() {
@@ -91,7 +93,7 @@ export default function Analytics() {
       <FilterBar filters={filters} />
       {may("analytics.view") ? (
         <Part state={state} again={loaded.reload} lines={12}>
-          {(found) => (found.graphs.requests.summary.total === 0 ? <NoCalls filters={filters} /> : <All figures={found} measure={measure} />)}
+          {(found) => (found.graphs.requests.summary.total === 0 ? <NoCalls filters={filters} /> : <All figures={found} chosen={measure} />)}
         </Part>
       ) : (
         <Denied />
@@ -100,7 +102,7 @@ export default function Analytics() {
   );
 }
 
-function All({ figures: { graphs, groups, grouping, refused }, measure }: { figures: Figures; measure: MeasureName }) {
+function All({ figures: { graphs, groups, measure, grouping, refused }, chosen }: { figures: Figures; chosen: MeasureName }) {
   const texts = t().analytics;
   return (
     <>
@@ -109,7 +111,7 @@ function All({ figures: { graphs, groups, grouping, refused }, measure }: { figu
           {refused}
         </p>
       )}
-      <MeasureTiles graphs={graphs} chosen={measure} />
+      <MeasureTiles graphs={graphs} chosen={chosen} />
       <section class="panel">
         <header>
           <h2>{texts.measures[measure]}</h2>
