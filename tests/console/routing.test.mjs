@@ -66,10 +66,21 @@ test("what is wrong stands at its line, whether the text is no JSON or no config
   await dialog(page).getByRole("alert").waitFor();
   assert.ok(await dialog(page).getByRole("button", { name: "Save" }).isDisabled());
   await page.keyboard.press("Escape");
-  await page.getByText("targets[1].retry").waitFor();
+  await dialog(page).waitFor({ state: "detached" });
+  await page.getByText("targets[1].retry.attempts: must be").waitFor();
   const line = JSON.stringify({ strategy: { mode: "fallback" }, targets: [TARGETS[0], { ...TARGETS[1], retry: { attempts: -1 } }] }, null, 2).split("\n").findIndex((text) => text.includes("attempts")) + 1;
   await page.getByRole("button", { name: `Line ${line}` }).click();
   assert.match(await editor(page).evaluate((field) => field.value.slice(field.selectionStart, field.selectionEnd)), /attempts/);
+}));
+
+test("a new line of the editor begins where the one before did, and can be undone", () => acting(browser, OWNER, async ({ page }) => {
+  await settled(page, `/routing/${spare.id}`);
+  await editor(page).fill('  "a"');
+  await editor(page).press("End");
+  await editor(page).press("Enter");
+  assert.equal(await editor(page).inputValue(), '  "a"\n  ');
+  await editor(page).press("Control+z");
+  assert.equal(await editor(page).inputValue(), '  "a"');
 }));
 
 test("a provider that is not there is a warning of the review", () => acting(browser, OWNER, async ({ page }) => {

@@ -49,9 +49,15 @@ test("the life of keys is days here and seconds there; what somebody else change
   await dialog(page).getByRole("button", { name: "Save" }).click();
   await dialog(page).waitFor({ state: "detached" });
   assert.deepEqual((await organisation()).settings, { ...settings, service_api_key_max_ttl: 30 * 86_400 });
+  // An empty field is not the 0 that lifts the bound.
+  await page.getByLabel("Of applications, at most").fill("");
+  await page.getByRole("button", { name: "Review" }).click();
+  assert.equal(await page.getByLabel("Of applications, at most").evaluate((field) => field.validity.valueMissing), true);
+  assert.equal(await dialog(page).count(), 0);
   await page.getByLabel("Of applications, at most").fill("60");
   await ask("PUT", "/admin/organisation", { settings: { service_api_key_max_ttl: settings.service_api_key_max_ttl } });
   await page.getByRole("button", { name: "Review" }).click();
+  assert.match(await dialog(page).getByRole("row").filter({ hasText: "service_api_key_max_ttl" }).textContent(), /30.*60/);
   await dialog(page).getByText("This was changed since it was read").waitFor();
   await dialog(page).getByRole("button", { name: "Read it again" }).click();
   await dialog(page).waitFor({ state: "detached" });

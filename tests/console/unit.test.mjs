@@ -400,9 +400,9 @@ test("nobody gives a role above their own, and members give none", async () => {
 test("a policy says what it is for, and what it counts besides", async () => {
   const { sentence } = await load("screens/policies/sentence.ts");
   const policy = { type: "tokens", credit_limit: 1_234_567, periodic_reset_days: 10, conditions: [], group_by: [] };
-  assert.equal(sentence(policy), "For all requests: at most 1,234,567 tokens, 10 days");
+  assert.equal(sentence(policy), "For all requests: at most 1,234,567 tokens, every 10 days");
   const tools = { ...policy, type: "requests", target: "mcp_tools", include_none: true, strict: true, trusted_metadata: true, conditions: [{ key: "mcp_tool", value: "search" }], group_by: [{ key: "metadata._user" }] };
-  assert.equal(sentence(tools), "For calls of MCP tools with mcp_tool = search per metadata._user (those without it together): at most 1,234,567 requests, 10 days; never overspent; only metadata of keys and workspaces counts");
+  assert.equal(sentence(tools), "For calls of MCP tools with mcp_tool = search per metadata._user (those without it together): at most 1,234,567 requests, every 10 days; never overspent; only metadata of keys and workspaces counts");
 });
 
 test("a fault of a config stands at its line, with or without the name of the whole", async () => {

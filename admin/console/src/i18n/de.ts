@@ -31,7 +31,8 @@ export const de: Texts = {
     notFound: "Hier ist nichts",
     notFoundWhy: "Die Adresse ist vielleicht falsch, oder was sie nennt, gibt es nicht mehr.",
     ofMany: (shown, total, isCapped) => `${shown} von ${isCapped ? "mehr als " : ""}${total}`,
-    asText: "Als Text", previous: "davor", previousPage: "Vorige Seite", nextPage: "Nächste Seite", none: "keine", name: "Name", actions: "Aktionen", readOnly: "Sie dürfen das lesen, nicht ändern.", optional: "freiwillig", secretGone: "Das wird nicht mehr gezeigt.", status: "Status", created: "Gemacht",
+    asText: "Als Text", previous: "davor", previousPage: "Vorige Seite", nextPage: "Nächste Seite", none: "keine", name: "Name", actions: "Aktionen", never: "nie", readOnly: "Sie dürfen das lesen, nicht ändern.", optional: "freiwillig", secretGone: "Das wird nicht mehr gezeigt.", status: "Status", created: "Gemacht",
+    statuses: { active: "aktiv", suspended: "angehalten", expired: "abgelaufen", exhausted: "verbraucht", archived: "gelöscht" },
   },
   period: {
     label: "Zeitraum",
@@ -150,11 +151,10 @@ export const de: Texts = {
   keys: {
     title: "Schlüssel", create: "Neuer Schlüssel", kind: "Art", workspace: "Arbeitsbereich", limits: "Grenzen", expires: "Endet", key: "Schlüssel", scopes: "Darf",
     kinds: { "workspace-service": "Anwendung", "workspace-user": "Person", "organisation-service": "Verwaltung" },
-    statuses: { active: "aktiv", suspended: "angehalten", expired: "abgelaufen", exhausted: "verbraucht", archived: "gelöscht" },
     all: "Alle Arten",
     forApp: "Eine Anwendung", forMe: "Mich",
     purpose: "Für", preset: "Er darf", presets: { inference: "Modelle aufrufen", read: "Logs und Zahlen lesen" },
-    rate: "Anfragen je Minute", budget: "Dollar je Monat", until: "Endet in", never: "nie", days: (number) => plural(number, "1 Tag", `${number} Tagen`),
+    budget: "Dollar je Monat", until: "Endet in", days: (number) => plural(number, "1 Tag", `${number} Tagen`),
     make: "Den Schlüssel machen",
     shown: "Das ist der Schlüssel. Er wird jetzt gezeigt und nie wieder.",
     tried: (ms) => `Das Gateway nimmt ihn an (${ms}).`, trying: "Der Schlüssel wird ausprobiert…", notTried: "Das Gateway nimmt den Schlüssel noch nicht an.", cannotCall: "Er ruft keine Modelle auf und wurde nicht ausprobiert.",
@@ -227,7 +227,7 @@ export const de: Texts = {
   },
   limits: {
     change: "Ändern", none: "Leer: keine Grenze", dollars: "Dollar je Zeitraum", tokens: "Tokens je Zeitraum", period: "Zeitraum", resets: { monthly: "ein Monat", weekly: "eine Woche", days: "einige Tage", "": "beginnt nie neu" },
-    days: "Tage je Zeitraum", threshold: "Warnen ab", noThreshold: "Leer: vor der Grenze keine Warnung",
+    rate: "Anfragen je Minute", days: "Tage je Zeitraum", everyDays: (number) => plural(number, "jeden Tag", `alle ${number} Tage`), threshold: "Warnen ab", noThreshold: "Leer: vor der Grenze keine Warnung",
     amount: "Grenze", raise: "Grenze ändern", raiseOf: (name) => `Grenze von ${name} ändern`,
   },
   settings: {

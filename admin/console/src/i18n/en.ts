@@ -29,7 +29,8 @@ export const en = {
     notFound: "There is nothing here",
     notFoundWhy: "The address may be wrong, or what it names is gone.",
     ofMany: (shown: string, total: string, isCapped: boolean) => `${shown} of ${isCapped ? "more than " : ""}${total}`,
-    asText: "As text", previous: "before", previousPage: "Previous page", nextPage: "Next page", none: "none", name: "Name", actions: "Actions", readOnly: "You may read this, not change it.", optional: "optional", secretGone: "This is no longer shown.", status: "Status", created: "Created",
+    asText: "As text", previous: "before", previousPage: "Previous page", nextPage: "Next page", none: "none", name: "Name", actions: "Actions", never: "never", readOnly: "You may read this, not change it.", optional: "optional", secretGone: "This is no longer shown.", status: "Status", created: "Created",
+    statuses: { active: "active", suspended: "suspended", expired: "expired", exhausted: "used up", archived: "deleted" } as Record<string, string>,
   },
   period: {
     label: "Period",
@@ -148,11 +149,10 @@ export const en = {
   keys: {
     title: "Keys", create: "New key", kind: "Kind", workspace: "Workspace", limits: "Limits", expires: "Expires", key: "Key", scopes: "May",
     kinds: { "workspace-service": "Application", "workspace-user": "Person", "organisation-service": "Administration" } as Record<string, string>,
-    statuses: { active: "active", suspended: "suspended", expired: "expired", exhausted: "used up", archived: "deleted" } as Record<string, string>,
     all: "All kinds",
     forApp: "An application", forMe: "Me",
     purpose: "For", preset: "It may", presets: { inference: "call models", read: "read logs and figures" },
-    rate: "Requests a minute", budget: "Dollars a month", until: "Ends in", never: "never", days: (number: number) => plural(number, "1 day", `${number} days`),
+    budget: "Dollars a month", until: "Ends in", days: (number: number) => plural(number, "1 day", `${number} days`),
     make: "Make the key",
     shown: "This is the key. It is shown now and never again.",
     tried: (ms: string) => `The gateway accepts it (${ms}).`, trying: "Trying the key…", notTried: "The gateway does not accept the key yet.", cannotCall: "It calls no models, so it was not tried.",
@@ -225,7 +225,7 @@ export const en = {
   },
   limits: {
     change: "Change", none: "Empty: no limit", dollars: "Dollars in a period", tokens: "Tokens in a period", period: "Period", resets: { monthly: "a month", weekly: "a week", days: "some days", "": "never begins anew" } as Record<string, string>,
-    days: "Days of a period", threshold: "Alert at", noThreshold: "Empty: no alert before the limit",
+    rate: "Requests a minute", days: "Days of a period", everyDays: (number: number) => plural(number, "every day", `every ${number} days`), threshold: "Alert at", noThreshold: "Empty: no alert before the limit",
     amount: "Limit", raise: "Change the limit", raiseOf: (name: string) => `Change the limit of ${name}`,
   },
   settings: {

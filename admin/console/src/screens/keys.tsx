@@ -127,7 +127,7 @@ function Table({ keys, open }: { keys: Key[]; open: string }) {
               <td>
                 <Limits of={key} />
               </td>
-              <td class="nowrap">{key.expires_at ? day(new Date(key.expires_at)) : <span class="quiet">{texts.never}</span>}</td>
+              <td class="nowrap">{key.expires_at ? day(new Date(key.expires_at)) : <span class="quiet">{t().state.never}</span>}</td>
             </tr>
           ))}
         </tbody>

@@ -101,7 +101,7 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
           <Limits of={of} />
         </dd>
         <dt>{texts.expires}</dt>
-        <dd>{of.expires_at ? dateAndTime(new Date(of.expires_at)) : texts.never}</dd>
+        <dd>{of.expires_at ? dateAndTime(new Date(of.expires_at)) : t().state.never}</dd>
         <dt>{t().state.created}</dt>
         <dd>{dateAndTime(new Date(of.created_at))}</dd>
         <dt>{texts.scopes}</dt>

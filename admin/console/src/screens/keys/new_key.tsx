@@ -95,13 +95,13 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
             <select {...control} value={form.value.days} onChange={(event) => set({ days: Number(event.currentTarget.value) })}>
               {DAYS.map((days) => (
                 <option key={days} value={days}>
-                  {days === 0 ? texts.never : texts.days(days)}
+                  {days === 0 ? t().state.never : texts.days(days)}
                 </option>
               ))}
             </select>
           )}
         </Field>
-        <Field label={`${texts.rate} (${t().state.optional})`} wrong={wrong("rate_limits[0].value")}>
+        <Field label={`${t().limits.rate} (${t().state.optional})`} wrong={wrong("rate_limits[0].value")}>
           {(control) => <input {...control} type="number" min="1" step="1" value={form.value.rate} onInput={(event) => set({ rate: event.currentTarget.value })} />}
         </Field>
         <Field label={`${texts.budget} (${t().state.optional})`} wrong={wrong("usage_limits.credit_limit")}>

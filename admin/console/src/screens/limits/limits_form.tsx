@@ -62,7 +62,7 @@ export function LimitsForm({ of, bounds, isNameOnly, send, done, close }: Limits
       <Field label={t().state.name}>{(control) => <input {...control} required maxLength={bounds.name} value={name} onInput={(event) => set({ name: event.currentTarget.value })} />}</Field>
       {!isNameOnly && (
         <div class="two">
-          <Field label={t().keys.rate} hint={texts.none}>
+          <Field label={texts.rate} hint={texts.none}>
             {(control) => <input {...control} type="number" min={bounds.rate} step="1" value={rate} onInput={(event) => set({ rate: event.currentTarget.value })} />}
           </Field>
           <Field label={isMoney ? texts.dollars : texts.tokens} hint={texts.none}>

@@ -82,7 +82,7 @@ function Row({ group, kind, policy, path, changed }: RowProps) {
             {amount(policy, group.current_usage)} / {amount(policy, most)}
           </span>
           <Bar share={share} meaning={share >= 1 ? "bad" : share > 0.8 ? "warn" : ""} />
-          {group.status === "exhausted" && <Tag meaning="bad">{t().keys.statuses.exhausted}</Tag>}
+          {group.status === "exhausted" && <Tag meaning="bad">{t().state.statuses.exhausted}</Tag>}
         </span>
       </td>
       <td>

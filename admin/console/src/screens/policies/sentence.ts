@@ -21,7 +21,7 @@ function limit(policy: Policy): string {
   const texts = t().policies;
   if (policy.unit) return texts.most(amount(policy, policy.value ?? 0), texts.units[policy.unit] ?? policy.unit);
   const days = policy.periodic_reset_days;
-  const period = policy.periodic_reset ? (t().limits.resets[policy.periodic_reset] ?? policy.periodic_reset) : days ? t().keys.days(days) : t().limits.resets[""]!;
+  const period = policy.periodic_reset ? (t().limits.resets[policy.periodic_reset] ?? policy.periodic_reset) : days ? t().limits.everyDays(days) : t().limits.resets[""]!;
   return texts.most(amount(policy, policy.credit_limit ?? 0), period);
 }
 
