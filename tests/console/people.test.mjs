@@ -146,6 +146,44 @@ test("managers change roles of their workspace; members only read, and neither s
   }
 });
 
+test("nobody is offered what is above them", async () => {
+  await person(mail("admin"), [], "admin");
+  await person(mail("lead"), [{ id: team.id, role: "admin" }]);
+  const { user_id: newcomer } = await person(mail("newcomer"), []);
+  const roles = (page, email) => page.getByLabel(`Role of ${email}`).locator("option").allTextContents();
+  await acting(browser, mail("admin"), async ({ page }) => {
+    await settled(page, `/people/users?person=${(await userOf(OWNER)).id}`);
+    for (const name of ["Sign out everywhere", "Remove from the organisation"]) assert.equal(await page.getByRole("button", { name }).count(), 0, name);
+    await settled(page, `/people/users?person=${(await userOf(mail("member"))).id}`);
+    for (const name of ["Sign out everywhere", "Remove from the organisation"]) await page.getByRole("button", { name }).waitFor();
+  });
+  await acting(browser, mail("manager"), async ({ page }) => {
+    await settled(page, `/people?ws=${team.slug}`);
+    assert.deepEqual(await roles(page, mail("member")), ["member", "manager"]);
+    assert.equal(await page.getByLabel(`Role of ${mail("lead")}`).count(), 0);
+    assert.equal(await page.getByRole("button", { name: `Remove: ${mail("lead")}` }).count(), 0);
+  });
+  // Who runs one workspace knows nobody else of the organisation, but may be told an id.
+  await acting(browser, mail("lead"), async ({ page }) => {
+    await settled(page, `/people?ws=${team.slug}`);
+    assert.deepEqual(await roles(page, mail("member")), ["member", "manager", "admin"]);
+    await page.getByLabel("Id of somebody of the organisation").fill(newcomer);
+    await page.getByRole("button", { name: "Add" }).click();
+    await row(page, mail("newcomer")).waitFor();
+  });
+});
+
+test("an open workspace has pages of its own, and is found though its list is at another page", () => acting(browser, OWNER, async ({ page }) => {
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.route("**/v1/workspaces?**", (route) => route.fulfill({ json: { data: [], total: 51 } }));
+  await settled(page, `/people/workspaces?space=${team.id}&members=2`);
+  await page.locator(".side").getByText(team.slug, { exact: true }).waitFor();
+  const pageOf = (part) => new URL(asked.find((url) => url.includes(part))).searchParams.get("current_page");
+  await until("the members are asked for", async () => asked.some((url) => url.includes("/users?")));
+  assert.deepEqual([pageOf("/v1/workspaces?"), pageOf(`/v1/workspaces/${team.slug}/users?`)], ["0", "1"]);
+}));
+
 test("every part at two widths and themes, with strangers' names, empty and failing", async () => {
   const { user_id: id } = await person(mail("eve"), [{ id: team.id, role: "member" }]);
   await ask("PUT", `/admin/users/${id}`, { role: "member", first_name: HOSTILE, last_name: "\u202eevil" });
