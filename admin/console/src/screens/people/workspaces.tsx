@@ -63,7 +63,7 @@ export function Workspaces() {
       )}
       {open && !isNew && (
         <Side title={visible((listed ?? other.state.value.data)?.name ?? t().menu.workspace)} close={() => setParams({ space: null, members: null })}>
-          {listed ? <WorkspaceView key={listed.id} of={listed} changed={workspaces.reload} /> : <Part state={other.state.value}>{(found) => <WorkspaceView key={found.id} of={found} changed={workspaces.reload} />}</Part>}
+          <Part state={listed ? { data: listed, isLoading: false } : other.state.value}>{(found) => <WorkspaceView key={found.id} of={found} changed={workspaces.reload} />}</Part>
         </Side>
       )}
     </>

@@ -34,6 +34,7 @@ export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => vo
     });
     if (isDone) done(id);
   };
+  const bounds = kind === "rates" ? { min: 1, step: 1 } : { min: minAmount({ kind: "policy", type }), step: "any" };
   const fault = work.fault.value;
   return (
     <form
@@ -68,7 +69,7 @@ export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => vo
           )}
         </Field>
         <Field label={texts.atMost} wrong={fault?.about("credit_limit") ?? fault?.about("value")}>
-          {(control) => <input {...control} type="number" required min={kind === "budgets" ? minAmount({ kind: "policy", type }) : 1} step={kind === "budgets" ? "any" : 1} value={most} onInput={(event) => set({ most: event.currentTarget.value })} />}
+          {(control) => <input {...control} type="number" required {...bounds} value={most} onInput={(event) => set({ most: event.currentTarget.value })} />}
         </Field>
         <Field label={t().limits.period} wrong={fault?.about("unit") ?? fault?.about("periodic_reset")}>
           {(control) =>
