@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { acting, inspect, launch, ORIGIN, OWNER, settled } from "./console.mjs";
+import { acting, inspect, launch, ORIGIN, OWNER, settled, signIn, visit } from "./console.mjs";
 import { ask, calls, catalogue, person, until, workspaceNamed } from "./seed.mjs";
 
 const suffix = `-a${Date.now().toString(36)}`;
@@ -54,6 +54,12 @@ test("a value narrows everything to itself and leads to its calls", () => acting
   await page.getByRole("cell").getByRole("link", { name: "chat", exact: true }).click();
   await page.waitForURL(/meta=feature%3Dchat/);
   await until("both filters hold", async () => (await rows(page).count()) === 1);
+  // Two names of metadata are two filters.
+  await settled(page, "/analytics?by=metadata.feature&meta=_user%3Dada");
+  await page.getByRole("cell").getByRole("link", { name: "chat", exact: true }).click();
+  await page.waitForURL((url) => url.searchParams.getAll("meta").join() === "_user=ada,feature=chat");
+  await page.getByRole("link", { name: "Logs of chat" }).click();
+  await page.waitForURL((url) => url.pathname === "/console/logs" && url.searchParams.getAll("meta").join() === "_user=ada,feature=chat");
 }));
 
 test("latency has lines of percentiles, which can be read as a table", () => acting(browser, OWNER, async ({ page }) => {
@@ -82,6 +88,26 @@ test("who may not see figures has no such screen, and is told so at its address"
     });
   } finally {
     await members(true);
+  }
+});
+
+test("who may not see metadata gets the figures by model, and the reason", async () => {
+  const { json: space } = await ask("GET", `/workspaces/${seeded.workspace}`);
+  const narrow = `narrow${suffix}@example.com`;
+  await person(narrow, [{ id: seeded.workspace, role: "member" }]);
+  const { membersViewLogMetadata, membersViewAllData } = (await ask("GET", "/admin/organisation/security-settings")).json;
+  const rights = (sent) => ask("PUT", "/admin/organisation/security-settings", sent);
+  assert.equal((await rights({ membersViewLogMetadata: false, membersViewAllData: true })).status, 200);
+  const { page, context } = await visit(browser);
+  try {
+    await signIn(page, narrow);
+    await settled(page, `/analytics?by=user&ws=${space.slug}`);
+    await page.getByText("Your role may not see metadata of logs").waitFor();
+    await page.getByRole("columnheader", { name: "model", exact: true }).waitFor();
+    assert.ok((await rows(page).count()) > 0);
+  } finally {
+    await context.close();
+    await rights({ membersViewLogMetadata, membersViewAllData });
   }
 });
 

@@ -32,6 +32,9 @@ test("who changed this: two clicks from the key to what was before and after", (
   const status = page.locator(".differences tr").filter({ hasText: "status" });
   assert.match(await status.textContent(), /active.*suspended/);
   assert.ok(clicks.number <= 3);
+  await page.getByRole("link", { name: "Link to this entry" }).click();
+  await page.waitForURL((url) => ["from", "to"].every((name) => /^\d{4}-/.test(url.searchParams.get(name))));
+  await page.locator(".differences tr").filter({ hasText: "status" }).waitFor();
   await page.getByRole("link", { name: `audited${suffix}` }).click();
   await page.waitForURL((url) => url.pathname === "/console/keys" && url.searchParams.get("key") === key.id);
 }));
@@ -82,7 +85,7 @@ test("a manager reads what was done in their workspace, a member nothing", async
 
 test("the trail at two widths and themes, with strangers' names, empty and failing", async () => {
   const { json } = await ask("GET", `/audit-logs?resource_id=${key.id}&action=update`);
-  await inspect(browser, OWNER, ["/audit", `/audit?object=${key.id}`, `/audit?entry=${json.records[0].id}&object=${key.id}`, `/audit?type=${encodeURIComponent(HOSTILE)}`, "/audit?object=nothing", "/audit?page=9999"]);
+  await inspect(browser, OWNER, ["/audit", `/audit?object=${key.id}`, `/audit?entry=${json.records[0].id}&object=${key.id}`, `/audit?type=${encodeURIComponent(HOSTILE)}`, "/audit?object=nothing", "/audit?page=9999", "/audit?entry=nothing"]);
   await acting(browser, OWNER, async ({ page }) => {
     await settled(page, `/audit?entry=${json.records[0].id}&object=${key.id}`);
     await page.getByText("<svg onload=alert(1)> ⟨U+202E⟩").first().waitFor();

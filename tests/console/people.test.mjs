@@ -19,6 +19,13 @@ before(async () => {
 after(async () => { await browser?.close(); });
 
 const userOf = async (email) => (await ask("GET", `/admin/users?email=${encodeURIComponent(email)}`)).json.data[0];
+/** Chooses a role, which alone changes nothing, and asks for its review. */
+async function changeRole(page, email, role) {
+  await page.getByLabel(`Role of ${email}`).selectOption(role);
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  await page.getByRole("button", { name: `Change the role: ${email}` }).click();
+}
+
 const row = (page, text) => page.getByRole("row").filter({ hasText: text });
 
 test("somebody is invited in four clicks, and the link is shown once", () => acting(browser, OWNER, async ({ page, clicks }) => {
@@ -60,8 +67,7 @@ test("a role is reviewed before it is stored, and a change of somebody else is n
   const { user_id: id } = await person(mail("carol"), []);
   await settled(page, `/people/users?search=${encodeURIComponent(mail("carol"))}`);
   await page.getByRole("link", { name: mail("carol") }).click();
-  const role = page.getByLabel(`Role of ${mail("carol")}`);
-  await role.selectOption("admin");
+  await changeRole(page, mail("carol"), "admin");
   await page.getByText("The gateway would accept this.").waitFor();
   assert.equal((await userOf(mail("carol"))).role, "member", "a trial stores nothing");
   await ask("PUT", `/admin/users/${id}`, { role: "member", first_name: "Caroline" });
@@ -69,13 +75,14 @@ test("a role is reviewed before it is stored, and a change of somebody else is n
   await page.getByText("This was changed since it was read").waitFor();
   await page.getByRole("button", { name: "Read it again" }).click();
   await page.getByText("Caroline").first().waitFor();
-  await role.selectOption("admin");
+  await changeRole(page, mail("carol"), "admin");
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   await until("the role is stored", async () => (await userOf(mail("carol"))).role === "admin");
   await page.getByRole("button", { name: "Remove from the organisation" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove from the organisation" }).click();
   await page.getByText("Nobody has this name").waitFor();
-  assert.equal(await userOf(mail("carol")).then((user) => user?.status ?? "archived"), "archived");
+  const { json } = await ask("GET", `/admin/users?status=archived&email=${encodeURIComponent(mail("carol"))}`);
+  assert.deepEqual(json.data.map((one) => one.id), [id]);
 }));
 
 test("a person is signed out everywhere", async () => {
@@ -101,8 +108,7 @@ test("a workspace is made, gets a member, and is archived by its name", () => ac
   await page.getByRole("link", { name, exact: true }).click();
   await page.getByLabel("E-mail of somebody").fill(mail("member"));
   await page.getByRole("button", { name: "Add" }).click();
-  const role = page.getByLabel(`Role of ${mail("member")}`);
-  await role.selectOption("manager");
+  await changeRole(page, mail("member"), "manager");
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   const { id } = (await ask("GET", `/workspaces?exact_name=${name}`)).json.data[0];
   const members = async () => (await ask("GET", `/workspaces/${id}/users`)).json.data;
@@ -139,6 +145,44 @@ test("managers change roles of their workspace; members only read, and neither s
     });
   }
 });
+
+test("nobody is offered what is above them", async () => {
+  await person(mail("admin"), [], "admin");
+  await person(mail("lead"), [{ id: team.id, role: "admin" }]);
+  const { user_id: newcomer } = await person(mail("newcomer"), []);
+  const roles = (page, email) => page.getByLabel(`Role of ${email}`).locator("option").allTextContents();
+  await acting(browser, mail("admin"), async ({ page }) => {
+    await settled(page, `/people/users?person=${(await userOf(OWNER)).id}`);
+    for (const name of ["Sign out everywhere", "Remove from the organisation"]) assert.equal(await page.getByRole("button", { name }).count(), 0, name);
+    await settled(page, `/people/users?person=${(await userOf(mail("member"))).id}`);
+    for (const name of ["Sign out everywhere", "Remove from the organisation"]) await page.getByRole("button", { name }).waitFor();
+  });
+  await acting(browser, mail("manager"), async ({ page }) => {
+    await settled(page, `/people?ws=${team.slug}`);
+    assert.deepEqual(await roles(page, mail("member")), ["member", "manager"]);
+    assert.equal(await page.getByLabel(`Role of ${mail("lead")}`).count(), 0);
+    assert.equal(await page.getByRole("button", { name: `Remove: ${mail("lead")}` }).count(), 0);
+  });
+  // Who runs one workspace knows nobody else of the organisation, but may be told an id.
+  await acting(browser, mail("lead"), async ({ page }) => {
+    await settled(page, `/people?ws=${team.slug}`);
+    assert.deepEqual(await roles(page, mail("member")), ["member", "manager", "admin"]);
+    await page.getByLabel("Id of somebody of the organisation").fill(newcomer);
+    await page.getByRole("button", { name: "Add" }).click();
+    await row(page, mail("newcomer")).waitFor();
+  });
+});
+
+test("an open workspace has pages of its own, and is found though its list is at another page", () => acting(browser, OWNER, async ({ page }) => {
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.route("**/v1/workspaces?**", (route) => route.fulfill({ json: { data: [], total: 51 } }));
+  await settled(page, `/people/workspaces?space=${team.id}&members=2`);
+  await page.locator(".side").getByText(team.slug, { exact: true }).waitFor();
+  const pageOf = (part) => new URL(asked.find((url) => url.includes(part))).searchParams.get("current_page");
+  await until("the members are asked for", async () => asked.some((url) => url.includes("/users?")));
+  assert.deepEqual([pageOf("/v1/workspaces?"), pageOf(`/v1/workspaces/${team.slug}/users?`)], ["0", "1"]);
+}));
 
 test("every part at two widths and themes, with strangers' names, empty and failing", async () => {
   const { user_id: id } = await person(mail("eve"), [{ id: team.id, role: "member" }]);

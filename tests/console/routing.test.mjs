@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
 import { acting, inspect, launch, ORIGIN, OWNER, settled } from "./console.mjs";
-import { ask, catalogue, made, person, until } from "./seed.mjs";
+import { ask, catalogue, made, person, until, workspaceNamed } from "./seed.mjs";
 
 const suffix = `-r${Date.now().toString(36)}`;
 const HOSTILE = `<img src=x onerror=alert(1)>\u202e${"x".repeat(80)}`;
@@ -66,10 +66,21 @@ test("what is wrong stands at its line, whether the text is no JSON or no config
   await dialog(page).getByRole("alert").waitFor();
   assert.ok(await dialog(page).getByRole("button", { name: "Save" }).isDisabled());
   await page.keyboard.press("Escape");
-  await page.getByText("targets[1].retry").waitFor();
+  await dialog(page).waitFor({ state: "detached" });
+  await page.getByText("targets[1].retry.attempts: must be").waitFor();
   const line = JSON.stringify({ strategy: { mode: "fallback" }, targets: [TARGETS[0], { ...TARGETS[1], retry: { attempts: -1 } }] }, null, 2).split("\n").findIndex((text) => text.includes("attempts")) + 1;
   await page.getByRole("button", { name: `Line ${line}` }).click();
   assert.match(await editor(page).evaluate((field) => field.value.slice(field.selectionStart, field.selectionEnd)), /attempts/);
+}));
+
+test("a new line of the editor begins where the one before did, and can be undone", () => acting(browser, OWNER, async ({ page }) => {
+  await settled(page, `/routing/${spare.id}`);
+  await editor(page).fill('  "a"');
+  await editor(page).press("End");
+  await editor(page).press("Enter");
+  assert.equal(await editor(page).inputValue(), '  "a"\n  ');
+  await editor(page).press("Control+z");
+  assert.equal(await editor(page).inputValue(), '  "a"');
 }));
 
 test("a provider that is not there is a warning of the review", () => acting(browser, OWNER, async ({ page }) => {
@@ -95,6 +106,57 @@ test("what somebody else stored meanwhile is not overwritten, and the draft stay
   await page.getByText("Version 5").waitFor();
   assert.deepEqual((await stored(spare.id)).targets, [TARGETS[1]]);
 }));
+
+test("a draft outlives links, another version and a session that ends, and the browser asks before it is lost", () => acting(browser, OWNER, async ({ page, context, complaints }) => {
+  await settled(page, `/routing/${spare.id}`);
+  await page.getByText("Version 5").waitFor();
+  await write(page, { strategy: { mode: "fallback" }, targets: [{ provider: "@draft" }] });
+  const isDraft = async () => (await editor(page).inputValue()).includes("@draft");
+  await page.getByRole("link", { name: "All configs" }).click();
+  await page.getByRole("link", { name: `spare${suffix}` }).click();
+  await page.getByText("not stored yet").waitFor();
+  assert.ok(await isDraft());
+  await page.getByRole("button", { name: "Go back to this: Version 4" }).click();
+  await dialog(page).getByRole("button", { name: "Save" }).click();
+  await page.getByText("Version 6").waitFor();
+  assert.ok(await isDraft());
+  const cookies = await context.cookies();
+  await context.clearCookies();
+  await page.getByRole("button", { name: "Review" }).click();
+  await page.waitForURL(/\/console\/login/);
+  await context.addCookies(cookies);
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await page.waitForURL(`${ORIGIN}/console/routing/${spare.id}`);
+  await page.getByText("not stored yet").waitFor();
+  assert.ok(await isDraft());
+  page.removeAllListeners("dialog");
+  const asked = new Promise((resolve) => page.once("dialog", (question) => void question.dismiss().then(() => resolve(question.type()))));
+  await page.evaluate(() => location.reload());
+  assert.equal(await asked, "beforeunload");
+  assert.deepEqual(complaints, []);
+  await page.getByRole("button", { name: "Discard the changes" }).click();
+  assert.ok(!(await isDraft()));
+}));
+
+test("something new is made in the workspace that is looked at", async () => {
+  const other = await workspaceNamed(`other${suffix}`);
+  const { json: space } = await ask("GET", `/workspaces/${other.id}`);
+  await acting(browser, OWNER, async ({ page }) => {
+    for (const path of ["/routing?new=1", "/policies?new=1", "/keys?new=1"]) {
+      await settled(page, `${path}&ws=${space.slug}`);
+      const choice = page.locator("main").getByLabel("Workspace", { exact: true });
+      assert.deepEqual(await choice.locator("option").allTextContents(), [`other${suffix}`], path);
+      await settled(page, path);
+      assert.ok((await choice.locator("option").count()) > 1, path);
+    }
+    await settled(page, "/routing?new=1");
+    await page.getByLabel("Name", { exact: true }).fill(`there${suffix}`);
+    await page.locator("main").getByLabel("Workspace", { exact: true }).selectOption(space.slug);
+    await page.getByRole("button", { name: "Make the config" }).click();
+    await page.getByRole("heading", { name: `there${suffix}`, level: 1 }).waitFor();
+    await page.locator(".facts").getByText(`other${suffix}`).waitFor();
+  });
+});
 
 test("a config is made, and deleted unless something needs it", () => acting(browser, OWNER, async ({ page }) => {
   await settled(page, "/routing?new=1");

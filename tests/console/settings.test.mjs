@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { acting, inspect, launch, ORIGIN, OWNER, settled } from "./console.mjs";
-import { ask, person, workspaceNamed } from "./seed.mjs";
+import { ask, person, until, workspaceNamed } from "./seed.mjs";
 
 const suffix = `-e${Date.now().toString(36)}`;
 const mail = (name) => `${name}${suffix}@example.com`;
@@ -46,12 +46,29 @@ test("the life of keys is days here and seconds there; what somebody else change
   await settled(page, "/settings");
   await page.getByLabel("Of applications, at most").fill("30");
   await page.getByRole("button", { name: "Review" }).click();
+  await dialog(page).getByText("The gateway would accept this.").waitFor();
+  // The settings are read again only once the dialog is gone: nothing can be stored twice meanwhile.
+  let release;
+  const isGone = new Promise((resolve) => (release = resolve));
+  await page.route("**/v1/admin/organisation", async (route) => {
+    if (route.request().method() === "GET") await isGone;
+    await route.continue();
+  });
   await dialog(page).getByRole("button", { name: "Save" }).click();
   await dialog(page).waitFor({ state: "detached" });
+  release();
+  await page.unrouteAll({ behavior: "wait" });
+  await until("the form has what is stored", async () => page.getByRole("button", { name: "Review" }).isDisabled());
   assert.deepEqual((await organisation()).settings, { ...settings, service_api_key_max_ttl: 30 * 86_400 });
+  // An empty field is not the 0 that lifts the bound.
+  await page.getByLabel("Of applications, at most").fill("");
+  await page.getByRole("button", { name: "Review" }).click();
+  assert.equal(await page.getByLabel("Of applications, at most").evaluate((field) => field.validity.valueMissing), true);
+  assert.equal(await dialog(page).count(), 0);
   await page.getByLabel("Of applications, at most").fill("60");
   await ask("PUT", "/admin/organisation", { settings: { service_api_key_max_ttl: settings.service_api_key_max_ttl } });
   await page.getByRole("button", { name: "Review" }).click();
+  assert.match(await dialog(page).getByRole("row").filter({ hasText: "service_api_key_max_ttl" }).textContent(), /30.*60/);
   await dialog(page).getByText("This was changed since it was read").waitFor();
   await dialog(page).getByRole("button", { name: "Read it again" }).click();
   await dialog(page).waitFor({ state: "detached" });

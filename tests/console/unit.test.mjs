@@ -55,6 +55,17 @@ test("a thousand random filters come back from the address as they went", async 
   }
 });
 
+test("a filter takes the place of the one before, and each name of metadata has its own", async () => {
+  const { parse, withFilters, withoutFilter } = await load("nav/filters.ts");
+  const address = (text, query) => decodeURIComponent(withFilters(new URLSearchParams(query), parse(text).filters).toString());
+  assert.equal(address("meta:team=red", "by=model&meta=feature=chat"), "by=model&meta=feature=chat&meta=team=red");
+  assert.equal(address("meta:team=red", "meta=team=blue&meta=feature=chat"), "meta=feature=chat&meta=team=red");
+  assert.equal(address("meta:team=red meta:feature=chat -model:x", "model=y"), "model=y&meta=team=red&meta=feature=chat&-model=x");
+  assert.equal(address("model:x", "model=y"), "model=x");
+  const [filter] = parse("meta:team=red").filters;
+  assert.equal(decodeURIComponent(withoutFilter(new URLSearchParams("meta=team=red&meta=feature=chat&page=2"), filter).toString()), "meta=feature=chat&page=2");
+});
+
 test("periods of an address are times, and nonsense is none", async () => {
   const { moment } = await load("nav/period.ts");
   const now = new Date("2026-03-10T12:00:00Z");
@@ -253,17 +264,17 @@ test("a group of the address is asked as the interface names it, and a value nar
   const { groupingNamed, measureNamed, narrowedTo } = await load("screens/analytics/measures.ts");
   const { FILTERS } = await load("nav/filters.ts");
   for (const [text, group, value, filter] of [
-    ["", "model", "gpt-4o", { model: "gpt-4o" }],
-    ["api_key", "api_key", "id", { key: "id" }],
-    ["status_code", "status_code", "503", { status: "503" }],
-    ["metadata.team", "metadata/team", "red", { meta: "team=red" }],
+    ["", "model", "gpt-4o", ["model", "gpt-4o"]],
+    ["api_key", "api_key", "id", ["key", "id"]],
+    ["status_code", "status_code", "503", ["status", "503"]],
+    ["metadata.team", "metadata/team", "red", ["meta", "team=red"]],
     ["prompt", "prompt", "p", null],
     ["constructor", "model", "", null],
   ]) {
     const grouping = groupingNamed(text);
     assert.equal(grouping.group, group, text);
-    assert.deepEqual(narrowedTo(grouping, value), filter, text);
-    for (const [name, one] of Object.entries(filter ?? {})) assert.ok(FILTERS[name](one, false), `${name} ${one}`);
+    assert.deepEqual(narrowedTo(grouping, value), filter && { name: filter[0], value: filter[1], isExcluded: false }, text);
+    if (filter) assert.ok(FILTERS[filter[0]](filter[1], false), text);
   }
   assert.equal(measureNamed("toString"), "requests");
 });
@@ -298,6 +309,7 @@ test("differences are named by their paths, and equal values have none", async (
     { path: "gone", before: null, after: undefined }, { path: "new", before: undefined, after: [] },
   ]);
   assert.deepEqual(differences(null, { a: 1 }), [{ path: "", before: null, after: { a: 1 } }]);
+  assert.deepEqual(differences({}, { constructor: 1, toString: 2 }).map(({ path, before }) => [path, before]), [["constructor", undefined], ["toString", undefined]]);
 });
 
 test("what YAML could take for something else is quoted", async () => {
@@ -319,19 +331,103 @@ test("the tree of a config says order and shares, and any JSON has one", async (
 });
 
 test("a change of a limit sends what can be set, keeps the other limits, and an empty field takes it away", async () => {
-  const { perMinute, sentParts, withAmount, withPerMinute } = await load("screens/limits/types.ts");
-  const counted = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true, alert_threshold: null, current_usage: 3, status: "active", unconfirmed: 0 };
-  const sent = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true };
-  assert.deepEqual(sentParts(counted), sent);
-  assert.deepEqual([null, undefined, { ...counted, credit_limit: null }].map(sentParts), [null, null, null]);
-  assert.deepEqual(withAmount(sent, 75, "monthly"), { ...sent, credit_limit: 75, periodic_reset: "monthly" });
-  assert.equal("periodic_reset" in withAmount(sent, 75, ""), false);
-  assert.deepEqual(withAmount(null, 10, "monthly"), { type: "cost", credit_limit: 10, periodic_reset: "monthly" });
-  assert.equal(withAmount(sent, null, "monthly"), null);
+  const { amountsOf, budgetSettings, changedBudget, perMinute, repetitionOf, sentParts, withPerMinute } = await load("screens/limits/types.ts");
+  const now = new Date("2026-03-10T12:00:00Z");
+  const next = { next_usage_reset_at: "2026-03-16T00:00:00.000Z" };
+  const counted = { type: "cost", credit_limit: 50, periodic_reset: "weekly", ...next, strict: true, alert_threshold: null, current_usage: 3, status: "active", unconfirmed: 0 };
+  const settings = { type: "cost", credit_limit: 50, periodic_reset: "weekly", strict: true };
+  const sent = { ...settings, ...next };
+  assert.deepEqual(budgetSettings(counted), settings);
+  assert.deepEqual(sentParts(counted, now), sent);
+  assert.deepEqual(sentParts(counted, new Date("2026-03-17T00:00:00Z")), settings, "a date that has passed is not sent");
+  assert.deepEqual([null, undefined, { ...counted, credit_limit: null }].map((one) => sentParts(one, now)), [null, null, null]);
+  const amounts = { credit_limit: 75, alert_threshold: null };
+  assert.deepEqual(changedBudget(sent, amounts, repetitionOf(sent)), { ...sent, credit_limit: 75 }, "the next reset keeps its date");
+  assert.deepEqual(changedBudget(sent, amounts, { reset: "monthly", days: null }), { type: "cost", strict: true, credit_limit: 75, periodic_reset: "monthly" });
+  assert.deepEqual(changedBudget(sent, amounts, { reset: "", days: null }), { type: "cost", strict: true, credit_limit: 75 });
+  assert.deepEqual(changedBudget(null, { credit_limit: 10, alert_threshold: 5 }, { reset: "monthly", days: null }), { type: "cost", credit_limit: 10, alert_threshold: 5, periodic_reset: "monthly" });
+  assert.equal(changedBudget(sent, { ...amounts, credit_limit: null }, repetitionOf(sent)), null);
+  const ofDays = { type: "tokens", credit_limit: 500, alert_threshold: 400, periodic_reset: null, periodic_reset_days: 10, ...next };
+  assert.deepEqual([repetitionOf(ofDays), amountsOf(ofDays)], [{ reset: "days", days: 10 }, { credit_limit: 500, alert_threshold: 400 }]);
+  const sentOfDays = sentParts(ofDays, now);
+  assert.deepEqual(changedBudget(sentOfDays, amountsOf(ofDays), { reset: "monthly", days: 10 }), { type: "tokens", credit_limit: 500, alert_threshold: 400, periodic_reset: "monthly" });
+  assert.deepEqual(changedBudget(sentOfDays, amountsOf(ofDays), { reset: "days", days: 10 }), sentOfDays);
+  assert.deepEqual(changedBudget(sentOfDays, amountsOf(ofDays), { reset: "days", days: 11 }), { type: "tokens", credit_limit: 500, alert_threshold: 400, periodic_reset_days: 11 });
   const rates = [{ type: "tokens", unit: "rph", value: 5 }, { type: "requests", unit: "rpm", value: 600 }];
   assert.equal(perMinute(rates), 600);
   assert.deepEqual(withPerMinute(rates, 60), [{ type: "requests", unit: "rpm", value: 60 }, rates[0]]);
   assert.deepEqual([withPerMinute(rates, null), withPerMinute(null, null)], [[rates[0]], []]);
+});
+
+test("a raised budget sends the numbers that its owner takes, and keeps the date of its reset", async () => {
+  const { minAmount, ownerOf } = await load("screens/budgets/owner.ts");
+  const stored = { type: "cost", credit_limit: 5, periodic_reset: "monthly", next_usage_reset_at: "9999-01-01T00:00:00.000Z", current_usage: 1 };
+  const raised = { type: "cost", credit_limit: 9, periodic_reset: "monthly", next_usage_reset_at: stored.next_usage_reset_at };
+  const amounts = { credit_limit: 9, alert_threshold: null };
+  for (const kind of ["api_key", "provider"]) assert.deepEqual(ownerOf({ kind }).body({ usage_limits: stored }, amounts), { usage_limits: raised }, kind);
+  assert.deepEqual(ownerOf({ kind: "workspace" }).body({ usage_limits: [stored] }, amounts), { usage_limits: [raised] });
+  const { body } = ownerOf({ kind: "policy" });
+  assert.deepEqual(body({ credit_limit: 5, alert_threshold: null }, amounts), { credit_limit: 9 });
+  assert.deepEqual(body({ credit_limit: 5, alert_threshold: 4 }, amounts), { credit_limit: 9, alert_threshold: null });
+  assert.deepEqual([ownerOf({ kind: "constructor" }), minAmount({ kind: "policy", type: "tokens" }), minAmount({ kind: "workspace", type: "tokens" })], [undefined, 100, 1]);
+});
+
+test("a sheet of several pages has one head, and says when it is cut", async () => {
+  const { allPages } = await load("screens/analytics/sheet.tsx");
+  const page = (number, rows) => `model,cost\n${Array.from({ length: rows }, (_, index) => `"a ${number}\n""${index}""",1`).join("\n")}`;
+  const sizes = [100, 100, 3];
+  const { text, isWhole } = await allPages(async (number) => page(number, sizes[number]));
+  assert.equal(isWhole, true);
+  assert.deepEqual([text.match(/model,cost\n/g).length, text.match(/"a \d\n""\d+""",1\n/g).length], [1, 203]);
+  let asked = 0;
+  const endless = await allPages(async (number) => page(number, ++asked && 100));
+  assert.deepEqual([endless.isWhole, asked], [false, 20]);
+  assert.equal((await allPages(async (number) => page(number, number === 0 ? 100 : 0))).text, `${page(0, 100)}
+`, "a full page may be the last");
+});
+
+test("days of settings are seconds for the interface", async () => {
+  const { bodyOf } = await load("screens/settings/organisation.tsx");
+  assert.deepEqual(bodyOf({ name: "a", service_api_key_ttl: "1.5", debug_log: true }), { name: "a", settings: { service_api_key_ttl: 129_600, debug_log: true } });
+  assert.deepEqual(bodyOf({ name: "a" }), { name: "a" });
+});
+
+test("nobody gives a role above their own, and members give none", async () => {
+  const { rolesUpTo } = await load("screens/people/roles.ts");
+  assert.deepEqual(["member", "manager", "admin", "other"].map(rolesUpTo), [[], ["member", "manager"], ["member", "manager", "admin"], []]);
+});
+
+test("a policy says what it is for, and what it counts besides", async () => {
+  const { sentence } = await load("screens/policies/sentence.ts");
+  const policy = { type: "tokens", credit_limit: 1_234_567, periodic_reset_days: 10, conditions: [], group_by: [] };
+  assert.equal(sentence(policy), "For all requests: at most 1,234,567 tokens, every 10 days");
+  const tools = { ...policy, type: "requests", target: "mcp_tools", include_none: true, strict: true, trusted_metadata: true, conditions: [{ key: "mcp_tool", value: "search" }], group_by: [{ key: "metadata._user" }] };
+  assert.equal(sentence(tools), "For calls of MCP tools with mcp_tool = search per metadata._user (those without it together): at most 1,234,567 requests, every 10 days; never overspent; only metadata of keys and workspaces counts");
+});
+
+test("a fault of a config stands at its line, with or without the name of the whole", async () => {
+  const { marksOf } = await load("screens/routing/marks.ts");
+  const text = JSON.stringify({ strategy: { mode: "x" }, targets: [{ provider: "@a" }] }, null, 2);
+  const lines = (...paths) => marksOf(text, { fields: paths.map((path) => ({ path, message: "no" })) });
+  const wanted = text.split("\n").findIndex((line) => line.includes("provider")) + 1;
+  assert.deepEqual(lines("config.targets[0].provider", "targets[0].provider", "config"), [...Array(2).fill({ line: wanted, message: "targets[0].provider: no" }), { line: 1, message: "no" }]);
+});
+
+test("a text that nobody stored is asked about before the page is left, until it is dropped", async (t) => {
+  const listeners = new Set();
+  Object.assign(globalThis, { addEventListener: (name) => listeners.add(name), removeEventListener: (name) => listeners.delete(name) });
+  t.after(() => {
+    delete globalThis.addEventListener;
+    delete globalThis.removeEventListener;
+  });
+  const { draftOf, dropDrafts, keepDraft } = await load("api/drafts.ts");
+  keepDraft("ada 1", "text");
+  assert.deepEqual([draftOf("ada 1"), draftOf("bob 1"), [...listeners]], ["text", null, ["beforeunload"]]);
+  keepDraft("ada 1", null);
+  assert.deepEqual([draftOf("ada 1"), listeners.size], [null, 0]);
+  keepDraft("ada 1", "text");
+  dropDrafts();
+  assert.deepEqual([draftOf("ada 1"), listeners.size], [null, 0]);
 });
 
 test("a switch of rights is a role and a right", async () => {

@@ -12,8 +12,8 @@ import { Mark } from "./kit/mark";
 import { Notices } from "./kit/surfaces";
 import { Palette } from "./nav/palette";
 import { isPaletteOpen } from "./nav/palette_open";
-import { param, screen, setParams } from "./nav/query";
-import { place } from "./nav/router";
+import { param, screen } from "./nav/query";
+import { go, place } from "./nav/router";
 import { MENU, OTHERS } from "./nav/screens";
 import { listenToKeys } from "./nav/keys";
 import { listenToTouch } from "./nav/presence";
@@ -103,10 +103,16 @@ const Alone = ({ fault, again }: { fault: Fault; again: () => void }) => (
   </div>
 );
 
+/** The same screen there. Objects that are open here, their filters and pages are of this workspace. */
+function inWorkspace(ws: string): string {
+  const first = place.value.path.split("/")[0]!;
+  return screen(MENU.flat().some(({ path }) => path === first) ? first : "", { ws });
+}
+
 function WorkspaceChoice() {
   const all = session.value!.workspaces;
   return (
-    <select class="plain" aria-label={t().menu.workspace} value={workspace.value} onChange={(event) => setParams({ ws: event.currentTarget.value, after: null, log: null, key: null })}>
+    <select class="plain" aria-label={t().menu.workspace} value={workspace.value} onChange={(event) => go(inWorkspace(event.currentTarget.value))}>
       {actsForAll.value && <option value="*">{t().menu.all}</option>}
       {all.map(({ slug, name }) => (
         <option key={slug} value={slug}>

@@ -1,6 +1,7 @@
 // Who is signed in, where they act, and what they may do there: all of it as the interface tells it.
 import { computed, signal } from "@preact/signals";
 import { acting, get } from "./call";
+import { dropDrafts } from "./drafts";
 import { param } from "../nav/query";
 
 export interface Workspace {
@@ -68,6 +69,7 @@ export async function lookAgain(): Promise<boolean> {
   if (!before) return false;
   const told = await read(workspace.value);
   if (told.id !== before.id || told.user.id !== before.user.id) {
+    dropDrafts();
     location.reload();
     return false;
   }

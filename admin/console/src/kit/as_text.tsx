@@ -14,10 +14,10 @@ interface AsTextProps {
   /** What the button says; without it, that this is the same as text. */
   label?: string;
   /** The object, as a document of the command line's files. */
-  file?: Document;
+  file?: ManifestFile;
 }
 
-export interface Document {
+export interface ManifestFile {
   kind: "api-key" | "config" | "policy-rate-limits" | "policy-usage-limits" | "provider" | "workspace";
   /** The slug of its workspace; none for what belongs to the organisation. */
   workspace?: string;

@@ -12,11 +12,14 @@ export const MAX_DIFFERENCES = 200;
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** A name like `constructor` is one that every object inherits. */
+const own = (object: Record<string, unknown>, name: string) => (Object.hasOwn(object, name) ? object[name] : undefined);
+
 export function differences(before: unknown, after: unknown, path = ""): Difference[] {
   if (Object.is(before, after)) return [];
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-    return names.flatMap((name) => differences(before[name], after[name], path ? `${path}.${name}` : name));
+    return names.flatMap((name) => differences(own(before, name), own(after, name), path ? `${path}.${name}` : name));
   }
   if (Array.isArray(before) && Array.isArray(after)) {
     return Array.from({ length: Math.max(before.length, after.length) }, (_, index) => differences(before[index], after[index], `${path}[${index}]`)).flat();

@@ -7,7 +7,7 @@ const MAX_TEXT = 2_000;
 
 /** Texts as they are, everything else as JSON. */
 function asText(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  const text = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? String(value));
   return visible(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
 }
 

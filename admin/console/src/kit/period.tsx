@@ -12,7 +12,7 @@ export function PeriodChoice() {
   return (
     <select
       class="plain" aria-label={texts.label} value={isCustom ? "" : from}
-      onChange={(event) => setParams({ from: event.currentTarget.value === DEFAULT_PERIOD ? null : event.currentTarget.value, to: null, after: null })}
+      onChange={(event) => setParams({ from: event.currentTarget.value === DEFAULT_PERIOD ? null : event.currentTarget.value, to: null, after: null, page: null, entry: null })}
     >
       {isCustom && <option value="">{texts.custom(dateAndTime(begin), dateAndTime(end))}</option>}
       {PERIODS.map((one) => (

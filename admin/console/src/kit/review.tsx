@@ -1,10 +1,11 @@
 // What a change would do, before it is done: the interface tries it without storing (`dry_run`), the difference is shown, and
 // only then it can be stored. Where somebody else changed the same object meanwhile, that is said and nothing is overwritten.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { Difference } from "./difference";
 import { DifferenceTable } from "./difference_table";
 import { t } from "../i18n";
+import { useModal } from "./modal";
 import { Failed } from "./states";
 import { visible } from "./words";
 import { useWork } from "./work";
@@ -22,24 +23,29 @@ interface ReviewProps {
 
 export function Review({ title, of, send, done, close, again }: ReviewProps) {
   const texts = t().review;
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const work = useWork();
   const warnings = useSignal<string[] | null>(null);
+  const isStoring = useSignal(false);
   useEffect(() => {
-    dialog.current?.showModal();
     void work.run(async () => {
       warnings.value = (await send(true))?.warnings ?? [];
     });
   }, []);
   const store = async () => {
+    isStoring.value = true;
     const isDone = await work.run(async () => {
       await send(false);
     });
-    if (isDone) done();
+    isStoring.value = false;
+    if (!isDone) return;
+    // Closed at once: until the object is read again, a second press would store it again.
+    close();
+    done();
   };
   const fault = work.fault.value;
   return (
-    <dialog ref={dialog} class="review" onClose={close} aria-labelledby="review-title">
+    <dialog ref={dialog} class="review" onClose={close} onCancel={(event) => isStoring.value && event.preventDefault()} aria-labelledby="review-title">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -66,7 +72,7 @@ export function Review({ title, of, send, done, close, again }: ReviewProps) {
               {texts.reload}
             </button>
           )}
-          <button type="button" class="button" onClick={() => dialog.current?.close()}>
+          <button type="button" class="button" disabled={isStoring.value} onClick={() => dialog.current?.close()}>
             {t().state.cancel}
           </button>
         </div>

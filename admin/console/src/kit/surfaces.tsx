@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Fault } from "../api/call";
 import { t } from "../i18n";
+import { useModal } from "./modal";
 import { Failed } from "./states";
 
 /** Takes the focus when it opens and gives it back when it closes; Escape closes it. */
@@ -53,10 +54,9 @@ interface ConfirmProps {
 
 /** Says what goes with it before it is done. */
 export function Confirm({ title, text, button, isBad, fault, isBusy, confirm, close }: ConfirmProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   return (
-    <dialog ref={dialog} onClose={close} aria-labelledby="confirm-title">
+    <dialog ref={dialog} onClose={close} onCancel={(event) => isBusy && event.preventDefault()} aria-labelledby="confirm-title">
       <form
         onSubmit={(event) => {
           event.preventDefault();

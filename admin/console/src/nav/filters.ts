@@ -57,6 +57,24 @@ export interface Filter {
 
 export const nameInAddress = ({ name, isExcluded }: Pick<Filter, "name" | "isExcluded">) => (isExcluded ? "-" : "") + name;
 
+/** Filters take the place of each other by this: each name of metadata is a filter of its own. */
+const placeOf = (filter: Filter) => `${nameInAddress(filter)} ${filter.name === "meta" ? filter.value.split("=")[0] : ""}`;
+
+/** The query of an address without a filter. Others of the same name stay, and everything that is no filter. */
+export function withoutFilter(query: URLSearchParams, filter: Filter): URLSearchParams {
+  const isSame = (key: string, value: string) => key === nameInAddress(filter) && placeOf({ ...filter, value }) === placeOf(filter);
+  return new URLSearchParams([...query].filter(([key, value]) => !isSame(key, value)));
+}
+
+/** The query of an address with more filters, each in the place of the one before. */
+export function withFilters(query: URLSearchParams, filters: Filter[]): URLSearchParams {
+  return filters.reduce((all, filter) => {
+    const next = withoutFilter(all, filter);
+    next.append(nameInAddress(filter), filter.value);
+    return next;
+  }, query);
+}
+
 /** What stands in an address, in its order. Names that are no filters are other things of the address. */
 export function fromAddress(query: URLSearchParams): Filter[] {
   return [...query].flatMap(([key, value]) => {

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { may } from "../api/session";
 import { t } from "../i18n";
 import { isPaletteOpen } from "./palette_open";
-import { screen } from "./query";
+import { historyOf, screen } from "./query";
 import { go } from "./router";
 import { KEY_SCOPES, MENU } from "./screens";
 
@@ -38,7 +38,7 @@ function objects(id: string): Choice[] {
     [isId && may("logs.list"), texts.openTrace, screen(`traces/${encodeURIComponent(id)}`)],
     [isUuid && may(...KEY_SCOPES), texts.openKey, screen("keys", { key: id })],
     [isUuid && may("configs.read"), texts.openConfig, screen(`routing/${id}`)],
-    [isUuid && may("audit_logs.list"), texts.history, screen("audit", { object: id, from: "-30d" })],
+    [isUuid && may("audit_logs.list"), texts.history, historyOf(id)],
   ];
   return kinds.flatMap(([isOffered, text, href]) => (isOffered ? [{ text: `${text} ${id}`, href }] : []));
 }

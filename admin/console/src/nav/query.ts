@@ -5,6 +5,12 @@ export const param = (name: string) => place.value.query.get(name) ?? "";
 
 type Changes = Record<string, string | null | undefined>;
 
+/** An address of a path and a query. */
+export function addressOf(query: URLSearchParams, path = location.pathname): string {
+  const search = query.toString();
+  return path + (search ? `?${search}` : "");
+}
+
 /** The same address with other names; empty ones are left out, so that a default has one spelling. */
 export function withParams(changes: Changes, path = location.pathname): string {
   const query = new URLSearchParams(place.value.query);
@@ -12,11 +18,13 @@ export function withParams(changes: Changes, path = location.pathname): string {
     if (value) query.set(name, value);
     else query.delete(name);
   }
-  const search = query.toString();
-  return path + (search ? `?${search}` : "");
+  return addressOf(query, path);
 }
 
 export const setParams = (changes: Changes, options?: { replace?: boolean }) => go(withParams(changes), options);
+
+/** What was done to an object in the last month. */
+export const historyOf = (id: string) => screen("audit", { object: id, from: "-30d", to: null });
 
 /** Another screen: only the workspace and the period go along. */
 export function screen(path: string, params: Changes = {}): string {
@@ -29,6 +37,5 @@ export function screen(path: string, params: Changes = {}): string {
     if (value) query.set(name, value);
     else query.delete(name);
   }
-  const search = query.toString();
-  return `${ROOT}${path ? `/${path}` : ""}${search ? `?${search}` : ""}`;
+  return addressOf(query, `${ROOT}${path ? `/${path}` : ""}`);
 }

@@ -1,7 +1,7 @@
 // Analytics: one measure by one group, against the time before, and the same as a table. One question to the interface answers
 // all of it, of one moment; what is measured, by what, and of which calls stands in the address.
 import { useEffect } from "preact/hooks";
-import { post } from "../api/call";
+import { Fault, post } from "../api/call";
 import { useLoaded } from "../api/loaded";
 import { may, workspace } from "../api/session";
 import { t } from "../i18n";
@@ -25,14 +25,24 @@ import { FilterBar } from "./logs/filter_bar";
 const MAX_ROWS = 50;
 const COLUMNS = ["cost", "total_tokens", "p95_latency", "error_count"];
 
+/** With what was asked for: figures stay until others have come. */
 interface Figures {
+  measure: MeasureName;
+  grouping: Grouping;
+  /** Why the groups are others than were asked for, in the interface's words. */
+  refused?: string;
   graphs: Record<MeasureName, Graph>;
   groups: Groups;
 }
 
+/** Groups by metadata can be ordered by calls and cost alone. */
+function orderOf(measure: MeasureName, grouping: Grouping): string {
+  const { column } = MEASURES[measure];
+  return grouping.name || column === "cost" ? column : "requests";
+}
+
 /** A graph for each tile, the chosen one by its groups, and the table. */
 function question(measure: MeasureName, grouping: Grouping, filters: Filter[]) {
-  const { column } = MEASURES[measure];
   const graphs = MEASURE_NAMES.map((name) => ({
     graph: MEASURES[name].graph,
     // Percentiles of groups do not add up, so latency is drawn for all calls together.
@@ -40,13 +50,24 @@ function question(measure: MeasureName, grouping: Grouping, filters: Filter[]) {
   }));
   const groups = { group: grouping.group, top: MAX_ROWS, order_by_type: "desc", include_total: true };
   // Groups by metadata have columns of their own.
-  const columns = grouping.name ? { columns: COLUMNS, order_by: column } : { order_by: column === "cost" ? "cost" : "requests" };
+  const columns = grouping.name ? { columns: COLUMNS, order_by: orderOf(measure, grouping) } : { order_by: orderOf(measure, grouping) };
   return { period: period(), compare: "previous", filters: toQuery(filters), questions: [...graphs, { ...groups, ...columns }] };
 }
 
+/** Some groups take a right of their own; without it the figures are still there, by model. */
 async function figures(measure: MeasureName, grouping: Grouping, filters: Filter[]): Promise<Figures> {
+  try {
+    return await figuresBy(measure, grouping, filters);
+  } catch (error) {
+    const byModel = groupingNamed("");
+    if (!(error instanceof Fault) || error.status !== 403 || grouping.text === byModel.text) throw error;
+    return { ...(await figuresBy(measure, byModel, filters)), refused: error.message };
+  }
+}
+
+async function figuresBy(measure: MeasureName, grouping: Grouping, filters: Filter[]): Promise<Figures> {
   const { answers } = await post("/analytics/query", question(measure, grouping, filters));
-  return { graphs: Object.fromEntries(MEASURE_NAMES.map((name, index) => [name, answers[index]])) as Record<MeasureName, Graph>, groups: answers.at(-1) };
+  return { measure, grouping, graphs: Object.fromEntries(MEASURE_NAMES.map((name, index) => [name, answers[index]])) as Record<MeasureName, Graph>, groups: answers.at(-1) };
 }
 
 export default function Analytics() {
@@ -66,13 +87,13 @@ export default function Analytics() {
         <GroupChoice grouping={grouping} />
         <PeriodChoice />
         <AsText method="POST" path="/analytics/query" body={question(measure, grouping, filters)} />
-        {may("analytics.view") && <Sheet grouping={grouping} filters={filters} columns={COLUMNS} />}
+        {may("analytics.view") && <Sheet grouping={state.data?.grouping ?? grouping} orderBy={orderOf(measure, grouping)} filters={filters} columns={COLUMNS} />}
         {state.at && <span class="quiet">{t().state.asOf(clock(state.at))}</span>}
       </div>
       <FilterBar filters={filters} />
       {may("analytics.view") ? (
         <Part state={state} again={loaded.reload} lines={12}>
-          {(found) => (found.graphs.requests.summary.total === 0 ? <NoCalls filters={filters} /> : <All figures={found} measure={measure} grouping={grouping} />)}
+          {(found) => (found.graphs.requests.summary.total === 0 ? <NoCalls filters={filters} /> : <All figures={found} chosen={measure} />)}
         </Part>
       ) : (
         <Denied />
@@ -81,11 +102,16 @@ export default function Analytics() {
   );
 }
 
-function All({ figures: { graphs, groups }, measure, grouping }: { figures: Figures; measure: MeasureName; grouping: Grouping }) {
+function All({ figures: { graphs, groups, measure, grouping, refused }, chosen }: { figures: Figures; chosen: MeasureName }) {
   const texts = t().analytics;
   return (
     <>
-      <MeasureTiles graphs={graphs} chosen={measure} />
+      {refused && (
+        <p class="fault note" lang="en">
+          {refused}
+        </p>
+      )}
+      <MeasureTiles graphs={graphs} chosen={chosen} />
       <section class="panel">
         <header>
           <h2>{texts.measures[measure]}</h2>
@@ -94,7 +120,7 @@ function All({ figures: { graphs, groups }, measure, grouping }: { figures: Figu
         <div class="inside">
           <Course graph={graphs[measure]} measure={measure} grouping={grouping} />
         </div>
-        <GroupTable groups={groups} measure={measure} grouping={grouping} />
+        <GroupTable groups={groups} sums={{ requests: graphs.requests.summary.total, cost: graphs.cost.summary.total }} measure={measure} grouping={grouping} />
       </section>
     </>
   );

@@ -14,7 +14,7 @@ import { Denied, Empty, Part } from "../kit/states";
 import { Side } from "../kit/surfaces";
 import { clock, dateAndTime, visible } from "../kit/words";
 import { period, periodKey } from "../nav/period";
-import { param, setParams, withParams } from "../nav/query";
+import { param, screen, setParams, withParams } from "../nav/query";
 import { EntryView } from "./audit/entry";
 import { AuditFilters, FILTERS, filterQuery } from "./audit/filters";
 import { actorOf, objectOf, type Entry, type EntryPage } from "./audit/types";
@@ -49,7 +49,7 @@ export default function Audit() {
           <section class="panel">
             <Part state={state} again={list.reload} lines={10}>
               {(page) =>
-                page.records.length === 0 ? (
+                page.total === 0 ? (
                   <Nothing isFiltered={chosen !== "{}"} />
                 ) : (
                   <>
@@ -64,13 +64,19 @@ export default function Audit() {
       ) : (
         <Denied />
       )}
-      {found && (
-        <Side title={texts.entry} close={() => setParams({ entry: null })}>
-          <EntryView key={found.id} of={found} />
+      {open && state.data && (
+        <Side title={texts.entry} close={() => setParams({ entry: null })} actions={found && <a class="button small" href={linkTo(found)} aria-label={texts.link}>↗</a>}>
+          {found ? <EntryView key={found.id} of={found} /> : <Empty title={t().state.notFound}>{texts.elsewhere}</Empty>}
         </Side>
       )}
     </>
   );
+}
+
+/** The entry alone: lists go on, and a period that is relative leaves it behind. */
+function linkTo({ id, timestamp, resource_id }: Entry): string {
+  const [from, to] = [-1, 1].map((seconds) => new Date(new Date(timestamp).getTime() + seconds * 1000).toISOString());
+  return screen("audit", { entry: id, object: resource_id, from, to });
 }
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {

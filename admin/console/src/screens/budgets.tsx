@@ -111,7 +111,7 @@ function Row({ budget }: { budget: Budget }) {
       </td>
       <td class="number nowrap">{amount(budget.pace ?? 0)}</td>
       <td>{budget.runs_out_at ? <Tag meaning="warn">{dateAndTime(new Date(budget.runs_out_at))}</Tag> : <span class="quiet">{texts.notBefore}</span>}</td>
-      <td class="nowrap">{budget.next_usage_reset_at ? dateAndTime(new Date(budget.next_usage_reset_at)) : t().keys.never}</td>
+      <td class="nowrap">{budget.next_usage_reset_at ? dateAndTime(new Date(budget.next_usage_reset_at)) : t().state.never}</td>
       <td>
         {mayChangeBudget(budget) && (
           <a class="button small" href={withParams({ budget: idOf(budget) })} aria-label={t().limits.raiseOf(visible(budget.name ?? budget.id.slice(0, 8)))}>

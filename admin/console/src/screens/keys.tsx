@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get } from "../api/call";
 import { useLoaded } from "../api/loaded";
+import type { Page } from "../api/page";
 import { workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
@@ -19,11 +20,6 @@ import { mayMakeKeys } from "./keys/rights";
 import { KeyStatus } from "./keys/status";
 import type { Key } from "./keys/types";
 
-interface Page {
-  data: Key[];
-  total: number;
-}
-
 const PAGE = 50;
 const KINDS = ["workspace-service", "workspace-user", "organisation-service"];
 
@@ -35,7 +31,7 @@ export default function Keys() {
   useEffect(() => {
     document.title = `${texts.title} · Portcullis`;
   }, []);
-  const keys = useLoaded<Page>(`keys ${workspace.value} ${kind} ${page}`, () => get<Page>("/api-keys", { type: kind, page_size: PAGE, current_page: page - 1 }));
+  const keys = useLoaded<Page<Key>>(`keys ${workspace.value} ${kind} ${page}`, () => get<Page<Key>>("/api-keys", { type: kind, page_size: PAGE, current_page: page - 1 }));
   return (
     <>
       <div class="head">
@@ -58,7 +54,7 @@ export default function Keys() {
       <section class="panel">
         <Part state={keys.state.value} again={keys.reload} lines={8}>
           {(found) =>
-            found.data.length === 0 ? (
+            found.total === 0 ? (
               <Empty title={texts.empty} action={mayMakeKeys() && <a class="button" href={withParams({ new: "1" })}>{texts.create}</a>}>
                 {texts.emptyWhy}
               </Empty>
@@ -104,7 +100,7 @@ function Table({ keys, open }: { keys: Key[]; open: string }) {
         <thead>
           <tr>
             <th scope="col">{t().state.name}</th>
-            <th scope="col">{texts.status}</th>
+            <th scope="col">{t().state.status}</th>
             <th scope="col">{texts.kind}</th>
             <th scope="col">{texts.workspace}</th>
             <th scope="col">{texts.key}</th>
@@ -131,7 +127,7 @@ function Table({ keys, open }: { keys: Key[]; open: string }) {
               <td>
                 <Limits of={key} />
               </td>
-              <td class="nowrap">{key.expires_at ? day(new Date(key.expires_at)) : <span class="quiet">{texts.never}</span>}</td>
+              <td class="nowrap">{key.expires_at ? day(new Date(key.expires_at)) : <span class="quiet">{t().state.never}</span>}</td>
             </tr>
           ))}
         </tbody>

@@ -2,11 +2,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault, get, isSignedOut, post } from "../api/call";
+import { dropDrafts } from "../api/drafts";
+import { session, type Session } from "../api/session";
 import { t } from "../i18n";
 import { Field } from "../kit/basics";
 import { Failed } from "../kit/states";
 import { param } from "../nav/query";
-import { ROOT } from "../nav/router";
+import { go, ROOT } from "../nav/router";
 import { Mark } from "../kit/mark";
 
 interface Methods {
@@ -17,6 +19,19 @@ interface Methods {
 /** Only below the console: a link to the sign-in must not lead anywhere else. */
 export function target(to: string): string {
   return to === ROOT || to.startsWith(`${ROOT}/`) || to.startsWith(`${ROOT}?`) ? to : ROOT;
+}
+
+/** Who is signed in already goes on. Whoever was here before as the same person finds what they were writing. */
+async function goOn(): Promise<void> {
+  const found = await get<Session>("/auth/session", undefined, { workspace: "" });
+  const to = target(param("to"));
+  if (found.user.id === session.value?.user.id) {
+    isSignedOut.value = false;
+    go(to, { replace: true });
+  } else {
+    dropDrafts();
+    location.replace(to);
+  }
 }
 
 export default function Login() {
@@ -30,11 +45,12 @@ export default function Login() {
     document.title = `${texts.title} · Portcullis`;
     // Who was told to sign in again is signed in, and stays here all the same.
     if (param("again")) return;
-    // Who is signed in already goes on. Nobody being signed in is no failure here.
-    get("/auth/session", undefined, { workspace: "" }).then(
-      () => location.replace(target(param("to"))),
-      () => undefined,
-    );
+    const look = () => void goOn().catch(() => undefined);
+    look();
+    // Somebody may have signed in in another tab.
+    const onVisible = () => document.hidden || look();
+    document.addEventListener("visibilitychange", onVisible);
+    return () => document.removeEventListener("visibilitychange", onVisible);
   }, []);
   const run = async (work: () => Promise<void>) => {
     isBusy.value = true;

@@ -20,7 +20,7 @@ import { place } from "../nav/router";
 import { LogPage, LogView } from "./log";
 import { useLive } from "./logs/live";
 import { Facets } from "./logs/facets";
-import { FilterBar, removed } from "./logs/filter_bar";
+import { FilterBar, remove } from "./logs/filter_bar";
 import { LogTable } from "./logs/table";
 import type { LogRow } from "./logs/types";
 
@@ -160,7 +160,7 @@ function Nothing({ filters }: { filters: Filter[] }) {
       action={
         <div class="chips">
           {filters.map((filter) => (
-            <button key={asText(filter)} type="button" class="button small" onClick={() => setParams(removed(filter))}>
+            <button key={asText(filter)} type="button" class="button small" onClick={() => remove(filter)}>
               {texts.remove(asText(filter))}
             </button>
           ))}

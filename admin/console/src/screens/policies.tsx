@@ -2,6 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { get } from "../api/call";
 import { useLoaded } from "../api/loaded";
+import type { Page } from "../api/page";
 import { may, workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
@@ -16,7 +17,7 @@ import { place } from "../nav/router";
 import { NewPolicy } from "./policies/new_policy";
 import { PolicyView } from "./policies/policy";
 import { sentence } from "./policies/sentence";
-import { KINDS, type Kind, type Page, type Policy } from "./policies/types";
+import { KINDS, type Kind, type Policy } from "./policies/types";
 
 const PAGE = 50;
 
@@ -64,7 +65,7 @@ function List({ kind }: { kind: Kind }) {
       <section class="panel">
         <Part state={policies.state.value} again={policies.reload}>
           {(found) =>
-            found.data.length === 0 ? (
+            found.total === 0 ? (
               <Empty title={texts.empty} action={create}>
                 {texts.emptyWhy}
               </Empty>
@@ -107,7 +108,7 @@ function Table({ policies, open }: { policies: Policy[]; open: string }) {
             <th scope="col">{t().state.name}</th>
             <th scope="col">{texts.says}</th>
             <th scope="col">{t().menu.workspace}</th>
-            <th scope="col">{t().keys.status}</th>
+            <th scope="col">{t().state.status}</th>
           </tr>
         </thead>
         <tbody>

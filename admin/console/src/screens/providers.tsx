@@ -120,7 +120,7 @@ function Table({ providers, health, open }: { providers: Provider[]; health?: Ma
                   <td>{visible(one.ai_provider_name ?? one.provider)}</td>
                   <td>{visible(one.workspace_name ?? workspaceName(one.workspace_id))}</td>
                   <td>
-                    <Tag meaning={one.status === "active" ? "ok" : "warn"}>{t().keys.statuses[one.status] ?? one.status}</Tag>
+                    <Tag meaning={one.status === "active" ? "ok" : "warn"}>{t().state.statuses[one.status] ?? one.status}</Tag>
                   </td>
                   <td class="number">{row ? short(row.requests) : "–"}</td>
                   <td class={`number ${row && row.success_rate < 90 ? "worse" : ""}`}>{row ? percent(row.success_rate) : "–"}</td>

@@ -3,6 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { get } from "../api/call";
 import { useLoaded } from "../api/loaded";
+import type { Page } from "../api/page";
 import { may, workspace, workspaceName } from "../api/session";
 import { t } from "../i18n";
 import { AsText } from "../kit/as_text";
@@ -16,7 +17,7 @@ import { param, screen, withParams } from "../nav/query";
 import { place } from "../nav/router";
 import { ConfigPage } from "./routing/config";
 import { NewConfig } from "./routing/new_config";
-import type { ConfigRow, Page } from "./routing/types";
+import type { ConfigRow } from "./routing/types";
 
 const PAGE = 50;
 
@@ -67,7 +68,7 @@ function List() {
       <section class="panel">
         <Part state={configs.state.value} again={configs.reload}>
           {(found) =>
-            found.data.length === 0 ? (
+            found.total === 0 ? (
               <Empty title={search ? texts.nothing : texts.empty} action={create}>
                 {!search && texts.emptyWhy}
               </Empty>

@@ -5,7 +5,9 @@ import { Bars } from "../../kit/chart";
 import type { Series } from "../../kit/chart_frame";
 import { LineChart } from "../../kit/line_chart";
 import { visible } from "../../kit/words";
-import { setParams, withParams } from "../../nav/query";
+import { withFilters } from "../../nav/filters";
+import { addressOf, setParams } from "../../nav/query";
+import { place } from "../../nav/router";
 import { MEASURES, narrowedTo, type Grouping, type MeasureName } from "./measures";
 import type { Graph, Point } from "./types";
 
@@ -56,7 +58,7 @@ function Stacked({ graph, label, grouping, format }: { graph: Graph; label: stri
             return (
               <li key={`${group.value}/${group.is_rest}`}>
                 <i style={{ background: series[index]!.colour }} />
-                {narrowed ? <a href={withParams(narrowed)}>{series[index]!.name}</a> : series[index]!.name}
+                {narrowed ? <a href={addressOf(withFilters(place.value.query, [narrowed]))}>{series[index]!.name}</a> : series[index]!.name}
               </li>
             );
           })}

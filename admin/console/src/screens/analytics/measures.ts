@@ -1,5 +1,6 @@
 // What can be measured, and by what it can be grouped: the words of the address, of the interface and of the filters of logs.
 import { cents, duration, short } from "../../kit/words";
+import type { Filter } from "../../nav/filters";
 
 export interface Measure {
   /** The graph over time, and which of its numbers the chart and the tile show. */
@@ -55,10 +56,10 @@ export function groupingNamed(text: string): Grouping {
 
 export const byMetadata = (key: string) => METADATA + key;
 
-/** What the address gets to narrow to one value; null where no filter does that. */
-export function narrowedTo({ text, name }: Grouping, value: string): Record<string, string> | null {
+/** The filter that narrows to one value; null where none does that. */
+export function narrowedTo({ text, name }: Grouping, value: string): Filter | null {
   if (!value) return null;
-  if (name === null) return { meta: `${text.slice(METADATA.length)}=${value}` };
+  if (name === null) return { name: "meta", value: `${text.slice(METADATA.length)}=${value}`, isExcluded: false };
   const filter = FILTER_OF_GROUP[name];
-  return filter ? { [filter]: value } : null;
+  return filter ? { name: filter, value, isExcluded: false } : null;
 }

@@ -5,25 +5,35 @@ import { t } from "../../i18n";
 import { Bar } from "../../kit/basics";
 import { Change } from "../../kit/change";
 import { cents, count, duration, percent, short, visible } from "../../kit/words";
-import { screen, withParams } from "../../nav/query";
-import { place } from "../../nav/router";
+import { withFilters } from "../../nav/filters";
+import { addressOf } from "../../nav/query";
+import { place, ROOT } from "../../nav/router";
 import { MEASURES, narrowedTo, type Grouping, type Measure, type MeasureName } from "./measures";
 import type { Groups, Row } from "./types";
 
 const COLUMNS: Measure["column"][] = ["requests", "cost", "total_tokens", "p95_latency", "error_count"];
+/** Whichever of them is shown, a rise of these is the worse. */
+const IS_LESS_BETTER: Partial<Record<Measure["column"], boolean>> = { p95_latency: true, error_count: true };
 const FORMATS = { requests: short, cost: cents, total_tokens: short, p95_latency: duration, error_count: short };
 
-export function GroupTable({ groups, measure, grouping }: { groups: Groups; measure: MeasureName; grouping: Grouping }) {
+interface GroupTableProps {
+  groups: Groups;
+  /** Of all calls, where the groups come without totals. */
+  sums: Partial<Record<Measure["column"], number>>;
+  measure: MeasureName;
+  grouping: Grouping;
+}
+
+export function GroupTable({ groups, sums, measure, grouping }: GroupTableProps) {
   const texts = t().analytics;
   const { data, totals, previous } = groups;
   // Groups by metadata have fewer columns.
   const columns = COLUMNS.filter((column) => data[0]?.[column] !== undefined);
   const column = columns.includes(MEASURES[measure].column) ? MEASURES[measure].column : "requests";
-  const { isLessBetter }: Measure = MEASURES[measure];
   const valueOf = (row: Row) => String(row[grouping.field] ?? "");
   const earlier = new Map(previous?.data.map((row) => [valueOf(row), row]));
   const hasShare = column !== "p95_latency";
-  const sum = totals?.[column] ?? data.reduce((all, row) => all + (row[column] ?? 0), 0);
+  const sum = totals?.[column] ?? sums[column] ?? data.reduce((all, row) => all + (row[column] ?? 0), 0);
   return (
     <>
       <div class="scroll">
@@ -60,7 +70,7 @@ export function GroupTable({ groups, measure, grouping }: { groups: Groups; meas
                     </td>
                   )}
                   <td class="nowrap">
-                    <Change now={row[column] ?? 0} before={earlier.get(value)?.[column]} isLessBetter={isLessBetter} isShort />
+                    <Change now={row[column] ?? 0} before={earlier.get(value)?.[column]} isLessBetter={IS_LESS_BETTER[column]} isShort />
                   </td>
                   {columns.map((one) => (
                     <td key={one} class="number nowrap">
@@ -100,7 +110,7 @@ function Value({ row, value, grouping }: { row: Row; value: string; grouping: Gr
   const name = visible(row.name || (grouping.name === "workspace" && workspaceName(value)) || value || t().analytics.none);
   const narrowed = narrowedTo(grouping, value);
   return narrowed ? (
-    <a class="row-link" title={value} href={withParams(narrowed)}>
+    <a class="row-link" title={value} href={addressOf(withFilters(place.value.query, [narrowed]))}>
       {name}
     </a>
   ) : (
@@ -112,9 +122,10 @@ function Value({ row, value, grouping }: { row: Row; value: string; grouping: Gr
 function Calls({ value, grouping }: { value: string; grouping: Grouping }) {
   const narrowed = narrowedTo(grouping, value);
   if (!narrowed || !may("logs.list")) return null;
-  const others = Object.fromEntries([...place.value.query].filter(([name]) => !["measure", "by"].includes(name)));
+  const query = withFilters(place.value.query, [narrowed]);
+  for (const name of ["measure", "by"]) query.delete(name);
   return (
-    <a class="button small" href={screen("logs", { ...others, ...narrowed })} aria-label={t().analytics.callsOf(value)}>
+    <a class="button small" href={addressOf(query, `${ROOT}/logs`)} aria-label={t().analytics.callsOf(value)}>
       {t().analytics.calls}
     </a>
   );

@@ -1,35 +1,37 @@
-// One key, and what can be done to it: each deed says first what goes with it.
+// One key, and what can be done to it: each action says first what goes with it.
 import { useSignal } from "@preact/signals";
 import { call, getTagged, post } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
 import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
-import { AsText, type Document } from "../../kit/as_text";
+import { AsText, type ManifestFile } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
 import { Failed, Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { dateAndTime, duration, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen, setParams } from "../../nav/query";
+import { historyOf, screen, setParams } from "../../nav/query";
 import { LimitsForm } from "../limits/limits_form";
-import { sentParts } from "../limits/types";
+import { budgetSettings } from "../limits/types";
 import { Limits } from "./limits";
 import { Secret, type MadeKey } from "./new_key";
-import { mayChangeKey } from "./rights";
+import { mayChangeKey, mayManageKey } from "./rights";
 import { KeyStatus } from "./status";
-import type { Key } from "./types";
+import { MAX_NAME, type Key } from "./types";
 
-type Deed = "suspend" | "resume" | "rotate" | "remove";
+type Action = "suspend" | "resume" | "rotate" | "remove";
 
 /** The old secret goes on for so long after a rotation. */
 const TRANSITION_MS = 3_600_000;
 
+const BOUNDS = { name: MAX_NAME, rate: 0 };
+
 const pathOf = (id: string) => `/api-keys/${encodeURIComponent(id)}`;
 
 /** Files of the command line make keys of applications only. */
-function fileOf({ type, name, workspace_id, description, scopes, rate_limits, usage_limits }: Key): Document | undefined {
+function fileOf({ type, name, workspace_id, description, scopes, rate_limits, usage_limits }: Key): ManifestFile | undefined {
   if (type !== "workspace-service") return undefined;
-  const limits = { ...(rate_limits.length > 0 ? { rate_limits } : {}), ...(usage_limits ? { usage_limits: sentParts(usage_limits) } : {}) };
+  const limits = { ...(rate_limits.length > 0 ? { rate_limits } : {}), ...(usage_limits ? { usage_limits: budgetSettings(usage_limits) } : {}) };
   return { kind: "api-key", workspace: workspaceSlug(workspace_id), name, spec: { name, ...(description ? { description } : {}), scopes, ...limits } };
 }
 
@@ -53,32 +55,32 @@ export function KeyView({ id, changed }: { id: string; changed: () => void }) {
 
 function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => void }) {
   const texts = t().keys;
-  const asked = useSignal<Deed | null>(null);
+  const asked = useSignal<Action | null>(null);
   const isChanging = useSignal(false);
   const work = useWork();
   const rotated = useSignal<MadeKey | null>(null);
   /** Refused where the key is no longer as it is shown here. */
   const ifSame = { headers: { "if-match": tag } };
   const path = pathOf(of.id);
-  const run = async (deed: Deed) => {
+  const run = async (action: Action) => {
     const begin = performance.now();
     const isDone = await work.run(async () => {
-      if (deed === "rotate") rotated.value = await post<MadeKey>(`${path}/rotate`, { key_transition_period_ms: TRANSITION_MS });
-      else if (deed === "remove") await call("DELETE", path, ifSame);
+      if (action === "rotate") rotated.value = await post<MadeKey>(`${path}/rotate`, { key_transition_period_ms: TRANSITION_MS });
+      else if (action === "remove") await call("DELETE", path, ifSame);
       // A leaked key is suspended whatever else somebody changed.
-      else await call("PUT", path, { body: { status: deed === "suspend" ? "suspended" : "active" } });
+      else await call("PUT", path, { body: { status: action === "suspend" ? "suspended" : "active" } });
     });
     if (!isDone) return;
     asked.value = null;
     changed();
-    if (deed === "suspend" || deed === "remove") notify(texts.refused(duration(performance.now() - begin)));
-    if (deed === "remove") setParams({ key: null });
+    if (action === "suspend" || action === "remove") notify(texts.refused(duration(performance.now() - begin)));
+    if (action === "remove") setParams({ key: null });
   };
-  const ask = (deed: Deed) => {
+  const ask = (action: Action) => {
     work.fault.value = null;
-    asked.value = deed;
+    asked.value = action;
   };
-  const deed = asked.value;
+  const action = asked.value;
   return (
     <div class="log">
       <div class="row">
@@ -99,8 +101,8 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
           <Limits of={of} />
         </dd>
         <dt>{texts.expires}</dt>
-        <dd>{of.expires_at ? dateAndTime(new Date(of.expires_at)) : texts.never}</dd>
-        <dt>{texts.created}</dt>
+        <dd>{of.expires_at ? dateAndTime(new Date(of.expires_at)) : t().state.never}</dd>
+        <dt>{t().state.created}</dt>
         <dd>{dateAndTime(new Date(of.created_at))}</dd>
         <dt>{texts.scopes}</dt>
         <dd class="row">
@@ -112,7 +114,7 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
       {rotated.value && <Secret key={rotated.value.key} made={rotated.value} isCalling={of.scopes.includes("models.list")} />}
       {isChanging.value && (
         <LimitsForm
-          of={of} close={() => (isChanging.value = false)} send={(body, isTrial) => call("PUT", path, { body, query: { dry_run: isTrial || undefined }, ...ifSame })}
+          key={tag} of={of} bounds={BOUNDS} isNameOnly={!mayManageKey(of, "update")} close={() => (isChanging.value = false)} send={(body, isTrial) => call("PUT", path, { body, query: { dry_run: isTrial || undefined }, ...ifSame })}
           done={() => {
             isChanging.value = false;
             changed();
@@ -131,7 +133,7 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
             {texts.suspend}
           </button>
         )}
-        {mayChangeKey(of, "update") && of.status === "suspended" && (
+        {mayManageKey(of, "update") && of.status === "suspended" && (
           <button type="button" class="button" onClick={() => void run("resume")}>
             {texts.resume}
           </button>
@@ -152,16 +154,16 @@ function OneKey({ of, tag, changed }: { of: Key; tag: string; changed: () => voi
           </a>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+          <a class="button" href={historyOf(of.id)}>
             {t().audit.history}
           </a>
         )}
         <AsText path={path} file={fileOf(of)} />
       </div>
-      {deed && deed !== "resume" && (
+      {action && action !== "resume" && (
         <Confirm
-          title={`${texts[deed]}: ${visible(of.name)}`} text={texts[`${deed}Why`]} button={texts[deed]} isBad={deed !== "rotate"} fault={work.fault.value} isBusy={work.isBusy.value}
-          confirm={() => void run(deed)} close={() => (asked.value = null)}
+          title={`${texts[action]}: ${visible(of.name)}`} text={texts[`${action}Why`]} button={texts[action]} isBad={action !== "rotate"} fault={work.fault.value} isBusy={work.isBusy.value}
+          confirm={() => void run(action)} close={() => (asked.value = null)}
         />
       )}
     </div>

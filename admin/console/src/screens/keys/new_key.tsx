@@ -4,11 +4,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault, post } from "../../api/call";
 import { forget } from "../../api/loaded";
-import { session, workspace } from "../../api/session";
+import { session } from "../../api/session";
 import { t } from "../../i18n";
-import { Copy, Field } from "../../kit/basics";
+import { Field } from "../../kit/basics";
+import { OneTimeSecret } from "../../kit/one_time_secret";
 import { Failed } from "../../kit/states";
 import { duration } from "../../kit/words";
+import { WorkspaceField, workspaceChoices } from "../../kit/workspace_field";
+import { MAX_NAME } from "./types";
 
 export interface MadeKey {
   id: string;
@@ -22,12 +25,10 @@ const PRESETS = {
 type Preset = keyof typeof PRESETS;
 
 const DAYS = [0, 7, 30, 90, 365];
-const HIDDEN_MS = 60_000;
 
 export function NewKey({ done }: { done: (made: MadeKey) => void }) {
   const texts = t().keys;
-  const workspaces = session.value!.workspaces;
-  const form = useSignal({ name: "", kind: "service", preset: "inference" as Preset, rate: "", budget: "", days: 0, where: workspace.value === "*" ? (workspaces[0]?.slug ?? "") : workspace.value });
+  const form = useSignal({ name: "", kind: "service", preset: "inference" as Preset, rate: "", budget: "", days: 0, where: workspaceChoices()[0]?.slug ?? "" });
   const made = useSignal<MadeKey | null>(null);
   const isBusy = useSignal(false);
   const fault = useSignal<Fault | null>(null);
@@ -69,7 +70,7 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
       }}
     >
       <Field label={t().state.name} wrong={wrong("name")}>
-        {(control) => <input {...control} required maxLength={255} value={form.value.name} placeholder="checkout" onInput={(event) => set({ name: event.currentTarget.value })} />}
+        {(control) => <input {...control} required maxLength={MAX_NAME} value={form.value.name} placeholder="checkout" onInput={(event) => set({ name: event.currentTarget.value })} />}
       </Field>
       <div class="two">
         <Field label={texts.purpose}>
@@ -80,17 +81,7 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
             </select>
           )}
         </Field>
-        <Field label={texts.workspace} wrong={wrong("workspace_id")}>
-          {(control) => (
-            <select {...control} value={form.value.where} onChange={(event) => set({ where: event.currentTarget.value })}>
-              {workspaces.map(({ slug, name }) => (
-                <option key={slug} value={slug}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <WorkspaceField value={form.value.where} wrong={wrong("workspace_id")} change={(where) => set({ where })} />
         <Field label={texts.preset} wrong={wrong("scopes")}>
           {(control) => (
             <select {...control} value={form.value.preset} onChange={(event) => set({ preset: event.currentTarget.value as Preset })}>
@@ -104,17 +95,17 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
             <select {...control} value={form.value.days} onChange={(event) => set({ days: Number(event.currentTarget.value) })}>
               {DAYS.map((days) => (
                 <option key={days} value={days}>
-                  {days === 0 ? texts.never : texts.days(days)}
+                  {days === 0 ? t().state.never : texts.days(days)}
                 </option>
               ))}
             </select>
           )}
         </Field>
-        <Field label={`${texts.rate} (${texts.optional})`} wrong={wrong("rate_limits[0].value")}>
+        <Field label={`${t().limits.rate} (${t().state.optional})`} wrong={wrong("rate_limits[0].value")}>
           {(control) => <input {...control} type="number" min="1" step="1" value={form.value.rate} onInput={(event) => set({ rate: event.currentTarget.value })} />}
         </Field>
-        <Field label={`${texts.budget} (${texts.optional})`} wrong={wrong("usage_limits.credit_limit")}>
-          {(control) => <input {...control} type="number" min="0.01" step="0.01" value={form.value.budget} onInput={(event) => set({ budget: event.currentTarget.value })} />}
+        <Field label={`${texts.budget} (${t().state.optional})`} wrong={wrong("usage_limits.credit_limit")}>
+          {(control) => <input {...control} type="number" min="1" step="any" value={form.value.budget} onInput={(event) => set({ budget: event.currentTarget.value })} />}
         </Field>
       </div>
       {fault.value && <Failed fault={fault.value} />}
@@ -130,37 +121,16 @@ export function NewKey({ done }: { done: (made: MadeKey) => void }) {
 /** The secret, once, and whether the gateway takes it. */
 export function Secret({ made, isCalling }: { made: MadeKey; isCalling: boolean }) {
   const texts = t().keys;
-  const isGone = useSignal(false);
   const tried = useSignal<number | "no" | null>(null);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const onHidden = () => {
-      clearTimeout(timer);
-      if (document.hidden) timer = setTimeout(() => (isGone.value = true), HIDDEN_MS);
-    };
-    const onLeft = () => (isGone.value = true);
-    document.addEventListener("visibilitychange", onHidden);
-    addEventListener("pagehide", onLeft);
-    return () => {
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", onHidden);
-      removeEventListener("pagehide", onLeft);
-    };
-  }, []);
   useEffect(() => {
     if (!isCalling) return;
     const end = new AbortController();
     void attempt(made.key, end.signal).then((result) => (tried.value = result));
     return () => end.abort();
   }, []);
-  if (isGone.value) return <p class="quiet">{texts.gone}</p>;
   return (
     <div class="form">
-      <p>{texts.shown}</p>
-      <div class="secret">
-        <code>{made.key}</code>
-        <Copy text={made.key} />
-      </div>
+      <OneTimeSecret text={made.key} hint={texts.shown} />
       <p role="status" class={typeof tried.value === "number" ? "better" : "quiet"}>
         {!isCalling ? texts.cannotCall : tried.value === null ? texts.trying : tried.value === "no" ? texts.notTried : `✓ ${texts.tried(duration(tried.value))}`}
       </p>

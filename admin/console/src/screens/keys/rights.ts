@@ -8,7 +8,11 @@ const NAMES: Record<string, string> = { "workspace-service": "workspace_service"
 
 export const mayMakeKeys = () => may("workspace_service_api_keys.create", "workspace_user_api_keys.create", "organisation_service_api_keys.create");
 
-export function mayChangeKey({ type, user_id }: Pick<Key, "type" | "user_id">, verb: Verb): boolean {
-  const isOwn = !!user_id && user_id === session.value?.user.id;
-  return may(`${NAMES[type] ?? type}_api_keys.${verb}`, ...(isOwn ? [`own_api_keys.${verb}`] : []));
+/** By the rights of its kind, whoever it belongs to. */
+export const mayManageKey = ({ type }: Pick<Key, "type">, verb: Verb) => may(`${NAMES[type] ?? type}_api_keys.${verb}`);
+
+/** Their own key, too; of that the name is changed and it is suspended, and nothing else is. */
+export function mayChangeKey(key: Pick<Key, "type" | "user_id">, verb: Verb): boolean {
+  const isOwn = !!key.user_id && key.user_id === session.value?.user.id;
+  return mayManageKey(key, verb) || (isOwn && may(`own_api_keys.${verb}`));
 }

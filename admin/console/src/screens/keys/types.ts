@@ -1,6 +1,9 @@
 // A key as the interface lists it: never with its secret.
 import type { RateLimit, UsageLimit } from "../limits/types";
 
+/** How long the name of a key may be. */
+export const MAX_NAME = 100;
+
 export interface Key {
   id: string;
   name: string;

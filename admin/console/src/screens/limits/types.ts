@@ -10,16 +10,29 @@ export interface UsageLimit {
   /** As it was sent; null counts money. */
   type: string | null;
   credit_limit: number | null;
+  alert_threshold?: number | null;
   periodic_reset: string | null;
+  periodic_reset_days?: number | null;
+  next_usage_reset_at?: string | null;
   [field: string]: unknown;
 }
 
-const SENT = ["type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "strict", "unknown_price"];
+const SETTINGS = ["type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "strict", "unknown_price"];
 
-/** A budget as it would be sent, without what the gateway counts and decides. */
-export function sentParts(of: UsageLimit | null | undefined): UsageLimit | null {
+/** A budget as a file says it, without what the gateway counts and decides. */
+export function budgetSettings(of: UsageLimit | null | undefined): UsageLimit | null {
   if (!of || of.credit_limit === null) return null;
-  return Object.fromEntries(SENT.flatMap((name) => (of[name] === undefined || of[name] === null ? [] : [[name, of[name]]]))) as UsageLimit;
+  return Object.fromEntries(SETTINGS.flatMap((name) => (of[name] === undefined || of[name] === null ? [] : [[name, of[name]]]))) as UsageLimit;
+}
+
+/**
+ * A budget as a change sends it. A change replaces the whole budget, so the date of the next reset goes along; without it the
+ * period would begin anew. A date that has passed is refused, and the gateway is about to set the next one.
+ */
+export function sentParts(of: UsageLimit | null | undefined, now = new Date()): UsageLimit | null {
+  const settings = budgetSettings(of);
+  const resetsAt = of?.next_usage_reset_at;
+  return settings && resetsAt && new Date(resetsAt) > now ? { ...settings, next_usage_reset_at: resetsAt } : settings;
 }
 
 const isPerMinute = ({ type, unit }: RateLimit) => type === "requests" && unit === "rpm";
@@ -32,9 +45,36 @@ export function withPerMinute(limits: RateLimit[] | null | undefined, value: num
   return value === null ? others : [{ type: "requests", unit: "rpm", value }, ...others];
 }
 
-/** The same budget with another amount; null takes it away. */
-export function withAmount(of: UsageLimit | null, amount: number | null, reset: string): UsageLimit | null {
-  if (amount === null) return null;
-  const { periodic_reset: _, ...others } = of ?? { type: "cost", credit_limit: null, periodic_reset: null };
-  return { ...others, credit_limit: amount, ...(reset ? { periodic_reset: reset } : {}) } as UsageLimit;
+/** The two numbers of a budget. */
+export interface Amounts {
+  credit_limit: number | null;
+  alert_threshold: number | null;
+}
+
+export const amountsOf = (of: UsageLimit | null | undefined): Amounts => ({ credit_limit: of?.credit_limit ?? null, alert_threshold: of?.alert_threshold ?? null });
+
+/** How often a budget begins anew. */
+export interface Repetition {
+  reset: "monthly" | "weekly" | "days" | "";
+  days: number | null;
+}
+
+export function repetitionOf(of: UsageLimit | null | undefined): Repetition {
+  if (of?.periodic_reset_days) return { reset: "days", days: of.periodic_reset_days };
+  return { reset: (of?.periodic_reset ?? "") as Repetition["reset"], days: null };
+}
+
+/** The same budget with other numbers; without a limit there is none. The next reset keeps its date unless the repetition changes. */
+export function changedBudget(of: UsageLimit | null, { credit_limit, alert_threshold }: Amounts, { reset, days }: Repetition): UsageLimit | null {
+  if (credit_limit === null) return null;
+  const { credit_limit: _limit, alert_threshold: _threshold, periodic_reset: _reset, periodic_reset_days: _days, next_usage_reset_at: resetsAt, ...others } = of ?? { type: "cost" };
+  const before = repetitionOf(of);
+  const isSame = before.reset === reset && (reset !== "days" || before.days === days);
+  return {
+    ...others,
+    credit_limit,
+    ...(alert_threshold === null ? {} : { alert_threshold }),
+    ...(reset === "days" ? { periodic_reset_days: days } : reset ? { periodic_reset: reset } : {}),
+    ...(isSame && resetsAt ? { next_usage_reset_at: resetsAt } : {}),
+  } as UsageLimit;
 }

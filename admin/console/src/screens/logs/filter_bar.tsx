@@ -2,10 +2,16 @@
 import { useSignal } from "@preact/signals";
 import { t } from "../../i18n";
 import { visible } from "../../kit/words";
-import { asText, FILTERS, isValid, nameInAddress, parse, type Filter } from "../../nav/filters";
-import { setParams } from "../../nav/query";
+import { asText, FILTERS, isValid, parse, withFilters, withoutFilter, type Filter } from "../../nav/filters";
+import { addressOf } from "../../nav/query";
+import { go, place } from "../../nav/router";
 
-export const removed = (filter: Filter) => ({ [nameInAddress(filter)]: null, after: null });
+/** Goes to the same screen without a filter. */
+export function remove(filter: Filter): void {
+  const query = withoutFilter(place.value.query, filter);
+  query.delete("after");
+  go(addressOf(query));
+}
 
 export function FilterBar({ filters }: { filters: Filter[] }) {
   const texts = t().logs;
@@ -15,7 +21,7 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
     const read = parse(text.value);
     unknown.value = read.unknown;
     if (read.unknown || read.filters.length === 0) return;
-    setParams(Object.fromEntries(read.filters.map((filter) => [nameInAddress(filter), filter.value])));
+    go(addressOf(withFilters(place.value.query, read.filters)));
     text.value = "";
   };
   return (
@@ -26,7 +32,7 @@ export function FilterBar({ filters }: { filters: Filter[] }) {
             <span key={asText(filter)} class="chip" role="listitem">
               {!isValid(filter) && <span aria-hidden="true">▲</span>}
               {visible(asText(filter))}
-              <button type="button" class="button bare small" aria-label={texts.remove(asText(filter))} onClick={() => setParams(removed(filter))}>
+              <button type="button" class="button bare small" aria-label={texts.remove(asText(filter))} onClick={() => remove(filter)}>
                 ✕
               </button>
             </span>

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { call, get, post } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, workspace, workspaceName } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
@@ -14,7 +15,7 @@ import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
 import { param, setParams, withParams } from "../../nav/query";
 import { NewInvite } from "./new_invite";
-import type { Invite, Page } from "./types";
+import type { Invite } from "./types";
 
 const PAGE = 50;
 const MEANINGS = { pending: "warn", accepted: "ok", cancelled: "bad", expired: "bad" } as const;
@@ -39,7 +40,7 @@ export function Invites() {
       <section class="panel">
         <Part state={invites.state.value} again={invites.reload}>
           {(found) =>
-            found.data.length === 0 ? (
+            found.total === 0 ? (
               <Empty title={texts.noInvites} action={invite}>
                 {texts.noInvitesWhy}
               </Empty>
@@ -69,7 +70,7 @@ function Table({ invites, changed }: { invites: Invite[]; changed: () => void })
         <thead>
           <tr>
             <th scope="col">{texts.email}</th>
-            <th scope="col">{t().keys.status}</th>
+            <th scope="col">{t().state.status}</th>
             <th scope="col">{texts.role}</th>
             <th scope="col">{texts.parts.workspaces}</th>
             <th scope="col">{texts.until}</th>
@@ -111,6 +112,7 @@ function InviteActions({ invite, changed }: { invite: Invite; changed: () => voi
     work.run(async () => {
       link.value = (await post<{ invite_link: string }>(`${path}/resend`)).invite_link;
       forget();
+      changed();
     });
   const revoke = async () => {
     if (!(await work.run(() => call("DELETE", path)))) return;

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { call, get } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, workspaceName } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
@@ -12,16 +13,16 @@ import { day, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
 import { NewMember } from "./new_member";
 import { RoleChoice } from "./role_choice";
-import { SEAT_ROLES } from "./roles";
-import { fullName, type Member, type Page } from "./types";
+import { givableRoles } from "./roles";
+import { fullName, type Member } from "./types";
 
 const PAGE = 50;
 
-/** `of` is the slug or id of the workspace. */
-export function Members({ of }: { of: string }) {
+/** `of` is the slug or id of the workspace, `page` the name of the list's page in the address. */
+export function Members({ of, page }: { of: string; page?: string }) {
   const texts = t().people;
   const path = `/workspaces/${encodeURIComponent(of)}/users`;
-  const query = { page_size: PAGE, current_page: pageNumber() - 1 };
+  const query = { page_size: PAGE, current_page: pageNumber(page) - 1 };
   const members = useLoaded<Page<Member>>(`members ${of} ${query.current_page}`, () => get(path, query));
   const changed = () => {
     forget();
@@ -30,19 +31,18 @@ export function Members({ of }: { of: string }) {
   return (
     <>
       <div class="row">
-        {/* People are found by their address in the organisation's list, which only some may read. */}
-        {may("workspace_users.create") && may("organisation_users.list") && <NewMember path={path} done={changed} />}
+        {may("workspace_users.create") && <NewMember of={of} path={path} done={changed} />}
         <AsText path={path} query={query} />
       </div>
       <section class="panel">
         <Part state={members.state.value} again={members.reload}>
           {(found) =>
-            found.data.length === 0 ? (
+            found.total === 0 ? (
               <Empty title={texts.noMembers}>{texts.noMembersWhy}</Empty>
             ) : (
               <>
                 <Table members={found.data} of={of} path={path} changed={changed} />
-                <Pages size={PAGE} number={found.data.length} total={found.total} />
+                <Pages size={PAGE} name={page} number={found.data.length} total={found.total} />
               </>
             )
           }
@@ -52,8 +52,12 @@ export function Members({ of }: { of: string }) {
   );
 }
 
+/** Owners and admins of the organisation belong to every workspace. */
+const mayRemove = ({ org_role, role }: Member, roles: string[]) => may("workspace_users.delete") && org_role === "member" && roles.includes(role);
+
 function Table({ members, of, path, changed }: { members: Member[]; of: string; path: string; changed: () => void }) {
   const texts = t().people;
+  const roles = givableRoles(of);
   return (
     <div class="scroll">
       <table class="table cards">
@@ -74,9 +78,9 @@ function Table({ members, of, path, changed }: { members: Member[]; of: string; 
               <td>{visible(member.email)}</td>
               <td>{visible(fullName(member))}</td>
               <td>
-                {may("workspace_users.update") ? (
+                {may("workspace_users.update") && roles.includes(member.role) ? (
                   <RoleChoice
-                    title={visible(member.email)} role={member.role} roles={SEAT_ROLES} done={changed}
+                    title={visible(member.email)} role={member.role} roles={roles} done={changed}
                     send={(role, isTrial) => call("PUT", `${path}/${member.user_id}`, { body: { role }, query: { dry_run: isTrial || undefined } })}
                   />
                 ) : (
@@ -84,7 +88,7 @@ function Table({ members, of, path, changed }: { members: Member[]; of: string; 
                 )}
               </td>
               <td class="nowrap">{day(new Date(member.created_at))}</td>
-              <td>{may("workspace_users.delete") && <Removal member={member} of={of} path={path} changed={changed} />}</td>
+              <td>{mayRemove(member, roles) && <Removal member={member} of={of} path={path} changed={changed} />}</td>
             </tr>
           ))}
         </tbody>

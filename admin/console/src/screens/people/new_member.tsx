@@ -2,29 +2,35 @@
 // members are shown once.
 import { useSignal } from "@preact/signals";
 import { Fault, get, post } from "../../api/call";
+import type { Page } from "../../api/page";
+import { may } from "../../api/session";
 import { t } from "../../i18n";
 import { OneTimeSecret } from "../../kit/one_time_secret";
 import { Failed } from "../../kit/states";
 import { notify } from "../../kit/surfaces";
+import { visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { SEAT_ROLES } from "./roles";
-import type { Page, User } from "./types";
+import { givableRoles } from "./roles";
+import type { User } from "./types";
 
-export function NewMember({ path, done }: { path: string; done: () => void }) {
+export function NewMember({ of, path, done }: { of: string; path: string; done: () => void }) {
   const texts = t().people;
-  const email = useSignal("");
+  const who = useSignal("");
   const role = useSignal("member");
-  const keys = useSignal<string[]>([]);
+  const keys = useSignal<{ key: string; owner: string }[]>([]);
+  /** Without the list of people nobody is found by their address. */
+  const seesPeople = may("organisation_users.list");
+  const label = seesPeople ? texts.memberEmail : texts.memberId;
   const work = useWork();
   const add = async () => {
     const isDone = await work.run(async () => {
-      const { data } = await get<Page<User>>("/admin/users", { email: email.value.trim(), status: "active" });
-      if (!data[0]) throw new Fault(-1, texts.unknownPerson, "", "", "", [], null);
-      const made = await post<{ api_keys?: { key?: string }[] }>(path, { users: [{ id: data[0].id, role: role.value }] });
-      keys.value = (made.api_keys ?? []).flatMap(({ key }) => (key ? [key] : []));
+      const owner = who.value.trim();
+      const id = seesPeople ? await idOf(owner) : owner;
+      const made = await post<{ api_keys?: { key?: string }[] }>(path, { users: [{ id, role: role.value }] });
+      keys.value = [...keys.value, ...(made.api_keys ?? []).flatMap(({ key }) => (key ? [{ key, owner }] : []))];
     });
     if (!isDone) return;
-    email.value = "";
+    who.value = "";
     notify(texts.added);
     done();
   };
@@ -37,9 +43,9 @@ export function NewMember({ path, done }: { path: string; done: () => void }) {
           void add();
         }}
       >
-        <input type="email" required class="mail" aria-label={texts.memberEmail} placeholder={texts.memberEmail} autocomplete="off" value={email.value} onInput={(event) => (email.value = event.currentTarget.value)} />
+        <input type="text" inputMode={seesPeople ? "email" : "text"} required class="mail" aria-label={label} placeholder={label} autocomplete="off" value={who.value} onInput={(event) => (who.value = event.currentTarget.value)} />
         <select class="plain" aria-label={texts.roleHere} value={role.value} onChange={(event) => (role.value = event.currentTarget.value)}>
-          {SEAT_ROLES.map((one) => (
+          {givableRoles(of).map((one) => (
             <option key={one} value={one}>
               {texts.roles[one]}
             </option>
@@ -50,9 +56,15 @@ export function NewMember({ path, done }: { path: string; done: () => void }) {
         </button>
       </form>
       {work.fault.value && <Failed fault={work.fault.value} />}
-      {keys.value.map((key) => (
-        <OneTimeSecret key={key} text={key} hint={t().keys.shown} />
+      {keys.value.map(({ key, owner }) => (
+        <OneTimeSecret key={key} text={key} hint={texts.keyOf(visible(owner))} />
       ))}
     </div>
   );
+}
+
+async function idOf(email: string): Promise<string> {
+  const { data } = await get<Page<User>>("/admin/users", { email, status: "active" });
+  if (!data[0]) throw new Fault(-1, t().people.unknownPerson, "", "", "", [], null);
+  return data[0].id;
 }

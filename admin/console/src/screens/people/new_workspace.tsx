@@ -17,11 +17,12 @@ export function NewWorkspace({ done }: { done: () => void }) {
     const { name, slug, description } = form.value;
     const isDone = await work.run(async () => {
       await post("/workspaces", { name: name.trim(), ...(slug ? { slug } : {}), ...(description ? { description } : {}) });
-      forget();
-      // The list of the bar knows it from now on.
-      await loadSession();
     });
-    if (isDone) done();
+    if (!isDone) return;
+    forget();
+    // The list of the bar knows it from now on, or after the next look.
+    await loadSession().catch(() => undefined);
+    done();
   };
   const fault = work.fault.value;
   return (
@@ -35,10 +36,10 @@ export function NewWorkspace({ done }: { done: () => void }) {
       <Field label={t().state.name} wrong={fault?.about("name")}>
         {(control) => <input {...control} required maxLength={255} value={form.value.name} onInput={(event) => set({ name: event.currentTarget.value })} />}
       </Field>
-      <Field label={`${texts.slug} (${t().keys.optional})`} hint={texts.slugHint} wrong={fault?.about("slug")}>
+      <Field label={`${texts.slug} (${t().state.optional})`} hint={texts.slugHint} wrong={fault?.about("slug")}>
         {(control) => <input {...control} maxLength={100} autocomplete="off" spellcheck={false} value={form.value.slug} onInput={(event) => set({ slug: event.currentTarget.value })} />}
       </Field>
-      <Field label={`${texts.description} (${t().keys.optional})`} wrong={fault?.about("description")}>
+      <Field label={`${texts.description} (${t().state.optional})`} wrong={fault?.about("description")}>
         {(control) => <input {...control} maxLength={1000} value={form.value.description} onInput={(event) => set({ description: event.currentTarget.value })} />}
       </Field>
       {fault && <Failed fault={fault} />}

@@ -1,4 +1,4 @@
-// A role that can be changed: the choice is reviewed before it is stored.
+// A role that can be changed: chosen first, then asked for by a button, and reviewed before it is stored.
 import { useSignal } from "@preact/signals";
 import { t } from "../../i18n";
 import { Review } from "../../kit/review";
@@ -16,8 +16,9 @@ interface RoleChoiceProps {
 export function RoleChoice({ title, role, roles, send, done }: RoleChoiceProps) {
   const texts = t().people;
   const chosen = useSignal(role);
+  const isReviewed = useSignal(false);
   return (
-    <>
+    <span class="row">
       <select class="plain" aria-label={texts.roleOf(title)} value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
         {roles.map((one) => (
           <option key={one} value={one}>
@@ -26,15 +27,20 @@ export function RoleChoice({ title, role, roles, send, done }: RoleChoiceProps) 
         ))}
       </select>
       {chosen.value !== role && (
+        <button type="button" class="button small" onClick={() => (isReviewed.value = true)} aria-label={`${texts.changeRole}: ${title}`}>
+          {texts.changeRole}
+        </button>
+      )}
+      {isReviewed.value && (
         <Review
-          title={texts.roleOf(title)} of={[{ path: "role", before: role, after: chosen.value }]} send={(isTrial) => send(chosen.value, isTrial)} again={done}
+          title={texts.roleOf(title)} of={[{ path: "role", before: role, after: chosen.value }]} send={(isTrial) => send(chosen.value, isTrial)} close={() => (isReviewed.value = false)}
+          again={done}
           done={() => {
             notify(t().review.saved);
             done();
           }}
-          close={() => (chosen.value = role)}
         />
       )}
-    </>
+    </span>
   );
 }

@@ -41,9 +41,4 @@ export interface WorkspaceRow {
   created_at: string;
 }
 
-export interface Page<T> {
-  data: T[];
-  total: number;
-}
-
 export const fullName = ({ first_name, last_name }: Pick<User, "first_name" | "last_name">) => [first_name, last_name].filter(Boolean).join(" ");

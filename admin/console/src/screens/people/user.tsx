@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { call, get, getTagged } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, session, workspaceName } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
@@ -11,7 +12,7 @@ import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
 import { screen, setParams } from "../../nav/query";
 import { RoleChoice } from "./role_choice";
-import { fullName, type Page, type User } from "./types";
+import { fullName, type User } from "./types";
 
 interface SignIn {
   id: string;
@@ -56,6 +57,8 @@ function OneUser({ user, tag, path, again, left }: { user: User; tag: string; pa
     } else signIns.reload();
   };
   const roles = session.value!.user.role === "owner" ? ["owner", "admin", "member"] : ["admin", "member"];
+  // Nobody but owners does anything to an owner.
+  const isWithinReach = user.role !== "owner" || session.value!.user.role === "owner";
   const isOther = user.id !== session.value!.user.id;
   return (
     <div class="log">
@@ -97,18 +100,18 @@ function OneUser({ user, tag, path, again, left }: { user: User; tag: string; pa
         }
       </Part>
       <div class="row">
-        {may("organisation_users.update") && (
+        {may("organisation_users.update") && isWithinReach && (
           <button type="button" class="button" onClick={() => (action.value = "signOut")}>
             {texts.signOut}
           </button>
         )}
-        {may("organisation_users.delete") && isOther && (
+        {may("organisation_users.delete") && isOther && isWithinReach && (
           <button type="button" class="button bad" onClick={() => (action.value = "remove")}>
             {texts.remove}
           </button>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { by: user.id, from: "-30d" })}>
+          <a class="button" href={screen("audit", { by: user.id, from: "-30d", to: null })}>
             {texts.deeds}
           </a>
         )}

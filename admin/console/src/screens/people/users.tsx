@@ -1,6 +1,7 @@
 // The people of the organisation.
 import { get } from "../../api/call";
 import { useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { workspace, workspaceName } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
@@ -12,7 +13,7 @@ import { Empty, Part } from "../../kit/states";
 import { Side } from "../../kit/surfaces";
 import { day, visible } from "../../kit/words";
 import { param, setParams, withParams } from "../../nav/query";
-import { fullName, type Page, type User } from "./types";
+import { fullName, type User } from "./types";
 import { UserView } from "./user";
 
 const PAGE = 50;
@@ -31,7 +32,7 @@ export function Users() {
       <section class="panel">
         <Part state={users.state.value} again={users.reload}>
           {(found) =>
-            found.data.length === 0 ? (
+            found.total === 0 ? (
               <Empty title={texts.nobody} />
             ) : (
               <>

@@ -1,17 +1,17 @@
 // One workspace: its members, and its end.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 import { call } from "../../api/call";
 import { forget } from "../../api/loaded";
 import { loadSession, may } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
 import { Field } from "../../kit/basics";
+import { useModal } from "../../kit/modal";
 import { Failed } from "../../kit/states";
 import { notify } from "../../kit/surfaces";
 import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen, setParams } from "../../nav/query";
+import { historyOf, screen, setParams } from "../../nav/query";
 import { Members } from "./members";
 import type { WorkspaceRow } from "./types";
 
@@ -35,7 +35,7 @@ export function WorkspaceView({ of, changed }: { of: WorkspaceRow; changed: () =
           {texts.enter}
         </a>
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+          <a class="button" href={historyOf(of.id)}>
             {t().audit.history}
           </a>
         )}
@@ -49,14 +49,14 @@ export function WorkspaceView({ of, changed }: { of: WorkspaceRow; changed: () =
       {may("workspace_users.list") && (
         <>
           <h3>{texts.parts.members}</h3>
-          <Members of={of.slug} />
+          <Members of={of.slug} page="members" />
         </>
       )}
       {isArchiving.value && (
         <Archive
           of={of} close={() => (isArchiving.value = false)}
           done={() => {
-            setParams({ space: null });
+            setParams({ space: null, members: null });
             changed();
           }}
         />
@@ -68,23 +68,22 @@ export function WorkspaceView({ of, changed }: { of: WorkspaceRow; changed: () =
 /** The interface wants the name once more, and a word where the workspace still holds something. */
 function Archive({ of, close, done }: { of: WorkspaceRow; close: () => void; done: () => void }) {
   const texts = t().people;
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   const name = useSignal("");
   const isWhole = useSignal(false);
   const work = useWork();
   const archive = async () => {
     const isDone = await work.run(async () => {
       await call("DELETE", `/workspaces/${encodeURIComponent(of.slug)}`, { body: { name: name.value, force_delete: isWhole.value } });
-      forget();
-      await loadSession();
     });
     if (!isDone) return;
+    forget();
+    await loadSession().catch(() => undefined);
     notify(texts.archived);
     done();
   };
   return (
-    <dialog ref={dialog} onClose={close} aria-labelledby="archive-title">
+    <dialog ref={dialog} onClose={close} onCancel={(event) => work.isBusy.value && event.preventDefault()} aria-labelledby="archive-title">
       <form
         onSubmit={(event) => {
           event.preventDefault();

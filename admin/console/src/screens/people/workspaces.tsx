@@ -1,6 +1,7 @@
 // Workspaces: the teams of the organisation.
 import { get } from "../../api/call";
 import { useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
@@ -12,7 +13,7 @@ import { Side } from "../../kit/surfaces";
 import { day, visible } from "../../kit/words";
 import { param, setParams, withParams } from "../../nav/query";
 import { NewWorkspace } from "./new_workspace";
-import type { Page, WorkspaceRow } from "./types";
+import type { WorkspaceRow } from "./types";
 import { WorkspaceView } from "./workspace";
 
 const PAGE = 50;
@@ -23,7 +24,9 @@ export function Workspaces() {
   const query = { status: "active", page_size: PAGE, current_page: page - 1 };
   const workspaces = useLoaded<Page<WorkspaceRow>>(`workspaces ${workspace.value} ${page}`, () => get("/workspaces", query));
   const mayCreate = may("workspaces.create");
-  const found = workspaces.state.value.data?.data.find(({ id }) => id === open);
+  const listed = workspaces.state.value.data?.data.find(({ id }) => id === open);
+  /** An address may name one of another page. */
+  const other = useLoaded<WorkspaceRow>(open && workspaces.state.value.data && !listed ? `workspace ${open}` : null, () => get(`/workspaces/${encodeURIComponent(open)}`));
   return (
     <>
       <div class="row">
@@ -37,7 +40,7 @@ export function Workspaces() {
       <section class="panel">
         <Part state={workspaces.state.value} again={workspaces.reload}>
           {(list) =>
-            list.data.length === 0 ? (
+            list.total === 0 ? (
               <Empty title={texts.noWorkspaces}>{texts.noWorkspacesWhy}</Empty>
             ) : (
               <>
@@ -58,9 +61,9 @@ export function Workspaces() {
           />
         </Side>
       )}
-      {found && !isNew && (
-        <Side title={visible(found.name)} close={() => setParams({ space: null })}>
-          <WorkspaceView key={found.id} of={found} changed={workspaces.reload} />
+      {open && !isNew && (
+        <Side title={visible((listed ?? other.state.value.data)?.name ?? t().menu.workspace)} close={() => setParams({ space: null, members: null })}>
+          <Part state={listed ? { data: listed, isLoading: false } : other.state.value}>{(found) => <WorkspaceView key={found.id} of={found} changed={workspaces.reload} />}</Part>
         </Side>
       )}
     </>
@@ -85,7 +88,7 @@ function Table({ workspaces, open }: { workspaces: WorkspaceRow[]; open: string 
             <tr key={one.id} class={`can-open ${one.id === open ? "is-open" : ""}`} onClick={openRow}>
               <td>
                 <span class="row">
-                  <a class="row-link" href={withParams({ space: one.id, new: null })}>
+                  <a class="row-link" href={withParams({ space: one.id, new: null, members: null })}>
                     {visible(one.name)}
                   </a>
                   {one.is_default === 1 && <Tag>{texts.isDefault}</Tag>}

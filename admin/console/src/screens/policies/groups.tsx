@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { get, post } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Bar, Tag } from "../../kit/basics";
@@ -10,7 +11,7 @@ import { Confirm, notify } from "../../kit/surfaces";
 import { count, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
 import { amount } from "./sentence";
-import type { Group, Kind, Page, Policy } from "./types";
+import type { Group, Kind, Policy } from "./types";
 
 const MAX_GROUPS = 100;
 
@@ -81,7 +82,7 @@ function Row({ group, kind, policy, path, changed }: RowProps) {
             {amount(policy, group.current_usage)} / {amount(policy, most)}
           </span>
           <Bar share={share} meaning={share >= 1 ? "bad" : share > 0.8 ? "warn" : ""} />
-          {group.status === "exhausted" && <Tag meaning="bad">{t().keys.statuses.exhausted}</Tag>}
+          {group.status === "exhausted" && <Tag meaning="bad">{t().state.statuses.exhausted}</Tag>}
         </span>
       </td>
       <td>

@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../../api/call";
 import { forget } from "../../api/loaded";
-import { session, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Field } from "../../kit/basics";
 import { Failed } from "../../kit/states";
-import { visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
+import { WorkspaceField, workspaceChoices } from "../../kit/workspace_field";
+import { minAmount } from "../budgets/owner";
 import { sentence } from "./sentence";
 import { KEYS, KINDS, type Kind, type Policy } from "./types";
 
@@ -17,9 +17,8 @@ const TYPES = { budgets: ["cost", "tokens", "requests"], rates: ["requests", "to
 
 export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => void }) {
   const texts = t().policies;
-  const workspaces = session.value!.workspaces;
   const form = useSignal({
-    name: "", where: workspace.value === "*" ? (workspaces[0]?.slug ?? "") : workspace.value, type: TYPES[kind][0] as Policy["type"], most: "", unit: "rpm" as (typeof UNITS)[number], reset: "monthly",
+    name: "", where: workspaceChoices()[0]?.slug ?? "", type: TYPES[kind][0] as Policy["type"], most: "", unit: "rpm" as (typeof UNITS)[number], reset: "monthly",
     key: "", value: "*", group: "", dryRun: true,
   });
   const work = useWork();
@@ -35,6 +34,7 @@ export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => vo
     });
     if (isDone) done(id);
   };
+  const bounds = kind === "rates" ? { min: 1, step: 1 } : { min: minAmount({ kind: "policy", type }), step: "any" };
   const fault = work.fault.value;
   return (
     <form
@@ -56,17 +56,7 @@ export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => vo
         <Field label={t().state.name} wrong={fault?.about("name")}>
           {(control) => <input {...control} required maxLength={255} value={name} onInput={(event) => set({ name: event.currentTarget.value })} />}
         </Field>
-        <Field label={t().menu.workspace} wrong={fault?.about("workspace_id")}>
-          {(control) => (
-            <select {...control} value={where} onChange={(event) => set({ where: event.currentTarget.value })}>
-              {workspaces.map(({ slug, name: title }) => (
-                <option key={slug} value={slug}>
-                  {visible(title)}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <WorkspaceField value={where} wrong={fault?.about("workspace_id")} change={(slug) => set({ where: slug })} />
         <Field label={texts.counts} wrong={fault?.about("type")}>
           {(control) => (
             <select {...control} value={type} onChange={(event) => set({ type: event.currentTarget.value as Policy["type"] })}>
@@ -79,7 +69,7 @@ export function NewPolicy({ kind, done }: { kind: Kind; done: (id: string) => vo
           )}
         </Field>
         <Field label={texts.atMost} wrong={fault?.about("credit_limit") ?? fault?.about("value")}>
-          {(control) => <input {...control} type="number" required min="0.01" step="any" value={most} onInput={(event) => set({ most: event.currentTarget.value })} />}
+          {(control) => <input {...control} type="number" required {...bounds} value={most} onInput={(event) => set({ most: event.currentTarget.value })} />}
         </Field>
         <Field label={t().limits.period} wrong={fault?.about("unit") ?? fault?.about("periodic_reset")}>
           {(control) =>

@@ -4,14 +4,14 @@ import { call, getTagged } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
 import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
-import { AsText, type Document } from "../../kit/as_text";
+import { AsText, type ManifestFile } from "../../kit/as_text";
 import { Tag } from "../../kit/basics";
 import { Review } from "../../kit/review";
 import { Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen, setParams } from "../../nav/query";
+import { historyOf, setParams } from "../../nav/query";
 import { Groups } from "./groups";
 import { sentence } from "./sentence";
 import { KINDS, type Kind, type Policy } from "./types";
@@ -32,9 +32,12 @@ export function PolicyView({ kind, id, changed }: { kind: Kind; id: string; chan
 }
 
 /** What a file says of it; what is unset is left out. */
-function fileOf(kind: Kind, policy: Policy): Document {
-  const { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run } = policy;
-  const parts = { name, type, unit, value, credit_limit, periodic_reset, periodic_reset_days, conditions, group_by, dry_run };
+function fileOf(kind: Kind, policy: Policy): ManifestFile {
+  const { name, description, type, unit, value, credit_limit, alert_threshold, periodic_reset, periodic_reset_days, strict, unknown_price } = policy;
+  const { target, conditions, group_by, include_none, trusted_metadata, dry_run } = policy;
+  const parts = {
+    name, description, type, unit, value, credit_limit, alert_threshold, periodic_reset, periodic_reset_days, strict, unknown_price, target, conditions, group_by, include_none, trusted_metadata, dry_run,
+  };
   const spec = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined && part !== null));
   return { kind: kind === "rates" ? "policy-rate-limits" : "policy-usage-limits", workspace: workspaceSlug(policy.workspace_id), name: name ?? policy.id, spec };
 }
@@ -69,12 +72,12 @@ function OnePolicy({ kind, policy, tag, path, again }: OnePolicyProps) {
         <dd>{visible(policy.name ?? "") || "–"}</dd>
         <dt>{t().menu.workspace}</dt>
         <dd>{visible(workspaceName(policy.workspace_id))}</dd>
-        <dt>{t().keys.status}</dt>
+        <dt>{t().state.status}</dt>
         <dd class="row">
           <Tag meaning={policy.dry_run ? "warn" : "ok"}>{policy.dry_run ? texts.dryRun : texts.holds}</Tag>
           {policy.unmatched && <Tag meaning="warn">{texts.unmatched}</Tag>}
         </dd>
-        <dt>{t().keys.created}</dt>
+        <dt>{t().state.created}</dt>
         <dd>{dateAndTime(new Date(policy.created_at))}</dd>
       </dl>
       <div class="row">
@@ -84,7 +87,7 @@ function OnePolicy({ kind, policy, tag, path, again }: OnePolicyProps) {
           </button>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: policy.id, from: "-30d" })}>
+          <a class="button" href={historyOf(policy.id)}>
             {t().audit.history}
           </a>
         )}

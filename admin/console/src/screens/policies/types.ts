@@ -17,6 +17,14 @@ export interface Policy {
   /** Of a rate. */
   unit?: "rpm" | "rph" | "rpd";
   value?: number;
+  alert_threshold?: number | null;
+  strict?: boolean;
+  unknown_price?: string | null;
+  /** Calls of models, of MCP tools, or null for both. */
+  target?: "llm" | "mcp_tools" | null;
+  include_none?: boolean;
+  trusted_metadata?: boolean;
+  description?: string | null;
   conditions: Condition[];
   group_by: { key: string }[];
   dry_run: boolean;
@@ -32,11 +40,6 @@ export interface Group {
   name: string | null;
   current_usage: number;
   status: string;
-}
-
-export interface Page<T> {
-  data: T[];
-  total: number;
 }
 
 export const KINDS = { budgets: "/policies/usage-limits", rates: "/policies/rate-limits" } as const;

@@ -3,11 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { Fault, get, post } from "../../api/call";
 import { forget, useLoaded } from "../../api/loaded";
-import { session, workspace } from "../../api/session";
+import { workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Field, Tag } from "../../kit/basics";
 import { Failed, Part } from "../../kit/states";
 import { duration, visible } from "../../kit/words";
+import { WorkspaceField, workspaceChoices } from "../../kit/workspace_field";
 
 export interface VendorField {
   name: string;
@@ -79,10 +80,8 @@ export function nested(values: Record<string, string>): Record<string, any> {
 
 function Account({ vendor, back, done }: { vendor: Vendor; back: () => void; done: (slug: string) => void }) {
   const texts = t().providers;
-  const workspaces = session.value!.workspaces;
-  const isForAll = workspace.value === "*";
   const name = useSignal(vendor.slug);
-  const where = useSignal(isForAll ? (workspaces[0]?.slug ?? "") : workspace.value);
+  const where = useSignal(workspaceChoices()[0]?.slug ?? "");
   const values = useSignal<Record<string, string>>({});
   const tested = useSignal<Tested | null>(null);
   const fault = useSignal<Fault | null>(null);
@@ -157,18 +156,7 @@ function Account({ vendor, back, done }: { vendor: Vendor; back: () => void; don
         <Field label={texts.name} hint={texts.addressed(name.value.toLowerCase().replace(/[^a-z0-9_-]+/g, "-"))} wrong={fault.value?.about("slug") ?? fault.value?.about("name")}>
           {(attributes) => <input {...attributes} required maxLength={100} value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} />}
         </Field>
-        <Field label={texts.workspace} wrong={fault.value?.about("workspace_id")}>
-          {(attributes) => (
-            <select {...attributes} value={where.value} onChange={(event) => (where.value = event.currentTarget.value)}>
-              {workspaces.map(({ slug, name: title }) => (
-                <option key={slug} value={slug}>
-                  {title}
-                </option>
-              ))}
-              {isForAll && <option value="">{texts.everyWorkspace}</option>}
-            </select>
-          )}
-        </Field>
+        <WorkspaceField value={where.value} wrong={fault.value?.about("workspace_id")} none={workspace.value === "*" ? texts.everyWorkspace : undefined} change={(slug) => (where.value = slug)} />
       </div>
       {needed.map(control)}
       <p class="quiet">{texts.notShown}</p>

@@ -4,19 +4,21 @@ import { call, getTagged, post } from "../../api/call";
 import { useLoaded } from "../../api/loaded";
 import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
-import { AsText, type Document } from "../../kit/as_text";
+import { AsText, type ManifestFile } from "../../kit/as_text";
 import { Failed } from "../../kit/states";
 import { Confirm } from "../../kit/surfaces";
 import { dateAndTime, visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen } from "../../nav/query";
+import { historyOf, screen } from "../../nav/query";
 import { LimitsForm } from "../limits/limits_form";
-import { sentParts } from "../limits/types";
+import { budgetSettings } from "../limits/types";
 import { TestResult, type Tested } from "./new_provider";
 import type { Provider } from "./types";
 
-function fileOf({ slug, name, workspace_id, integration_id, rate_limits, usage_limits }: Provider): Document {
-  const limits = { ...(rate_limits?.length ? { rate_limits } : {}), ...(usage_limits ? { usage_limits: sentParts(usage_limits) } : {}) };
+const BOUNDS = { name: 255, rate: 1 };
+
+function fileOf({ slug, name, workspace_id, integration_id, rate_limits, usage_limits }: Provider): ManifestFile {
+  const limits = { ...(rate_limits?.length ? { rate_limits } : {}), ...(usage_limits ? { usage_limits: budgetSettings(usage_limits) } : {}) };
   return { kind: "provider", workspace: workspaceSlug(workspace_id), name: slug, spec: { name, integration_id, ...limits } };
 }
 
@@ -55,7 +57,7 @@ export function OneProvider({ of, changed, removed }: OneProviderProps) {
         <dd>{visible(of.integration_id ?? "–")}</dd>
         <dt>{texts.workspace}</dt>
         <dd>{visible(of.workspace_name ?? workspaceName(of.workspace_id))}</dd>
-        <dt>{t().keys.created}</dt>
+        <dt>{t().state.created}</dt>
         <dd>{dateAndTime(new Date(of.created_at))}</dd>
       </dl>
       <p class="quiet">{texts.addressed(of.slug)}</p>
@@ -63,7 +65,7 @@ export function OneProvider({ of, changed, removed }: OneProviderProps) {
       {work.fault.value && !isRemoving.value && <Failed fault={work.fault.value} />}
       {isChanging.value && tagged && (
         <LimitsForm
-          key={tagged.tag} of={tagged.data} close={() => (isChanging.value = false)}
+          key={tagged.tag} of={tagged.data} bounds={BOUNDS} close={() => (isChanging.value = false)}
           send={(body, isTrial) => call("PUT", path, { body: { ...body, workspace_id: of.workspace_id }, query: { dry_run: isTrial || undefined }, ...ifSame })}
           done={() => {
             isChanging.value = false;
@@ -89,7 +91,7 @@ export function OneProvider({ of, changed, removed }: OneProviderProps) {
           </a>
         )}
         {may("audit_logs.list") && (
-          <a class="button" href={screen("audit", { object: of.id, from: "-30d" })}>
+          <a class="button" href={historyOf(of.id)}>
             {t().audit.history}
           </a>
         )}

@@ -1,8 +1,10 @@
 // One config: its text and its tree, the review of a change before it is stored, and its versions.
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { call, Fault, getTagged } from "../../api/call";
+import { draftOf, keepDraft } from "../../api/drafts";
 import { forget, useLoaded } from "../../api/loaded";
-import { may, workspace, workspaceName, workspaceSlug } from "../../api/session";
+import { may, session, workspace, workspaceName, workspaceSlug } from "../../api/session";
 import { t } from "../../i18n";
 import { AsText } from "../../kit/as_text";
 import { differences } from "../../kit/difference";
@@ -11,7 +13,7 @@ import { Part } from "../../kit/states";
 import { Confirm, notify } from "../../kit/surfaces";
 import { visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
-import { screen } from "../../nav/query";
+import { historyOf, screen } from "../../nav/query";
 import { go } from "../../nav/router";
 import { Editor, type Mark } from "./editor";
 import { marksOf, parsed } from "./marks";
@@ -55,14 +57,23 @@ interface OneConfigProps {
   again: () => void;
 }
 
-/** The draft stays while the config is read again, so that a change of somebody else can be taken over by hand. */
+/**
+ * The draft stays while the config is read again or another version comes back, so that a change of somebody else can be taken
+ * over by hand, and is still there for whoever returns from elsewhere.
+ */
 function OneConfig({ config, tag, path, again }: OneConfigProps) {
   const texts = t().routing;
-  const draft = useSignal<string | null>(null);
+  const draftName = `${session.value!.user.id} ${config.id}`;
+  const draft = draftOf(draftName);
   const marks = useSignal<Mark[]>([]);
   const reviewed = useSignal<Record<string, unknown> | null>(null);
   const stored = written(config.data.config);
-  const text = draft.value ?? stored;
+  const text = draft ?? stored;
+  const write = (next: string | null) => {
+    keepDraft(draftName, next === stored ? null : next);
+    marks.value = [];
+  };
+  const drawn = useMemo(() => tree(parsed(text).value ?? config.data.config), [text, config]);
   const mayChange = may("configs.update");
   const review = () => {
     const { value, wrong } = parsed(text);
@@ -77,9 +88,7 @@ function OneConfig({ config, tag, path, again }: OneConfigProps) {
       throw error;
     }
   };
-  const finished = () => {
-    draft.value = null;
-    reviewed.value = null;
+  const changed = () => {
     notify(t().review.saved);
     again();
   };
@@ -97,28 +106,18 @@ function OneConfig({ config, tag, path, again }: OneConfigProps) {
         <section class="panel">
           <header>
             <h2>{texts.text}</h2>
-            <span class="quiet">{mayChange ? (draft.value !== null && draft.value !== stored ? texts.draft : "") : texts.readOnly}</span>
+            <span class="quiet">{mayChange ? (text !== stored ? texts.draft : "") : t().state.readOnly}</span>
           </header>
           <div class="inside form wide">
             <Editor
-              label={texts.text} text={text} marks={marks.value} isReadOnly={!mayChange}
-              change={(next) => {
-                draft.value = next;
-                marks.value = [];
-              }}
+              label={texts.text} text={text} marks={marks.value} isReadOnly={!mayChange} change={write}
             />
             {mayChange && (
               <div class="row">
                 <button type="button" class="button main" disabled={text === stored} onClick={review}>
-                  {texts.review}
+                  {t().review.look}
                 </button>
-                <button
-                  type="button" class="button" disabled={text === stored}
-                  onClick={() => {
-                    draft.value = null;
-                    marks.value = [];
-                  }}
-                >
+                <button type="button" class="button" disabled={text === stored} onClick={() => write(null)}>
                   {texts.discard}
                 </button>
               </div>
@@ -131,17 +130,21 @@ function OneConfig({ config, tag, path, again }: OneConfigProps) {
               <h2>{texts.tree}</h2>
             </header>
             <div class="inside">
-              <Tree of={tree(parsed(text).value ?? config.data.config)} />
+              <Tree of={drawn} />
             </div>
           </section>
           <Links config={config} />
-          <Versions config={config} tag={tag} path={path} changed={finished} />
+          <Versions config={config} tag={tag} path={path} changed={changed} />
           {may("configs.delete") && <Removal config={config} tag={tag} path={path} />}
         </div>
       </div>
       {reviewed.value && (
         <Review
-          title={t().review.title(visible(config.name))} of={differences(config.data.config, reviewed.value)} send={send} done={finished} close={() => (reviewed.value = null)}
+          title={t().review.title(visible(config.name))} of={differences(config.data.config, reviewed.value)} send={send} close={() => (reviewed.value = null)}
+          done={() => {
+            write(null);
+            changed();
+          }}
           again={() => {
             reviewed.value = null;
             again();
@@ -166,7 +169,7 @@ function Links({ config }: { config: Config }) {
         </a>
       )}
       {may("audit_logs.list") && (
-        <a class="button" href={screen("audit", { object: config.id, from: "-30d" })}>
+        <a class="button" href={historyOf(config.id)}>
           {t().audit.history}
         </a>
       )}

@@ -34,6 +34,8 @@ export function Editor({ label, text, marks, isReadOnly, change }: EditorProps) 
     const before = text.slice(0, field.selectionStart);
     const indent = /[ \t]*/.exec(before.slice(before.lastIndexOf("\n") + 1))![0];
     event.preventDefault();
+    // As if it were typed, so that it can be undone; a browser that does not know that gets it all the same.
+    if (document.execCommand?.("insertText", false, `\n${indent}`)) return;
     field.setRangeText(`\n${indent}`, field.selectionStart, field.selectionEnd, "end");
     change(field.value);
   };

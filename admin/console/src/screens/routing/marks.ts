@@ -16,5 +16,9 @@ export function parsed(text: string): { value: Record<string, unknown> | null; w
 /** Faults that name a field, at the lines of these fields. */
 export function marksOf(text: string, fault: Fault): Mark[] {
   const found = places(text);
-  return fault.fields.map(({ path, message }) => ({ line: lineOf(found, path), message: `${path}: ${message}` }));
+  return fault.fields.map(({ path, message }) => {
+    // The text is the `config` of what was sent.
+    const inText = path.replace(/^config(?:\.|$|(?=\[))/, "");
+    return { line: lineOf(found, inText), message: inText ? `${inText}: ${message}` : message };
+  });
 }

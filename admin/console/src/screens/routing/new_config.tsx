@@ -2,12 +2,11 @@
 import { useSignal } from "@preact/signals";
 import { Fault, post } from "../../api/call";
 import { forget } from "../../api/loaded";
-import { session, workspace } from "../../api/session";
 import { t } from "../../i18n";
 import { Field } from "../../kit/basics";
 import { Failed } from "../../kit/states";
-import { visible } from "../../kit/words";
 import { useWork } from "../../kit/work";
+import { WorkspaceField, workspaceChoices } from "../../kit/workspace_field";
 import { screen } from "../../nav/query";
 import { go } from "../../nav/router";
 import { Editor, type Mark } from "./editor";
@@ -18,9 +17,8 @@ const SAMPLE = { strategy: { mode: "fallback" }, targets: [{ provider: "@first",
 
 export function NewConfig() {
   const texts = t().routing;
-  const workspaces = session.value!.workspaces;
   const name = useSignal("");
-  const where = useSignal(workspace.value === "*" ? (workspaces[0]?.slug ?? "") : workspace.value);
+  const where = useSignal(workspaceChoices()[0]?.slug ?? "");
   const text = useSignal(written(SAMPLE));
   const marks = useSignal<Mark[]>([]);
   const work = useWork();
@@ -59,17 +57,7 @@ export function NewConfig() {
           <Field label={t().state.name} wrong={fault?.about("name")}>
             {(control) => <input {...control} required maxLength={255} value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} />}
           </Field>
-          <Field label={t().menu.workspace}>
-            {(control) => (
-              <select {...control} value={where.value} onChange={(event) => (where.value = event.currentTarget.value)}>
-                {workspaces.map(({ slug, name: title }) => (
-                  <option key={slug} value={slug}>
-                    {visible(title)}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
+          <WorkspaceField value={where.value} wrong={fault?.about("workspace_id")} change={(slug) => (where.value = slug)} />
         </div>
         <Editor
           label={texts.text} text={text.value} marks={marks.value}

@@ -22,6 +22,12 @@ const lineAt = (text: string, offset: number) => text.slice(0, offset).split("\n
 export function places(text: string): Places {
   const lines = new Map<string, number>();
   let at = 0;
+  let [line, counted] = [1, 0];
+  /** `at` only moves on, so each line is counted once. */
+  const lineHere = () => {
+    for (; counted < at; counted += 1) if (text[counted] === "\n") line += 1;
+    return line;
+  };
   const skip = () => {
     while (at < text.length && " \t\n\r".includes(text[at]!)) at += 1;
   };
@@ -53,7 +59,7 @@ export function places(text: string): Places {
   const value = (path: string, depth: number) => {
     skip();
     if (depth > MAX_DEPTH) throw new NotJson(at);
-    lines.set(path, lineAt(text, at));
+    lines.set(path, lineHere());
     const first = text[at];
     if (first === "{") {
       members("}", () => {

@@ -24,9 +24,4 @@ export interface Version {
   data: { config: Record<string, unknown> };
 }
 
-export interface Page<T> {
-  data: T[];
-  total: number;
-}
-
 export const written = (config: unknown) => JSON.stringify(config, null, 2);

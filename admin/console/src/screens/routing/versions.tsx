@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { get, post } from "../../api/call";
 import { useLoaded } from "../../api/loaded";
+import type { Page } from "../../api/page";
 import { may, nameOf, session, workspace } from "../../api/session";
 import { useKeyNames } from "../../api/names";
 import { t } from "../../i18n";
@@ -10,7 +11,7 @@ import { DifferenceTable } from "../../kit/difference_table";
 import { Review } from "../../kit/review";
 import { Part } from "../../kit/states";
 import { count, dateAndTime, visible } from "../../kit/words";
-import type { Config, Page, Version } from "./types";
+import type { Config, Version } from "./types";
 
 const MAX_VERSIONS = 50;
 
@@ -77,10 +78,7 @@ export function Versions({ config, tag, path, changed }: VersionsProps) {
       {chosen.value && (
         <Review
           title={`${texts.rollback}: ${texts.version(count(chosen.value.version))}`} of={differences(config.data.config, chosen.value.data.config)} send={send} close={() => (chosen.value = null)}
-          done={() => {
-            chosen.value = null;
-            changed();
-          }}
+          done={changed}
         />
       )}
     </section>

@@ -1,7 +1,7 @@
 // What managers and members may do, and what of logs the organisation's admins see: a table of rights by role.
 import { useSignal } from "@preact/signals";
 import { t } from "../../i18n";
-import { mayChangeSettings, Save, type FormProps } from "./save";
+import { mayChangeSettings, SettingsForm, type FormProps } from "./save";
 
 const ROLES = ["members", "managers", "organisationAdmins"] as const;
 type Role = (typeof ROLES)[number];
@@ -18,7 +18,7 @@ export function Rights(props: FormProps) {
   const values = useSignal<Record<string, unknown>>(switches);
   const rights = [...new Set(Object.keys(switches).map((name) => partsOf(name)!.right))];
   return (
-    <div class="form wide">
+    <SettingsForm {...props} before={switches} after={values.value} body={(changed) => changed}>
       <p class="quiet">{texts.rightsWhy}</p>
       <div class="scroll">
         <table class="table">
@@ -56,7 +56,6 @@ export function Rights(props: FormProps) {
           </tbody>
         </table>
       </div>
-      <Save {...props} before={switches} after={values.value} body={(changed) => changed} />
-    </div>
+    </SettingsForm>
   );
 }

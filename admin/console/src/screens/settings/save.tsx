@@ -1,5 +1,6 @@
-// The end of a form of settings: what differs is reviewed and tried before it is stored, and only that is sent.
+// A form of settings: what differs is reviewed and tried before it is stored, and only that is sent.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { call } from "../../api/call";
 import { may } from "../../api/session";
 import { t } from "../../i18n";
@@ -16,27 +17,39 @@ export interface FormProps {
   again: () => void;
 }
 
-interface SaveProps extends FormProps {
+interface SettingsFormProps extends FormProps {
   before: Values;
   after: Values;
   /** The body of the change, from the values that differ. */
   body: (changed: Values) => Values;
+  children: ComponentChildren;
 }
 
 export const mayChangeSettings = () => may("organisation_settings.update");
 
-export function Save({ before, after, body, tag, path, again }: SaveProps) {
-  const texts = t().routing;
+export function SettingsForm({ before, after, body, tag, path, again, children }: SettingsFormProps) {
   const isReviewed = useSignal(false);
   const found = differences(before, after);
   const changed = Object.fromEntries(Object.keys(after).flatMap((name) => (differences(before[name], after[name]).length > 0 ? [[name, after[name]]] : [])));
   const send = (isTrial: boolean) => call("PUT", path, { body: body(changed), query: { dry_run: isTrial || undefined }, headers: tag ? { "if-match": tag } : {} });
-  if (!mayChangeSettings()) return <p class="quiet">{texts.readOnly}</p>;
   return (
-    <div>
-      <button type="button" class="button main" disabled={found.length === 0} onClick={() => (isReviewed.value = true)}>
-        {texts.review}
-      </button>
+    <form
+      class="form wide"
+      onSubmit={(event) => {
+        event.preventDefault();
+        isReviewed.value = true;
+      }}
+    >
+      {children}
+      {mayChangeSettings() ? (
+        <div>
+          <button type="submit" class="button main" disabled={found.length === 0}>
+            {t().review.look}
+          </button>
+        </div>
+      ) : (
+        <p class="quiet">{t().state.readOnly}</p>
+      )}
       {isReviewed.value && (
         <Review
           title={t().review.title(t().settings.title)} of={found} send={send} close={() => (isReviewed.value = false)} again={again}
@@ -46,6 +59,6 @@ export function Save({ before, after, body, tag, path, again }: SaveProps) {
           }}
         />
       )}
-    </div>
+    </form>
   );
 }
