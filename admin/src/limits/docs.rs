@@ -16,7 +16,7 @@ pub fn usage_limits() -> Schema {
 /// As shown: with what was used so far.
 pub fn usage_state() -> Schema {
     let shown = fields(schema::object("UsageState"))
-        .may("type", schema::choice(&["cost", "tokens"]).or_null().says("As it was sent; null is cost."))
+        .may("type", schema::choice(&["cost", "tokens"]).or_null())
         .may("strict", schema::flag())
         .may("next_usage_reset_at", schema::time().or_null())
         .may("unconfirmed", schema::number(0).says("Part of current_usage: promised to calls whose proxy died."))

@@ -59,7 +59,7 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("ScimSettingsChange.token", "The token that the identity provider sends; sealed, and shown masked."),
     ("Session.organisation", "Where the person is signed in."),
     ("TriedTarget.status", "The status that this target answered with."),
-    ("UsageState.type", "Whether the budget is in dollars or in tokens."),
+    ("UsageState.type", "Whether the budget is in dollars or in tokens, as it was sent; null is dollars."),
     ("UsageState.status", "`exhausted` while the budget is used up."),
     ("WholeConfig.type", "Always ORG_CONFIG."),
     ("WorkspaceAccess.status", "`exhausted` while the budget is used up."),
