@@ -86,7 +86,7 @@ pub struct BatchRecord {
     pub completed_hook_at: Option<DateTime<Utc>>,
 }
 
-/// What a batch begins with.
+/// What a batch begins with. Whoever runs it, it expires after 24 hours.
 #[derive(Debug)]
 pub struct NewBatch {
     pub id: Uuid,
@@ -102,7 +102,6 @@ pub struct NewBatch {
     pub provider_options: Map<String, Value>,
     pub metadata: Option<Map<String, Value>>,
     pub completion_url: Option<String>,
-    pub expires_at: DateTime<Utc>,
 }
 
 impl BatchRecord {

@@ -54,7 +54,8 @@ impl BatchRecords {
             "INSERT INTO batches (id, organisation_id, workspace_id, api_key_id, mode, endpoint, completion_window,
                 input_file_id, model, gateway_options, sealed, provider_options, metadata, completion_url, expires_at,
                 token)
-             VALUES ($1, $2, $3, $4, $5, $6, $5, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING {}",
+             VALUES ($1, $2, $3, $4, $5, $6, $5, $7, $8, $9, $10, $11, $12, $13, now() + interval '24 hours', $14)
+             RETURNING {}",
             BatchRecord::COLUMNS
         );
         let FileOwner { organisation, workspace } = new.owner;
@@ -102,7 +103,6 @@ impl BatchRecords {
                         &provider,
                         &metadata,
                         &new.completion_url,
-                        &new.expires_at,
                         &new.token,
                     ],
                 )

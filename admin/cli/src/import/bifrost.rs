@@ -60,8 +60,7 @@ fn read_server(mut server: Source, import: &mut Import) {
     integration.insert("auth_type".to_owned(), "none".into());
     let slug = import.free_slug("mcp-integration", &name.value);
     import.add("mcp-integration", &slug, integration);
-    let reference = format!("${{mcp-integration:{slug}}}");
-    let spec = json!({ "name": title, "mcp_integration_id": reference });
+    let spec = json!({ "name": title, "mcp_integration_id": slug });
     let server_slug = import.free_slug("mcp-server", &name.value);
     import.add("mcp-server", &server_slug, spec.as_object().cloned().unwrap_or_default());
     import.mapped(name.location, "name of the MCP integration and its server");

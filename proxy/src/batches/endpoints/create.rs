@@ -8,7 +8,6 @@ use crate::batches::record::{NewBatch, PREFIX};
 use crate::batches::records::Insertion;
 use crate::identity::identify::Principal;
 use crate::request::refusal::Refusal;
-use chrono::{TimeDelta, Utc};
 use pingora_http::RequestHeader;
 use serde_json::Value;
 use shared::batches::MAX_BYTES;
@@ -17,8 +16,6 @@ use uuid::Uuid;
 
 /// Batches of a workspace that are not over.
 const MAX_OPEN: i64 = 100;
-/// Whoever runs them.
-const WINDOW: TimeDelta = TimeDelta::hours(24);
 /// As the column allows it, with room for how Postgres writes it.
 const MAX_TOKEN: usize = 48 << 10;
 
@@ -63,7 +60,6 @@ impl BatchEndpoints {
             provider_options: asked.provider_options,
             metadata: asked.metadata,
             completion_url: asked.options.completion_url,
-            expires_at: Utc::now() + WINDOW,
         };
         match self.batches.insert(&new, MAX_OPEN, &self.router.sealer).await? {
             Insertion::Made(batch) => {

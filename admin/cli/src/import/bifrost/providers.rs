@@ -236,7 +236,7 @@ impl SharedSettings<'_> {
         let provider_slug = import.free_slug("provider", slug);
         let mut provider = Map::new();
         provider.insert("name".to_owned(), title.into());
-        provider.insert("integration_id".to_owned(), format!("${{integration:{slug}}}").into());
+        provider.insert("integration_id".to_owned(), slug.into());
         provider.extend(self.concurrency.clone().map(|concurrency| ("concurrency".to_owned(), concurrency)));
         import.add("provider", &provider_slug, provider);
         provider_slug

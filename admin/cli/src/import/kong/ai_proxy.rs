@@ -137,8 +137,7 @@ fn read_target(mut target: Source, holder: &str, import: &mut Import) -> Option<
         import.mapped(name.location, "the model of the target");
     }
     let provider_slug = import.free_slug("provider", &slug);
-    let reference = format!("${{integration:{slug}}}");
-    let spec = json!({ "name": provider_slug, "integration_id": reference });
+    let spec = json!({ "name": provider_slug, "integration_id": slug });
     import.add("provider", &provider_slug, spec.as_object().cloned().unwrap_or_default());
     target_fields.insert("provider".to_owned(), format!("@{provider_slug}").into());
     let weight = target.take_weight("weight").map(|weight| {

@@ -91,7 +91,7 @@ impl Accounts {
             for provider in account.providers {
                 let mut spec = Map::new();
                 spec.insert("name".to_owned(), provider.slug.clone().into());
-                spec.insert("integration_id".to_owned(), format!("${{integration:{}}}", account.slug).into());
+                spec.insert("integration_id".to_owned(), account.slug.clone().into());
                 spec.extend(provider.limits);
                 import.add("provider", &provider.slug, spec);
             }

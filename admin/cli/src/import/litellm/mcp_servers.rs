@@ -54,7 +54,7 @@ fn read_server(name: &str, mut server: Source, import: &mut Import) {
     import.add("mcp-integration", &slug, integration);
     let mut spec = Map::new();
     spec.insert("name".to_owned(), title.into());
-    spec.insert("mcp_integration_id".to_owned(), format!("${{mcp-integration:{slug}}}").into());
+    spec.insert("mcp_integration_id".to_owned(), slug.into());
     let server_slug = import.free_slug("mcp-server", name);
     import.add("mcp-server", &server_slug, spec);
     import.unmapped_rest(server, |field| advice::sentence("mcp_servers", field));
