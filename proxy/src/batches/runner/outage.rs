@@ -14,6 +14,7 @@ const MOMENT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct Outage {
     has_answered: bool,
+    is_unknown: bool,
     away_since: Option<Instant>,
     settled_at: Option<Instant>,
 }
@@ -21,25 +22,27 @@ pub struct Outage {
 impl Outage {
     /// Whether leases that look ended may be those of holders who could not extend them.
     pub fn is_settling(&self, now: Instant) -> bool {
-        !self.has_answered || self.is_long(now) || self.settled_at.is_some_and(|at| now < at)
+        self.is_long(now) || self.settled_at.is_some_and(|at| now < at)
     }
 
     /// Postgres answered, or did not.
     pub fn saw(&mut self, answered: bool, now: Instant) {
         if !answered {
             self.away_since.get_or_insert(now);
+            // It was away when this process began, and nobody here knows since when.
+            self.is_unknown |= !self.has_answered;
             return;
         }
-        // What was before this process began is not known: it may have begun together with Postgres.
-        if !self.has_answered || self.is_long(now) {
+        if self.is_long(now) {
             self.settled_at = Some(now + MOMENT);
         }
         self.has_answered = true;
+        self.is_unknown = false;
         self.away_since = None;
     }
 
     fn is_long(&self, now: Instant) -> bool {
-        self.away_since.is_some_and(|since| now.duration_since(since) >= LONG)
+        self.is_unknown || self.away_since.is_some_and(|since| now.duration_since(since) >= LONG)
     }
 }
 
@@ -70,15 +73,16 @@ mod tests {
     }
 
     #[test]
-    fn a_start_counts_as_the_end_of_an_absence() {
+    fn an_absence_that_a_process_begins_in_is_taken_for_a_long_one() {
         let start = Instant::now();
         let mut outage = Outage::default();
+        outage.saw(false, start);
         assert!(outage.is_settling(start));
-        outage.saw(false, start + Duration::from_secs(1));
-        outage.saw(true, start + Duration::from_secs(2));
-        assert!(outage.is_settling(start + Duration::from_secs(1) + MOMENT));
-        outage.saw(true, start + Duration::from_secs(3));
-        assert!(!outage.is_settling(start + Duration::from_secs(2) + MOMENT));
+        let back = start + Duration::from_secs(1);
+        outage.saw(true, back);
+        assert!(outage.is_settling(back));
+        outage.saw(true, back + Duration::from_secs(1));
+        assert!(!outage.is_settling(back + MOMENT));
     }
 
     #[test]
